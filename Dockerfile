@@ -66,8 +66,8 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     --mount=type=cache,target=/root/.cache/pip \
     set -eux; \
     site="project/usr/local/lib/$(python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')/site-packages"; \
-    python3 -m pip install --target setuptools --constraint constraints.txt setuptools; \
-    PYTHONPATH=setuptools python3 -m pip wheel --no-deps --no-build-isolation --wheel-dir wheels .; \
+    python3 -m pip install --target hatchling --constraint constraints.txt hatchling; \
+    PYTHONPATH=hatchling python3 -m pip wheel --no-deps --no-build-isolation --wheel-dir wheels .; \
     python3 -m pip install --no-index --no-deps --no-compile --target "${site}" "wheels/kerf-${VERSION}-py3-none-any.whl"; \
     mkdir -p project/usr/local/bin; \
     sed '1s|.*|#!/usr/local/bin/python3|' "${site}/bin/kerf" > project/usr/local/bin/kerf; \

@@ -116,12 +116,12 @@ long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, planted bugs
 	@$(BIN)/python -m benchmarks.feed
 	@$(BIN)/python -m benchmarks.feed --handover
 
-manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd, the pages of docs/reference
-	@$(BIN)/python -m api.crds render manifests/crds charts/kerf-crd/files
-	@$(BIN)/python -m api.written_annotations charts/kerf/files/written-annotations.yaml
-	@$(BIN)/python -m api.lint.rulebook docs/reference/rules.md
-	@$(BIN)/python -m api.crds.reference docs/reference/api.md
-	@$(BIN)/python -m reconciler.cli.reference docs/reference
+manifests: $(VENV)/.base  ## render api/kerf_api/crds into manifests/crds and charts/kerf-crd, the pages of docs/reference
+	@$(BIN)/python -m kerf_api.crds render manifests/crds charts/kerf-crd/files
+	@$(BIN)/python -m kerf_api.written_annotations charts/kerf/files/written-annotations.yaml
+	@$(BIN)/python -m kerf_api.lint.rulebook docs/reference/rules.md
+	@$(BIN)/python -m kerf_api.crds.reference docs/reference/api.md
+	@$(BIN)/python -m kerf.cli.reference docs/reference
 
 install-manifests: $(VENV)/.dev  ## render charts/kerf into manifests/install (needs Go once, to build Helm)
 	@$(BIN)/python -m tests.cluster build

@@ -9,8 +9,8 @@ from time import process_time
 from typing import Any, Final
 
 from benchmarks.table import Row
-from reconciler.ec2.catalogue import build
-from reconciler.model.settings import FeatureGates
+from kerf.ec2.catalogue import build
+from kerf.model.settings import FeatureGates
 from tests.unit.ec2 import ec2_facts as facts
 
 _TIMES: Final = 5

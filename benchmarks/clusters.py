@@ -14,21 +14,21 @@ from typing import Any, Final
 
 import msgspec
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
 from benchmarks.scheduling import REFUSED, read_catalogue
 from benchmarks.workloads import families, pod
-from reconciler.kube.interning import Interner
-from reconciler.model.cluster import build
-from reconciler.model.instance_type import Catalogue, InstanceType, Offering
-from reconciler.model.objects import Node, Pod, PodCondition, PodStatus
-from reconciler.model.plan import Source
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solution import NewNode
-from reconciler.scheduling.solve import solve
+from kerf.kube.interning import Interner
+from kerf.model.cluster import build
+from kerf.model.instance_type import Catalogue, InstanceType, Offering
+from kerf.model.objects import Node, Pod, PodCondition, PodStatus
+from kerf.model.plan import Source
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solution import NewNode
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 
 Json = dict[str, Any]
 

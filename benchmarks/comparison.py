@@ -18,12 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from api import labels
 from benchmarks import sides
 from benchmarks.peers.karpenter import PeerUnavailable
 from benchmarks.scheduling import UnusableInput
 from benchmarks.sides import Figures, Inputs
 from benchmarks.table import Row, aligned, conclude
+from kerf_api import labels
 
 OURS: Final = "Kerf"
 SEARCHED: Final = "Kerf, 1 s of search"

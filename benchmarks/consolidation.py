@@ -20,17 +20,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from api import labels
 from benchmarks.clusters import Shape, Yard, half_empty
 from benchmarks.scheduling import peak_mib
 from benchmarks.table import Row
-from reconciler.disruption.costs import price
-from reconciler.disruption.propose import propose
-from reconciler.model.memory import Memory
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Proposal, Snapshot
-from reconciler.scheduling.scatter import Scattered
-from reconciler.scheduling.solve import solve
+from kerf.disruption.costs import price
+from kerf.disruption.propose import propose
+from kerf.model.memory import Memory
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Proposal, Snapshot
+from kerf.scheduling.scatter import Scattered
+from kerf.scheduling.solve import solve
+from kerf_api import labels
 from tests.referee.cost import lp_bound
 
 #: A cluster that still moves after so many passes never rests.

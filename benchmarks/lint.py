@@ -13,9 +13,9 @@ from typing import Final
 
 from ruamel.yaml import YAML
 
-from api import lint
 from benchmarks.nodepools import nodepool
 from benchmarks.table import Row, milliseconds, quantile
+from kerf_api import lint
 
 _MANIFESTS: Final = 200
 _FILES: Final = 500
@@ -51,7 +51,7 @@ def command(path: Path, files: int) -> Took:
     """`kerf validate` of a path that holds so many clean files, as a process of its own."""
     before = os.times()
     began = perf_counter()
-    arguments = [sys.executable, "-m", "reconciler.cli.main", "validate", str(path)]
+    arguments = [sys.executable, "-m", "kerf.cli.main", "validate", str(path)]
     done = subprocess.run(arguments, cwd=_ROOT, check=False, capture_output=True, text=True)
     seconds = perf_counter() - began
     after = os.times()

@@ -24,17 +24,17 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from api.resources import Resources
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.model.cluster import build
-from reconciler.model.instance_type import Catalogue, InstanceType, Offering
-from reconciler.model.objects import Pod, PodCondition, PodStatus
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solve import solve
+from kerf.model.cluster import build
+from kerf.model.instance_type import Catalogue, InstanceType, Offering
+from kerf.model.objects import Pod, PodCondition, PodStatus
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 from tests.referee import violations
 from tests.referee.cost import cost, lp_bound
 

@@ -11,25 +11,25 @@ from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import Any, Final
 
-from api import labels
-from api.v1.meta import ObjectMeta, OwnerReference, decode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
 from benchmarks.clusters import catalogue
 from benchmarks.table import Row, milliseconds, quantile
-from reconciler.model import kinds
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.objects import Container, Node, Pod, PodCondition, PodSpec, PodStatus, ResourceNeeds
-from reconciler.model.plan import Plan
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
-from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.listing import DETAILS
-from reconciler.telemetry.logs import silent
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.instance_type import Catalogue
+from kerf.model.objects import Container, Node, Pod, PodCondition, PodSpec, PodStatus, ResourceNeeds
+from kerf.model.plan import Plan
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf.telemetry.events import EventWriter
+from kerf.telemetry.listing import DETAILS
+from kerf.telemetry.logs import silent
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
+from kerf_api.v1.meta import ObjectMeta, OwnerReference, decode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 
 NODES, PODS, WAITING = 5_000, 100_000, 1_000
 SECONDS, SERIES = 0.2, 20_000

@@ -3,7 +3,7 @@
     python -m benchmarks.searching
 
 The controller counts the search in steps, so that the same pods get the same answer on any machine; how many steps a
-second of `IMPROVE_SECONDS` stands for (`reconciler/scheduling/solve.py`) is taken from this table. The search ends
+second of `IMPROVE_SECONDS` stands for (`reconciler/kerf/scheduling/solve.py`) is taken from this table. The search ends
 early where it finds nothing more, and few pods never get all of it.
 """
 

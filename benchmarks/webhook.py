@@ -72,7 +72,9 @@ def served() -> Iterator[Served]:
         port = probe.getsockname()[1]
         probe.close()
         files = ("--cert-file", str(folder / "tls.crt"), "--key-file", str(folder / "tls.key"))
-        process = subprocess.Popen([sys.executable, "-m", "webhook", "--bind", f"127.0.0.1:{port}", *files], cwd=_ROOT)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kerf_webhook", "--bind", f"127.0.0.1:{port}", *files], cwd=_ROOT
+        )
         try:
             server = Served(process.pid, port, ssl.create_default_context(cadata=certificate.decode()))
             _wait(server, process)

@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from reconciler.ec2 import catalogue as ec2_catalogue
-from reconciler.model.cloud import ClassFacts, Image, Subnet
-from reconciler.model.settings import Settings
-from reconciler.sandbox.catalogue import region
+from kerf.ec2 import catalogue as ec2_catalogue
+from kerf.model.cloud import ClassFacts, Image, Subnet
+from kerf.model.settings import Settings
+from kerf.sandbox.catalogue import region
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
 
 Json = dict[str, Any]
 

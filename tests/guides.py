@@ -8,9 +8,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+from tests.sources import python_path
+
 _BLOCK = re.compile(r"^```(yaml|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\S+\.yaml)\n(.*)", re.DOTALL)
 
@@ -26,9 +26,9 @@ def played(text: str, folder: Path, variables: Mapping[str, str] | None = None) 
     programs = folder.parent / "programs"
     programs.mkdir()
     kerf = programs / "kerf"
-    kerf.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reconciler.cli.main "$@"\n')
+    kerf.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kerf.cli.main "$@"\n')
     kerf.chmod(0o755)
-    own = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), **(variables or {})}
+    own = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": python_path(), **(variables or {})}
 
     def block(found: re.Match[str]) -> str:
         language, body = found[1], found[2]

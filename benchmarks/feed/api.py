@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from benchmarks.feed.store import Refusal, Store, Stored, encode
-from reconciler.model.kinds import Kind
+from kerf.model.kinds import Kind
 
 Json = dict[str, Any]
 #: Seconds between bookmarks on a watch, as the real API server sends them.

@@ -19,7 +19,7 @@ from benchmarks.feed.services import Service
 from benchmarks.feed.specimens import TIER
 from benchmarks.feed.stamping import Running, World
 from benchmarks.feed.store import Store, now_text
-from reconciler.model import kinds
+from kerf.model import kinds
 
 Json = dict[str, Any]
 EVENTS_PER_REPLACEMENT: Final = 5

@@ -19,7 +19,7 @@ from benchmarks.feed.store import Write
 from benchmarks.scrape import SERIES
 from benchmarks.table import Row, milliseconds, quantile
 from benchmarks.usage import Usage
-from reconciler.telemetry.turns import Turn
+from kerf.telemetry.turns import Turn
 
 #: Seconds between the first tick and the measured period: first writes and the first proposal come and go.
 SETTLE_SECONDS: Final = 30.0

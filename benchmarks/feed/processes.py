@@ -20,7 +20,7 @@ from benchmarks.feed.specimens import CLUSTER
 from benchmarks.feed.store import Write
 from benchmarks.scrape import series
 from benchmarks.usage import Usage, usage
-from reconciler.telemetry.turns import Turn
+from kerf.telemetry.turns import Turn
 from tests.cluster.processes import free_ports
 
 Json = dict[str, Any]
@@ -68,7 +68,7 @@ class Controller:
         self._metrics, self._probes = f"http://127.0.0.1:{metrics}", f"http://127.0.0.1:{probes}"
         ports = ("--metrics-port", str(metrics), "--health-probe-port", str(probes))
         where = ("--kubeconfig", str(_kubeconfig(server, folder, name)))
-        command = (sys.executable, "-m", "reconciler.cli.main", "run", *where, *ports, "--enable-profiling")
+        command = (sys.executable, "-m", "kerf.cli.main", "run", *where, *ports, "--enable-profiling")
         settings = {"CLUSTER_NAME": CLUSTER, "SYSTEM_NAMESPACE": "kerf", "INTERRUPTION_QUEUE": CLUSTER}
         environment = {**os.environ, **server.told["environment"], **settings}
         self.started = time.time()

@@ -26,8 +26,8 @@ from benchmarks.feed.churn import Churn
 from benchmarks.feed.ec2 import Ec2Proxy
 from benchmarks.feed.stamping import World, fill
 from benchmarks.feed.store import Store, encode
-from reconciler.aws.cloud import AwsCloud
-from reconciler.aws.cluster_facts import ServerFacts
+from kerf.aws.cloud import AwsCloud
+from kerf.aws.cluster_facts import ServerFacts
 from tests.cluster.moto_aws import MotoAws
 
 Json = dict[str, Any]

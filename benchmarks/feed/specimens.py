@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.aws.cloud import AwsCloud
-from reconciler.model.cloud import ClassFacts, ClusterFacts, Region
-from reconciler.model.settings import Settings
-from reconciler.runtime import looking
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.cloud import SandboxCloud
-from reconciler.sandbox.ec2 import Machine
-from reconciler.sandbox.world import ZONES, World
+from kerf.aws.cloud import AwsCloud
+from kerf.model.cloud import ClassFacts, ClusterFacts, Region
+from kerf.model.settings import Settings
+from kerf.runtime import looking
+from kerf.runtime.controller import Controller
+from kerf.sandbox.cloud import SandboxCloud
+from kerf.sandbox.ec2 import Machine
+from kerf.sandbox.world import ZONES, World
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests import worlds
 
 Json = dict[str, Any]

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from api.resources import Resources
 from benchmarks.feed import services, shapes
 from benchmarks.feed.services import Service
 from benchmarks.feed.specimens import POOLS, WORKLOAD_PODS, Settled, Specimen
 from benchmarks.feed.store import Store
-from reconciler.model import kinds
-from reconciler.sandbox.ec2 import Machine
-from reconciler.sandbox.manifests import timestamp
+from kerf.model import kinds
+from kerf.sandbox.ec2 import Machine
+from kerf.sandbox.manifests import timestamp
+from kerf_api.resources import Resources
 
 Json = dict[str, Any]
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 
 from benchmarks.feed.services import uid
-from reconciler.model.kinds import SERVICE, WATCHED, Kind
-from reconciler.sandbox import kinds
-from reconciler.sandbox.manifests import merged, timestamp
+from kerf.model.kinds import SERVICE, WATCHED, Kind
+from kerf.sandbox import kinds
+from kerf.sandbox.manifests import merged, timestamp
 
 Json = dict[str, Any]
 

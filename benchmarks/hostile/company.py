@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from api import labels
 from benchmarks.hostile.pods import FAMILY, KEY, PREFERRED, REQUIRED, ZONES, Json, Shape, made, of_app, row, terms
+from kerf_api import labels
 
 
 def _term(selected: Json, key: str = labels.HOSTNAME, **more: Any) -> Json:

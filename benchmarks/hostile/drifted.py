@@ -11,9 +11,9 @@ from benchmarks.clusters import RUNNING, Yard, catalogue, node_pool
 from benchmarks.hostile import company, pods
 from benchmarks.hostile.pods import Shape
 from benchmarks.workloads import pod
-from reconciler.model.cluster import build
-from reconciler.model.settings import Settings
-from reconciler.scheduling.solve import solve
+from kerf.model.cluster import build
+from kerf.model.settings import Settings
+from kerf.scheduling.solve import solve
 
 #: Pods of one node.
 _EACH: Final = 100

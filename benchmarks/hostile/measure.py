@@ -21,26 +21,26 @@ from typing import Any, Final
 
 import msgspec
 
-from api import labels
-from api.requirements import Requirements
-from api.v1.nodeclaim import NodeClaim
 from benchmarks.clusters import NOW, Yard, catalogue, node_pool
 from benchmarks.hostile.pods import FAMILY, decoded
 from benchmarks.hostile.shapes import SHAPES, objects_of
 from benchmarks.scheduling import peak_mib
 from benchmarks.workloads import pod
-from reconciler.decide import decide
-from reconciler.model.cloud import Interruption, Message
-from reconciler.model.cluster import build
-from reconciler.model.instance_type import Catalogue, InstanceType
-from reconciler.model.kinds import ref
-from reconciler.model.memory import Memory
-from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Batch, Snapshot
-from reconciler.runtime.controller import LONGEST_PAUSE_SECONDS
-from reconciler.scheduling.solve import solve
+from kerf.decide import decide
+from kerf.model.cloud import Interruption, Message
+from kerf.model.cluster import build
+from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.model.kinds import ref
+from kerf.model.memory import Memory
+from kerf.model.objects import Node, Pod
+from kerf.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Batch, Snapshot
+from kerf.runtime.controller import LONGEST_PAUSE_SECONDS
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.requirements import Requirements
+from kerf_api.v1.nodeclaim import NodeClaim
 
 #: Between two passes: the batch of pods that were left over closes.
 PAUSE: Final = timedelta(seconds=1)

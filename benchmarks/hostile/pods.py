@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from api import labels
-from api.v1.meta import decode
 from benchmarks.scheduling import REFUSED
 from benchmarks.workloads import pod
-from reconciler.model.objects import Pod
+from kerf.model.objects import Pod
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 
 Json = dict[str, Any]
 Shape = Callable[[int], list[Json]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
 from benchmarks.hostile import company, drifted, pods
 from benchmarks.hostile.pods import Json, decoded
 from benchmarks.workloads import pod
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 
 _READY: Final = {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready"}]}
 _REF: Final = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}

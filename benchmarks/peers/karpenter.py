@@ -24,7 +24,7 @@ from typing import Final
 
 import msgspec
 
-from api.v1.meta import Entry
+from kerf_api.v1.meta import Entry
 from tests.go_build import GoBuildFailed, build_once, go_build
 
 SOURCES: Final = Path(__file__).resolve().parent / "karpenter"

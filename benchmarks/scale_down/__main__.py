@@ -30,9 +30,9 @@ from benchmarks.scale_down.controllers import Running
 from benchmarks.scale_down.journal import AuditLog, Journal, Moment
 from benchmarks.scale_down.load import DEPLOYMENTS, LEFT, PODS, Json, Measure, catalogue, deployments
 from benchmarks.table import Row, aligned, conclude, markdown
-from reconciler.kube.client import KubeClient
-from reconciler.model import kinds
-from reconciler.model.objects import Pod
+from kerf.kube.client import KubeClient
+from kerf.model import kinds
+from kerf.model.objects import Pod
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fleet import is_true
 from tests.cluster.processes import wait_until

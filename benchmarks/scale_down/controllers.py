@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from api import labels
 from benchmarks.peers.kwok import GROUP, NODE_CLASS_KIND, KwokController
 from benchmarks.scale_down.load import MOST_CPUS, VM_MEMORY_OVERHEAD, family_names, node_pool
+from kerf_api import labels
 from tests import worlds
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.installation import CLUSTER_NAME, Installation

@@ -12,12 +12,12 @@ from typing import Final
 
 import msgspec
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
 from benchmarks.usage import usage
-from reconciler.kube.client import KubeClient
-from reconciler.model import kinds
-from reconciler.model.objects import Node
+from kerf.kube.client import KubeClient
+from kerf.model import kinds
+from kerf.model.objects import Node
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 
 LOOK_SECONDS: Final = 1.0
 CREATED, DELETED, BOUND, EVICTED = "created", "deleted", "bound", "evicted"

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
-from api import labels
-from api.resources import Resources
 from benchmarks.clusters import Yard, narrowed, pod_sizes
 from benchmarks.consolidation import bound
 from benchmarks.scheduling import read_catalogue
 from benchmarks.workloads import families
-from reconciler.model.objects import Node, Pod
-from reconciler.model.settings import Settings
+from kerf.model.objects import Node, Pod
+from kerf.model.settings import Settings
+from kerf_api import labels
+from kerf_api.resources import Resources
 from tests.cluster.node_object import MEMORY_SHARE
 from tests.worlds import deployment
 

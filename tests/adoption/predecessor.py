@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from api.v1 import meta
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.hashes import nodeclass_hash, nodepool_hash, text_hash
-from api.v1.nodepool import NodePool
+from kerf_api.v1 import meta
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.hashes import nodeclass_hash, nodepool_hash, text_hash
+from kerf_api.v1.nodepool import NodePool
 
 Manifest = dict[str, Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.disruption.expiration import LEAD
-from reconciler.model import kinds
+from kerf.disruption.expiration import LEAD
+from kerf.model import kinds
+from kerf_api import labels
 
 from . import sample
 from .world import Adopted

@@ -14,8 +14,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from api import labels
-from reconciler.model import kinds
+from kerf.model import kinds
+from kerf_api import labels
 from tests.simulation.trouble import lives
 
 from . import predecessor

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.hashes import nodeclass_hash
-from api.v1.meta import decode
-from reconciler.model import kinds
-from reconciler.model.inventory import TEMPLATE, Resource
+from kerf.model import kinds
+from kerf.model.inventory import TEMPLATE, Resource
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.hashes import nodeclass_hash
+from kerf_api.v1.meta import decode
 from tests.simulation.trouble import lives
 
 from . import predecessor, sample

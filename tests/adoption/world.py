@@ -15,11 +15,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass, ResolvedImage
-from reconciler.ec2 import prices
-from reconciler.model import kinds
-from reconciler.model.cloud import (
+from kerf.ec2 import prices
+from kerf.model import kinds
+from kerf.model.cloud import (
     ClassFacts,
     ClusterFacts,
     Image,
@@ -28,13 +26,15 @@ from reconciler.model.cloud import (
     SecurityGroup,
     Subnet,
 )
-from reconciler.model.kinds import Kind
-from reconciler.model.settings import Settings
-from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.catalogue import spot_price
-from reconciler.sandbox.cloud import SandboxCloud
-from reconciler.sandbox.machines import Machine
-from reconciler.sandbox.world import World
+from kerf.model.kinds import Kind
+from kerf.model.settings import Settings
+from kerf.sandbox.api_server import Record
+from kerf.sandbox.catalogue import spot_price
+from kerf.sandbox.cloud import SandboxCloud
+from kerf.sandbox.machines import Machine
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, ResolvedImage
 from tests.simulation.calm import Calm
 from tests.simulation.stage import Play, Seam
 

@@ -16,8 +16,8 @@ import botocore.session
 import msgspec
 from botocore import xform_name
 
-from reconciler.ports import PortError
-from reconciler.sandbox.cloud import SandboxCloud
+from kerf.ports import PortError
+from kerf.sandbox.cloud import SandboxCloud
 
 from .clients import refused
 from .ledger import LEDGER, SANDBOX
@@ -64,7 +64,7 @@ class _Shadow:
     """Kerf's AWS layer for one cluster, and what its clients were asked since `calls` was last cleared."""
 
     def __init__(self, cluster_name: str, region: str) -> None:
-        from reconciler.aws.cloud import AwsCloud  # half a second, for runs that use a sandbox
+        from kerf.aws.cloud import AwsCloud  # half a second, for runs that use a sandbox
 
         self.calls = self.refusals = 0
         #: Digests of calls of the port that broke no rule, with their number of calls of AWS.

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from api import crds
-from api.defaulting import default
-from api.foreign import is_foreign
-from api.lint import Problem
+from kerf_api import crds
+from kerf_api.defaulting import default
+from kerf_api.foreign import is_foreign
+from kerf_api.lint import Problem
 from tests.unit.api.corpus import Case
 from tests.unit.api.table.explained import EXPLAINED
 from tests.unit.webhook.doors import Reply, differs, patched

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kubernetes import config
 
-from api import crds
+from kerf_api import crds
 from tests.unit.api.corpus import Case
 from tests.unit.api.manifests import BASES
 

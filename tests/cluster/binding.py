@@ -15,10 +15,10 @@ from datetime import datetime
 from itertools import groupby, permutations
 from typing import Any, Final
 
-from api import labels
-from reconciler.lifecycle.expectations import HELD_AT_MOST
-from reconciler.model.cloud import Region
-from reconciler.scheduling.claims import pod_mark
+from kerf.lifecycle.expectations import HELD_AT_MOST
+from kerf.model.cloud import Region
+from kerf.scheduling.claims import pod_mark
+from kerf_api import labels
 
 from .binding_worlds import WORKLOAD, WORLD, BindingWorld
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from reconciler.provisioning.pending import pending_pods
-from reconciler.scheduling.solve import solve
+from kerf.provisioning.pending import pending_pods
+from kerf.scheduling.solve import solve
 from tests.differential.draft import GPU, ZONES, Draft, Json, Workload, filled, template_spec
 from tests.differential.features import FEATURES, Feature
 from tests.differential.generator import begun, manifests

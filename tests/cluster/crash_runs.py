@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from reconciler.ports import Unavailable
+from kerf.ports import Unavailable
 
 from .control_plane import ControlPlane
 from .crash_killer import Killer, Point

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import quote
 
-from api.labels import COMMAND, DISRUPTED_TAINT
-from reconciler.kube.client import KubeClient
+from kerf.kube.client import KubeClient
+from kerf_api.labels import COMMAND, DISRUPTED_TAINT
 from tests.worlds import deployment, node_class, node_pool
 
 from .installation import CLUSTER_NAME, Installation

@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from reconciler.aws.cloud import AwsCloud
-from reconciler.model.cloud import Region
-from reconciler.runtime import looking
+from kerf.aws.cloud import AwsCloud
+from kerf.model.cloud import Region
+from kerf.runtime import looking
 
 from . import grants, record
 from .bootstrapper import Bootstrapper
@@ -43,7 +43,7 @@ LEASE: Final = "karpenter-leader-election"
 RESTART_SECONDS: Final = 10.0
 #: Tests delete what they have made, many at once, and wait for its end: who tests the guard says so.
 _UNGUARDED: Final = {"settings.deletionGuardWait": "0s", "webhook.deletionGuard": "false"}
-KERF: Final = (sys.executable, "-m", "reconciler.cli.main")
+KERF: Final = (sys.executable, "-m", "kerf.cli.main")
 
 
 class Installation:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Final
 
-from api import quantity
+from kerf_api import quantity
 
 from .node_user_data import KubeletSettings
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from reconciler.kube.client import KubeClient
+from kerf.kube.client import KubeClient
 from tests.worlds import deployment
 
 from .crash_killer import DRY_RUN, mutating

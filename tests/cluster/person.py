@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from tests.sources import python_path
+
 from .control_plane import ControlPlane
-from .installation import KERF, ROOT
+from .installation import KERF
 
 _AWS: Final = Path(__file__).parent / "aws_command.py"
 
@@ -23,7 +25,7 @@ class Person:
     """
 
     def __init__(self, control_plane: ControlPlane, programs: Path, place: Path, variables: Mapping[str, str]) -> None:
-        self.variables = {"KUBECONFIG": str(control_plane.kubeconfig), "PYTHONPATH": str(ROOT), **variables}
+        self.variables = {"KUBECONFIG": str(control_plane.kubeconfig), "PYTHONPATH": python_path(), **variables}
         self._place, self._programs = place, programs
         self._path = f"{programs}:{control_plane.binaries}:{os.environ['PATH']}"
         self._helm = control_plane.binaries / "helm"

@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from reconciler.aws.images import alias_sources
-from reconciler.kube.client import KubeClient
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind, Ref
-from reconciler.ports import Lease
-from reconciler.runtime.leases import KARPENTER
+from kerf.aws.images import alias_sources
+from kerf.kube.client import KubeClient
+from kerf.model import kinds
+from kerf.model.kinds import Kind, Ref
+from kerf.ports import Lease
+from kerf.runtime.leases import KARPENTER
 from tests.adoption import predecessor, sample
 from tests.adoption.predecessor import Launched, Manifest, Surroundings
 

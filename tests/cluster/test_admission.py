@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from api import crds
+from kerf_api import crds
 
 from .agreement import LAYERS, VERDICTS, Outcome, Report, layer
 from .control_plane import ControlPlane

@@ -19,13 +19,14 @@ from typing import Any, Final
 
 import pytest
 
-from reconciler.kube.client import KubeClient
-from reconciler.model import kinds
-from reconciler.runtime.leases import DURATION, KARPENTER
+from kerf.kube.client import KubeClient
+from kerf.model import kinds
+from kerf.runtime.leases import DURATION, KARPENTER
 from tests.adoption import sample
 from tests.adoption.differences import differences, unexplained
 from tests.adoption.world import Adopted
 from tests.simulation.trouble import lives
+from tests.sources import python_path
 
 from .components import ADMINISTRATOR
 from .control_plane import ControlPlane
@@ -55,7 +56,7 @@ class Guide:
         self._folder.mkdir()
         programs.mkdir()
         (self._folder / "charts").symlink_to(ROOT / "charts")
-        (programs / "kerf").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reconciler.cli.main "$@"\n')
+        (programs / "kerf").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kerf.cli.main "$@"\n')
         (programs / "kerf").chmod(0o755)
         plane = kerf.control_plane
         self._environment = {
@@ -63,7 +64,7 @@ class Guide:
             **kerf.aws.environment(),
             "PATH": f"{programs}:{plane.binaries}:{os.environ['PATH']}",
             "KUBECONFIG": str(plane.kubeconfig),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": python_path(),
         }
 
     def run(self, beginning: str) -> str:

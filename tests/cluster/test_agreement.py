@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from api.defaulting import default, patch
+from kerf_api.defaulting import default, patch
+from kerf_webhook.review import allowed, denied
 from tests.unit.api.corpus import Case, changes, creations
 from tests.unit.webhook.doors import DOORS, Reply
-from webhook.review import allowed, denied
 
 from .agreement import Outcome, Report, layer
 from .api_server import Answer

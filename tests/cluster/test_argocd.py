@@ -12,6 +12,8 @@ from typing import Final
 
 import pytest
 
+from tests.sources import python_path
+
 from .api_server import with_definitions
 from .control_plane import ControlPlane
 from .installation import ROOT
@@ -65,10 +67,10 @@ def commands(page: str) -> list[str]:
 def run(cluster: ControlPlane, folder: Path, command: str) -> str:
     """What a command prints, run at the root of the repository by an administrator of the cluster."""
     kerf = folder / "kerf"
-    kerf.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reconciler.cli.main "$@"\n')
+    kerf.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kerf.cli.main "$@"\n')
     kerf.chmod(0o755)
     path = f"{folder}:{cluster.binaries}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "KUBECONFIG": str(cluster.kubeconfig), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PATH": path, "KUBECONFIG": str(cluster.kubeconfig), "PYTHONPATH": python_path()}
     done = subprocess.run(["/bin/sh", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout

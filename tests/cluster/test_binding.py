@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api import labels
-from reconciler.model.cloud import Region
-from reconciler.scheduling.claims import pod_mark
+from kerf.model.cloud import Region
+from kerf.scheduling.claims import pod_mark
+from kerf_api import labels
 
 from .binding import Bound, Json, bound, cheapest, ratio, table
 from .binding_worlds import WORKLOAD, WORLD, BindingWorld

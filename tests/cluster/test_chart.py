@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from api.written_annotations import WRITTEN
-from reconciler.model import kinds
-from reconciler.runtime.options import Options
-from reconciler.runtime.settings import parse
-from webhook.deletions import GUARDED
+from kerf.model import kinds
+from kerf.runtime.options import Options
+from kerf.runtime.settings import parse
+from kerf_api.written_annotations import WRITTEN
+from kerf_webhook.deletions import GUARDED
 
 from .charts import Helm, Objects
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from api import crds
-from reconciler.cli.documents import Document, read
+from kerf.cli.documents import Document, read
+from kerf_api import crds
 from tests.unit.api.corpus import Case as Judged
 from tests.unit.conversion.cases import AS_IT_IS, CASES, Case
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.runtime.preflight.cluster import WRITES
+from kerf.runtime.preflight.cluster import WRITES
 
 from .control_plane import ControlPlane
 from .installation import CLUSTER_NAME, NAMESPACE, ROOT, Installation

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kube.client import KubeClient
-from reconciler.runtime.leases import DURATION, KARPENTER
+from kerf.kube.client import KubeClient
+from kerf.runtime.leases import DURATION, KARPENTER
 
 from .control_plane import ControlPlane
 from .installation import NAMESPACE, Installation

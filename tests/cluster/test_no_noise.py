@@ -17,8 +17,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from api import labels
-from api.defaulting import default
+from kerf_api import labels
+from kerf_api.defaulting import default
 from tests.unit.argocd.lua import health
 
 from .control_plane import ControlPlane

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from api.v1.meta import Taint
-from reconciler.ec2 import userdata
-from reconciler.model.cloud import ClusterFacts
+from kerf.ec2 import userdata
+from kerf.model.cloud import ClusterFacts
+from kerf_api.v1.meta import Taint
 
 from .node_object import node, reserved_cpu_milli
 from .node_user_data import KubeletSettings, read_user_data

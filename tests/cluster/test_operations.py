@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from reconciler.kube.client import KubeClient
-from reconciler.ports import Forbidden
-from reconciler.runtime.certificates import LIFETIME, WebhookCertificate
+from kerf.kube.client import KubeClient
+from kerf.ports import Forbidden
+from kerf.runtime.certificates import LIFETIME, WebhookCertificate
 
 from .control_plane import ControlPlane
 from .installation import NAMESPACE, Installation

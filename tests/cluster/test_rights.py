@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from reconciler.model import kinds
+from kerf.model import kinds
 from tests.guides import files
 
 from . import grants, record, rights

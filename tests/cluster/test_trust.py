@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import pytest
 
-from api import labels
-from api.v1.ec2nodeclass import MetadataOptions
-from reconciler.model.annotations import text_of
-from reconciler.model.cloud import FleetRequest, LaunchTemplate, Override
+from kerf.model.annotations import text_of
+from kerf.model.cloud import FleetRequest, LaunchTemplate, Override
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import MetadataOptions
 
 from .control_plane import ControlPlane
 from .fleet import Fleet, is_true

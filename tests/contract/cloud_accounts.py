@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
-from reconciler.aws.cloud import AwsCloud
-from reconciler.ec2.validation import denial
-from reconciler.model.cloud import CapacityReservation, Message, PlacementGroup
-from reconciler.ports import Cloud
-from reconciler.sandbox.ec2 import VISIBILITY
-from reconciler.sandbox.world import World
+from kerf.aws.cloud import AwsCloud
+from kerf.ec2.validation import denial
+from kerf.model.cloud import CapacityReservation, Message, PlacementGroup
+from kerf.ports import Cloud
+from kerf.sandbox.ec2 import VISIBILITY
+from kerf.sandbox.world import World
 from tests.cluster.moto_aws import MotoAws
 from tests.cluster.moto_aws.settings import ZONES
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kube.client import KubeClient
+from kerf.kube.client import KubeClient
 from tests.cluster.conftest import control_plane as control_plane
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.moto_aws import MotoAws
@@ -17,7 +17,7 @@ from . import sides
 from .cloud_accounts import Account, MotoAccount, SandboxAccount
 from .kube_clusters import Cluster, RealCluster, SandboxCluster
 
-CRDS = Path(__file__).resolve().parents[2] / "api" / "crds"
+CRDS = Path(__file__).resolve().parents[2] / "api" / "kerf_api" / "crds"
 HERE = Path(__file__).parent
 _LIST = pytest.StashKey[list[str]]()
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
-from reconciler.kube.client import KubeClient
-from reconciler.model.kinds import Kind, Ref
-from reconciler.ports import Kube
-from reconciler.sandbox.kinds import EVENT, LEASE, Plain
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.kube.client import KubeClient
+from kerf.model.kinds import Kind, Ref
+from kerf.ports import Kube
+from kerf.sandbox.kinds import EVENT, LEASE, Plain
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
 
 #: A controller manager forgets the pods of a deleted node after 40 to 60 seconds; bookmarks come once a minute.
 SECONDS = 150.0

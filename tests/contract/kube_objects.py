@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind, Ref
-from reconciler.ports import AlreadyGone, Change, Kube
+from kerf.model import kinds
+from kerf.model.kinds import Kind, Ref
+from kerf.ports import AlreadyGone, Change, Kube
 
 from .kube_clusters import Cluster
 

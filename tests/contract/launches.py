@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api import labels
-from api.v1.ec2nodeclass import (
+from kerf.model.cloud import ClassFacts, FleetRequest, Instance, LaunchTemplate, Override
+from kerf.ports import Cloud
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import (
     BlockDevice,
     BlockDeviceMapping,
     EC2NodeClass,
@@ -13,9 +15,7 @@ from api.v1.ec2nodeclass import (
     MetadataOptions,
     SelectorTerm,
 )
-from api.v1.meta import ObjectMeta
-from reconciler.model.cloud import ClassFacts, FleetRequest, Instance, LaunchTemplate, Override
-from reconciler.ports import Cloud
+from kerf_api.v1.meta import ObjectMeta
 
 from .cloud_accounts import Account
 

@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.aws.cloud import AwsCloud
-from reconciler.aws.statuses import MOST_IDS
-from reconciler.model.cloud import ClassFacts
-from reconciler.ports import Forbidden, Invalid, Throttled
+from kerf.aws.cloud import AwsCloud
+from kerf.aws.statuses import MOST_IDS
+from kerf.model.cloud import ClassFacts
+from kerf.ports import Forbidden, Invalid, Throttled
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
-from api.v1.meta import Condition, ObjectMeta
-from reconciler.aws.cloud import AwsCloud
-from reconciler.aws.images import alias_sources, query
-from reconciler.aws.profiles import UNKNOWN_SECONDS, Maker
-from reconciler.model.cloud import ClassFacts
-from reconciler.ports import Forbidden, Invalid, RoleNotFound, TemplateMissing, Unavailable
+from kerf.aws.cloud import AwsCloud
+from kerf.aws.images import alias_sources, query
+from kerf.aws.profiles import UNKNOWN_SECONDS, Maker
+from kerf.model.cloud import ClassFacts
+from kerf.ports import Forbidden, Invalid, RoleNotFound, TemplateMissing, Unavailable
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
+from kerf_api.v1.meta import Condition, ObjectMeta
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import NetworkInterface
-from reconciler.aws.cloud import AwsCloud
-from reconciler.aws.cluster_facts import ServerFacts
-from reconciler.aws.pace import Pace
-from reconciler.aws.types import read_offerings, read_types
-from reconciler.ec2 import prices as estimates
-from reconciler.ec2.catalogue import build
-from reconciler.model.cloud import Instance
-from reconciler.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable
-from reconciler.runtime import looking
-from reconciler.runtime.inbox import PricesRead, RegionRead
-from reconciler.runtime.state import State
-from reconciler.telemetry.logs import make_logger
+from kerf.aws.cloud import AwsCloud
+from kerf.aws.cluster_facts import ServerFacts
+from kerf.aws.pace import Pace
+from kerf.aws.types import read_offerings, read_types
+from kerf.ec2 import prices as estimates
+from kerf.ec2.catalogue import build
+from kerf.model.cloud import Instance
+from kerf.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable
+from kerf.runtime import looking
+from kerf.runtime.inbox import PricesRead, RegionRead
+from kerf.runtime.state import State
+from kerf.telemetry.logs import make_logger
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import NetworkInterface
 from tests.cluster.moto_aws import MotoAws
 from tests.unit.ec2.ec2_facts import SETTINGS
 from tests.unit.lifecycle.world import NOW

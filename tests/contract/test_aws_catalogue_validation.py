@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reconciler.ec2 import validation
-from reconciler.model.cloud import FleetRequest
-from reconciler.ports import Forbidden, Throttled, Unavailable
+from kerf.ec2 import validation
+from kerf.model.cloud import FleetRequest
+from kerf.ports import Forbidden, Throttled, Unavailable
 from tests.cluster.moto_aws import MotoAws
 from tests.cluster.moto_aws.settings import ZONES
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from api.v1.ec2nodeclass import ConnectionTracking, EC2NodeClass, EC2NodeClassSpec, SelectorTerm
-from api.v1.meta import ObjectMeta
-from reconciler.aws.cloud import AwsCloud
-from reconciler.ports import Forbidden, Invalid, Throttled, Unavailable
-from reconciler.runtime import looking
+from kerf.aws.cloud import AwsCloud
+from kerf.ports import Forbidden, Invalid, Throttled, Unavailable
+from kerf.runtime import looking
+from kerf_api.v1.ec2nodeclass import ConnectionTracking, EC2NodeClass, EC2NodeClassSpec, SelectorTerm
+from kerf_api.v1.meta import ObjectMeta
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud

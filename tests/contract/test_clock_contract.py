@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.ports import Clock
-from reconciler.runtime.clock import SteadyClock, SystemClock
-from reconciler.sandbox.clock import VirtualClock
+from kerf.ports import Clock
+from kerf.runtime.clock import SteadyClock, SystemClock
+from kerf.sandbox.clock import VirtualClock
 
 
 @pytest.fixture(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from api import labels
-from reconciler.ports import IdempotencyMismatch, Invalid, NotLeading
+from kerf.ports import IdempotencyMismatch, Invalid, NotLeading
+from kerf_api import labels
 
 from .cloud_accounts import Account
 from .launches import ZONES, listed, request

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api import labels
-from reconciler.ports import AlreadyGone
+from kerf.ports import AlreadyGone
+from kerf_api import labels
 
 from .cloud_accounts import Account
 from .launches import listed, request, resolved

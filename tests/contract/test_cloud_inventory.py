@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from reconciler.model.cloud import FleetRequest
-from reconciler.model.inventory import PROFILE, TEMPLATE, Resource
+from kerf.model.cloud import FleetRequest
+from kerf.model.inventory import PROFILE, TEMPLATE, Resource
 
 from .cloud_accounts import Account
 from .launches import listed, request

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
-from api.v1.meta import ObjectMeta
-from reconciler.runtime import looking
+from kerf.runtime import looking
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
+from kerf_api.v1.meta import ObjectMeta
 
 from .cloud_accounts import Account
 from .launches import ZONES, node_class, request, resolved

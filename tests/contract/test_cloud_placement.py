@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from api.v1.ec2nodeclass import PlacementGroupSelector
-from reconciler.ec2 import errors
-from reconciler.model.cloud import ClassFacts, FleetRequest, PlacementGroup
-from reconciler.ports import Throttled
+from kerf.ec2 import errors
+from kerf.model.cloud import ClassFacts, FleetRequest, PlacementGroup
+from kerf.ports import Throttled
+from kerf_api.v1.ec2nodeclass import PlacementGroupSelector
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import Account, MotoAccount

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api import labels
-from reconciler.ec2 import interruptions
-from reconciler.model.cloud import Message
+from kerf.ec2 import interruptions
+from kerf.model.cloud import Message
+from kerf_api import labels
 
 from .cloud_accounts import Account
 from .launches import request

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from api import labels
-from api.v1.ec2nodeclass import SelectorTerm
-from reconciler.model.cloud import ONLY_RESERVED, HeldReservation
+from kerf.model.cloud import ONLY_RESERVED, HeldReservation
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import SelectorTerm
 
 from .cloud_accounts import OWNER, Account
 from .launches import ZONES, listed, node_class, request

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment
-from reconciler.ports import Forbidden
+from kerf.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment
+from kerf.ports import Forbidden
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import Account, MotoAccount

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.cloud import ZonalShift
-from reconciler.ports import AlreadyGone, Forbidden, Invalid
+from kerf.model.cloud import ZonalShift
+from kerf.ports import AlreadyGone, Forbidden, Invalid
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import Account, MotoAccount

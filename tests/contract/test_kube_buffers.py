@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from reconciler.model import kinds
-from reconciler.model.cluster import build
-from reconciler.model.plan import PatchObject
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.provisioning.provision import provision
+from kerf.model import kinds
+from kerf.model.cluster import build
+from kerf.model.plan import PatchObject
+from kerf.model.settings import FeatureGates, Settings
+from kerf.provisioning.provision import provision
 
 from .kube_clusters import Cluster
 from .kube_objects import deployment, pod_template

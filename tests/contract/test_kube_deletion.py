@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.ports import Conflict, Invalid
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.ports import Conflict, Invalid
 
 from .kube_clusters import Cluster
 from .kube_objects import ANOTHER_UID, FINALIZER, claim, claim_ref, gone, node, pod, pod_ref, pool, start_pod

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.ports import AlreadyGone, Conflict, EvictionBlocked
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.ports import AlreadyGone, Conflict, EvictionBlocked
 
 from .kube_clusters import Cluster
 from .kube_objects import ANOTHER_UID, budget, budget_ref, deployment, gone, node, pod, pod_ref, running, start_pod

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.ports import AlreadyExists, Conflict, Lease
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.ports import AlreadyExists, Conflict, Lease
+from kerf_api import labels
 
 from .kube_clusters import Cluster
 from .kube_objects import claim, claim_ref

@@ -6,9 +6,9 @@ import zlib
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.ports import Invalid
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.ports import Invalid
 
 from .kube_clusters import Cluster
 from .kube_objects import claim, claim_ref, node, pod, start_pod

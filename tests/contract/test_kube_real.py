@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.kube.client import KubeClient
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind, Ref
-from reconciler.ports import Expired, Forbidden, Kube, Lease, Throttled, Unavailable
+from kerf.kube.client import KubeClient
+from kerf.model import kinds
+from kerf.model.kinds import Kind, Ref
+from kerf.ports import Expired, Forbidden, Kube, Lease, Throttled, Unavailable
 from tests.cluster.control_plane import ControlPlane
 
 from .kube_clusters import RealCluster

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
+from kerf.model import kinds
+from kerf.model.kinds import Ref
 
 from .kube_clusters import Cluster
 from .kube_objects import gone, node, pod, pod_ref, start_pod

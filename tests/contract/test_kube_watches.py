@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.ports import Change, Disconnected, Expired
+from kerf.model import kinds
+from kerf.ports import Change, Disconnected, Expired
 
 from .kube_clusters import Cluster
 from .kube_objects import FINALIZER, changes_of, claim, claim_ref, gone

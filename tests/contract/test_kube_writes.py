@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.ports import AlreadyExists, AlreadyGone, Conflict, Invalid, Kube, Unavailable
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.ports import AlreadyExists, AlreadyGone, Conflict, Invalid, Kube, Unavailable
 
 from .kube_clusters import Cluster
 from .kube_objects import claim, claim_ref, node, pod, pool

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.v1.ec2nodeclass import EC2NodeClass, SelectorTerm
-from reconciler.aws import probes
-from reconciler.aws.clients import Clients
-from reconciler.runtime.options import Options
-from reconciler.runtime.preflight.account import look, look_at_classes
-from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.aws import probes
+from kerf.aws.clients import Clients
+from kerf.runtime.options import Options
+from kerf.runtime.preflight.account import look, look_at_classes
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, SelectorTerm
 from tests.cluster.moto_aws import MotoAws
 from tests.unit.aws.policies import allowed
 

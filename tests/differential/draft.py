@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from api import labels
+from kerf_api import labels
 
 Json = dict[str, Any]
 

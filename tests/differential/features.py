@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from api import labels
+from kerf_api import labels
 from tests.differential import supply, wishes
 from tests.differential.draft import GPU, PREFERRED, REQUIRED, Draft, Json
 

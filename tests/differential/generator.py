@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from api import labels
-from api.resources import Resources, total
-from api.v1.meta import decode
-from reconciler.model.objects import Pod
-from reconciler.model.pods import requests
+from kerf.model.objects import Pod
+from kerf.model.pods import requests
+from kerf_api import labels
+from kerf_api.resources import Resources, total
+from kerf_api.v1.meta import decode
 from tests.differential.draft import (
     CATEGORY,
     CPUS,

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from api.requirements import Requirements
-from api.resources import Resources, total
-from api.v1.nodepool import parse_entries
 from benchmarks.peers.karpenter import PeerClaim, PeerOutcome
-from reconciler.model.pods import requests
+from kerf.model.pods import requests
+from kerf_api.requirements import Requirements
+from kerf_api.resources import Resources, total
+from kerf_api.v1.nodepool import parse_entries
 from tests.differential.draft import Json
 from tests.differential.ours import Ours, answer
 from tests.referee import Violation, violations

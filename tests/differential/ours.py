@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from api import labels
-from api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
-from api.resources import Resources
-from api.v1.meta import Value, decode
-from reconciler.model import kinds
-from reconciler.model.cluster import build
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.model.objects import Pod
-from reconciler.model.plan import INTERNAL_ERROR
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.provisioning.boundary import solve_apart
-from reconciler.provisioning.pending import pending_pods, rehoused_pods
-from reconciler.scheduling.solution import Solution
+from kerf.model import kinds
+from kerf.model.cluster import build
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.objects import Pod
+from kerf.model.plan import INTERNAL_ERROR
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.provisioning.boundary import solve_apart
+from kerf.provisioning.pending import pending_pods, rehoused_pods
+from kerf.scheduling.solution import Solution
+from kerf_api import labels
+from kerf_api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import Value, decode
 from tests.differential.draft import Json
 from tests.referee import Violation, violations
 

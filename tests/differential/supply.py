@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api import labels
+from kerf_api import labels
 from tests.differential.draft import CATEGORY, FAMILY, TEAM, ZONES, Draft, Json, template_spec
 from tests.differential.wishes import taint
 

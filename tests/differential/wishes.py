@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from api import labels
+from kerf_api import labels
 from tests.differential.draft import (
     CATEGORY,
     CPUS,

@@ -16,11 +16,11 @@ from typing import Any, Final, TypeVar
 import jsonpatch
 import pytest
 
-from api import crds
-from api.defaulting import default, patch
-from api.lint import LintSettings, Problem, together, validate
-from api.lint.changes import Located, changes
-from api.lint.plain import plain
+from kerf_api import crds
+from kerf_api.defaulting import default, patch
+from kerf_api.lint import LintSettings, Problem, together, validate
+from kerf_api.lint.changes import Located, changes
+from kerf_api.lint.plain import plain
 from tests.unit.api.manifests import BASES, changed, placed
 
 from .manifests import Maker

@@ -11,7 +11,8 @@ from tests.cluster.binaries import find_binaries
 from tests.gitops import pre_commit
 from tests.gitops.mistakes import SAMPLE
 from tests.gitops.repositories import commit, git, repository
-from tests.gitops.runners import ROOT, Machine, github, gitlab
+from tests.gitops.runners import Machine, github, gitlab
+from tests.sources import ROOT
 
 Told = set[tuple[str, int, str]]
 

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import yaml
 
-from tests.gitops.runners import ROOT, Machine
+from tests.gitops.runners import Machine
+from tests.sources import ROOT
 
 HOOKS: Final = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
 

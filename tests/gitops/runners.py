@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import yaml
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+from tests.sources import python_path
+
 _PYTHON: Final = """\
 #!/bin/sh
 echo "$*" >> "{noted}"
@@ -25,7 +26,7 @@ mkdir -p "$3/bin"
 cp "{programs}/python3" "$3/bin/python"
 cp "{programs}/kerf" "$3/bin/"
 """
-_KERF: Final = '#!/bin/sh\nPYTHONPATH="{root}" exec "{python}" -m reconciler.cli.main "$@"\n'
+_KERF: Final = '#!/bin/sh\nPYTHONPATH="{path}" exec "{python}" -m kerf.cli.main "$@"\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Machine:
         self.programs.mkdir(parents=True)
         self._noted = folder / "noted"
         self._noted.touch()
-        values = {"noted": self._noted, "programs": self.programs, "root": ROOT, "python": sys.executable}
+        values = {"noted": self._noted, "programs": self.programs, "path": python_path(), "python": sys.executable}
         for name, text in (("python3", _PYTHON), ("kerf", _KERF)):
             (self.programs / name).write_text(text.format(**values))
             (self.programs / name).chmod(0o755)

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from tests.gitops.repositories import commit, git, repository
-from tests.gitops.runners import ROOT, Machine, github, gitlab
+from tests.gitops.runners import Machine, github, gitlab
+from tests.sources import ROOT
 
 ACTION: Final = ROOT / "action.yml"
 JOB: Final = ROOT / "manifests" / "ci" / "gitlab-validate.yml"

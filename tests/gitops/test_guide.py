@@ -11,7 +11,8 @@ import yaml
 from tests import guides
 from tests.gitops import pre_commit
 from tests.gitops.repositories import IDENTITY, commit, git, repository
-from tests.gitops.runners import ROOT, Machine, github, gitlab
+from tests.gitops.runners import Machine, github, gitlab
+from tests.sources import ROOT
 
 TEXT: Final = (ROOT / "docs" / "gitops-pull-requests.md").read_text(encoding="utf-8")
 FILES: Final = guides.files(TEXT)

@@ -9,7 +9,8 @@ import pytest
 
 from tests.gitops import pre_commit
 from tests.gitops.repositories import commit, git, repository, write
-from tests.gitops.runners import ROOT, Machine
+from tests.gitops.runners import Machine
+from tests.sources import ROOT
 
 EXAMPLE: Final = (ROOT / "manifests" / "examples" / "general-purpose.yaml").read_text()
 #: Neither is for the hooks: a template, which is no YAML, and a file of another kind.

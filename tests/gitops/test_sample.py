@@ -14,7 +14,8 @@ from tests.cluster.binaries import ControlPlaneUnavailable
 from tests.gitops.checks import by_annotation, checked_out, with_renderers
 from tests.gitops.mistakes import MISTAKES
 from tests.gitops.repositories import commit, git
-from tests.gitops.runners import ROOT, Machine, github
+from tests.gitops.runners import Machine, github
+from tests.sources import ROOT
 
 pytestmark = pytest.mark.cluster
 

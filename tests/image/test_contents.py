@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from image.holdings import Distribution, environment, needs
 from image.player import PLATFORMS, Image
 from image.recipe import ROOT, Recipe
+from tests.sources import FOLDERS
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -60,8 +61,8 @@ def test_compiled_parts_are_for_its_machine(images: Mapping[str, Image], platfor
 def test_every_file_of_the_packages_is_installed(images: Mapping[str, Image]) -> None:
     """What a wheel leaves out (definitions, rules, the demo's world) is missed only by who installed it."""
     site = next(images["linux/amd64"].layers[2].glob(SITE))
-    for package in ("api", "reconciler", "webhook"):
-        wanted = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*") if path.is_file()}
+    for package, folder in FOLDERS.items():
+        wanted = {path.relative_to(ROOT / folder) for path in (ROOT / folder / package).rglob("*") if path.is_file()}
         wanted = {path for path in wanted if path.suffix in {".py", ".yaml", ".json", ".typed"}}
         there = {path.relative_to(site) for path in (site / package).rglob("*") if path.is_file()}
         assert {path for path in there if path.suffix != ".pyc"} == wanted

@@ -15,15 +15,15 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 from msgspec.structs import fields
 
-from api import labels
-from reconciler.kube.decoding import KindDecoder
-from reconciler.model import kinds
-from reconciler.model.cloud import Instance, Interruption, Message
-from reconciler.model.cluster import build
-from reconciler.model.indexes import InstanceIndex
-from reconciler.model.plan import Source
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Batch, Snapshot
+from kerf.kube.decoding import KindDecoder
+from kerf.model import kinds
+from kerf.model.cloud import Instance, Interruption, Message
+from kerf.model.cluster import build
+from kerf.model.indexes import InstanceIndex
+from kerf.model.plan import Source
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Batch, Snapshot
+from kerf_api import labels
 from tests.unit.lifecycle.world import CLUSTER, FACTS, NOW, large, text
 
 Manifest = dict[str, Any]

@@ -20,16 +20,16 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api import bounds, labels
-from api.v1.meta import Condition
-from reconciler.decide import decide
-from reconciler.kube import decoding
-from reconciler.model import annotations, kinds
-from reconciler.model.annotations import read
-from reconciler.model.backoff import PoolFailures
-from reconciler.model.boundaries import MALFORMED
-from reconciler.model.memory import Memory
-from reconciler.model.plan import INTERNAL_ERROR, DeleteObject, EvictPod, Plan
+from kerf.decide import decide
+from kerf.kube import decoding
+from kerf.model import annotations, kinds
+from kerf.model.annotations import read
+from kerf.model.backoff import PoolFailures
+from kerf.model.boundaries import MALFORMED
+from kerf.model.memory import Memory
+from kerf.model.plan import INTERNAL_ERROR, DeleteObject, EvictPod, Plan
+from kerf_api import bounds, labels
+from kerf_api.v1.meta import Condition
 from tests.laws.islands import (
     DURATION,
     NOTE,

@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api import cron, durations
-from api.lint import validate
-from api.v1.budgets import REASONS, UNLIMITED, allowed_disruptions
+from kerf_api import cron, durations
+from kerf_api.lint import validate
+from kerf_api.v1.budgets import REASONS, UNLIMITED, allowed_disruptions
 from tests.laws.test_cron_laws import naive
 from tests.unit.api.manifests import changed
 

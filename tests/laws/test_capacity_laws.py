@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import pytest
 
-from api import labels
-from api.requirements import IN, requirement
-from reconciler.model.instance_type import Catalogue, InstanceType, Offering
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.instance_type import Catalogue, InstanceType, Offering
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
+from kerf_api.requirements import IN, requirement
 from tests.referee.cost import whole_cost
 from tests.unit.scheduling import worlds as w
 

@@ -15,14 +15,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.v1.meta import NodeClassRef, ObjectMeta
-from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
-from reconciler.model import kinds, pods
-from reconciler.model.cluster import Cluster, build
-from reconciler.model.kinds import Kind
-from reconciler.model.objects import Node, NodeSpec, Pod, PodCondition, PodSpec, PodStatus
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot, StateNode
+from kerf.model import kinds, pods
+from kerf.model.cluster import Cluster, build
+from kerf.model.kinds import Kind
+from kerf.model.objects import Node, NodeSpec, Pod, PodCondition, PodSpec, PodStatus
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot, StateNode
+from kerf_api.v1.meta import NodeClassRef, ObjectMeta
+from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = Settings(cluster_name="test")

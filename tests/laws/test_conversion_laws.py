@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.conversion import Wish, convert
-from reconciler.cli.checking import Content
-from reconciler.cli.converting import Converted, convert_files
-from reconciler.cli.documents import Document, read
+from kerf.cli.checking import Content
+from kerf.cli.converting import Converted, convert_files
+from kerf.cli.documents import Document, read
+from kerf_api.conversion import Wish, convert
 from tests.fuzz.wild import SCALARS, TEXTS
 from tests.unit.conversion.cases import CASES, Case
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api import cron
+from kerf_api import cron
 
 MINUTE = timedelta(minutes=1)
 #: How far the model looks, minute by minute.

@@ -13,15 +13,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from api.v1.meta import Value, encode
-from reconciler.cli.demo import manifests
-from reconciler.decide import decide
-from reconciler.model.memory import Memory
-from reconciler.model.plan import Plan
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.world import World
+from kerf.cli.demo import manifests
+from kerf.decide import decide
+from kerf.model.memory import Memory
+from kerf.model.plan import Plan
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.runtime.controller import Controller
+from kerf.sandbox.world import World
+from kerf_api.v1.meta import Value, encode
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,7 +72,7 @@ def record() -> list[Snapshot]:
 
 def digests_in_another_process(snapshots: Path, hash_seed: str) -> list[str]:
     code = (
-        "import pickle, sys; from reconciler.decide import decide; from tests.laws.test_decide_is_pure import digest;"
+        "import pickle, sys; from kerf.decide import decide; from tests.laws.test_decide_is_pure import digest;"
         "[print(digest(decide(s))) for s in pickle.load(open(sys.argv[1], 'rb'))]"
     )
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}

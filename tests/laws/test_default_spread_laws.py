@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as changed
 
-from api.v1.meta import OwnerReference, decode
-from reconciler.model import kinds
-from reconciler.model.cluster import FIELDS, build
-from reconciler.model.objects import Pod, TopologySpreadConstraint
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model import kinds
+from kerf.model.cluster import FIELDS, build
+from kerf.model.objects import Pod, TopologySpreadConstraint
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solve import Solution, solve
+from kerf_api.v1.meta import OwnerReference, decode
 from tests.laws.test_scheduling_laws import APPS, KEYS, RELAXED, a_world
 from tests.referee.defaults import with_defaults
 

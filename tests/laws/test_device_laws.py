@@ -10,12 +10,12 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model.snapshot import Snapshot
-from reconciler.provisioning.pending import pending_pods
-from reconciler.provisioning.provision import nominations
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.snapshot import Snapshot
+from kerf.provisioning.pending import pending_pods
+from kerf.provisioning.provision import nominations
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.referee import violations
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import dra_world as d

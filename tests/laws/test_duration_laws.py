@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import durations
+from kerf_api import durations
 
 SECONDS = {"h": 3600, "m": 60, "s": 1}
 parts = st.lists(st.tuples(st.integers(0, 10**5), st.sampled_from("hms")), min_size=1, max_size=6)

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from api.userdata import mime
-from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec
-from api.v1.meta import ObjectMeta
-from reconciler.ec2 import bottlerocket, capacity, images, interruptions, nodeadm
-from reconciler.model.cloud import Image, InstanceTypeInfo, Message
-from reconciler.model.settings import Settings
+from kerf.ec2 import bottlerocket, capacity, images, interruptions, nodeadm
+from kerf.model.cloud import Image, InstanceTypeInfo, Message
+from kerf.model.settings import Settings
+from kerf_api.userdata import mime
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec
+from kerf_api.v1.meta import ObjectMeta
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 SCALARS = st.one_of(TEXTS, st.integers(-(2**53), 2**53), st.booleans())

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.kubelet import expressions
-from api.kubelet.expressions import MOST_CHARACTERS, PLAIN, ExpressionError
+from kerf_api.kubelet import expressions
+from kerf_api.kubelet.expressions import MOST_CHARACTERS, PLAIN, ExpressionError
 
 _NAMES = (*PLAIN, "min", "max", "int", "double", "string", "size", "startsWith", "has", "map", "exists", "null")
 _SIGNS = (*"+-*/%()[]{}.,?:!<=>&|'\"\\ \n@`_u", "&&", "||", "==", " in ", "//", "r'", "b'", "é", "\x00")

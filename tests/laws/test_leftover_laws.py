@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import pytest
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from reconciler.model.instance_type import Catalogue, InstanceType
-from reconciler.model.objects import Pod
-from reconciler.model.pods import requests
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solution import NewNode, Solution
-from reconciler.scheduling.solve import solve
+from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.model.objects import Pod
+from kerf.model.pods import requests
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solution import NewNode, Solution
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
 from tests.laws.test_capacity_laws import a_type
 from tests.referee import violations
 from tests.referee.places import offers

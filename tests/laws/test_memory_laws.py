@@ -14,21 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.v1.meta import ObjectMeta
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.indexes import InstanceIndex, PodIndex
-from reconciler.model.journal import Journal
-from reconciler.model.memory import Memory, Step, Turn, planning
-from reconciler.model.objects import (
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.indexes import InstanceIndex, PodIndex
+from kerf.model.journal import Journal
+from kerf.model.memory import Memory, Step, Turn, planning
+from kerf.model.objects import (
     LabelSelector,
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from reconciler.model.pdbs import PdbIndex
-from reconciler.model.plan import INTERNAL_ERROR, Plan, Source
-from reconciler.model.snapshot import Snapshot
+from kerf.model.pdbs import PdbIndex
+from kerf.model.plan import INTERNAL_ERROR, Plan, Source
+from kerf.model.snapshot import Snapshot
+from kerf_api.v1.meta import ObjectMeta
 from tests.laws.test_cluster_laws import NAMES, NOW, SETTINGS, Edit, Server, any_news, deliver, servers
 
 TABLES = (

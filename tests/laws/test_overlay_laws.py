@@ -10,16 +10,16 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api import labels
-from api.resources import Resources
-from api.v1.nodeoverlay import NodeOverlay
-from api.v1.nodepool import NodePool
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solve import solve
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.resources import Resources
+from kerf_api.v1.nodeoverlay import NodeOverlay
+from kerf_api.v1.nodepool import NodePool
 from tests.referee import violations
 from tests.referee.overlays import overlaid, refused
 from tests.unit.scheduling import catalogue_world as c

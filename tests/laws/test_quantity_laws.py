@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import quantity
-from api.resources import Resources, total
+from kerf_api import quantity
+from kerf_api.resources import Resources, total
 
 NAMES = ("cpu", "memory", "ephemeral-storage", "pods", "nvidia.com/gpu", "hugepages-2Mi")
 #: Every suffix that there is, with what it stands for.

@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api import labels
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.account import LINE, WHOLE
-from reconciler.scheduling.edits import Edit, PodEdit
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.account import LINE, WHOLE
+from kerf.scheduling.edits import Edit, PodEdit
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.accounts import explained

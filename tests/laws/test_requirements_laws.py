@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.requirements import OPERATORS, Requirement, Requirements, requirement
-from api.v1.meta import Entry, decode
-from api.v1.nodepool import parse_entries
+from kerf_api.requirements import OPERATORS, Requirement, Requirements, requirement
+from kerf_api.v1.meta import Entry, decode
+from kerf_api.v1.nodepool import parse_entries
 
 VALUES = ("a", "b", "1", "2", "3", "5", "8", "-1", "x y")
 BOUNDS = ("-1", "0", "1", "2", "3", "5", "8", "9223372036854775807")

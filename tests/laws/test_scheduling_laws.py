@@ -13,18 +13,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api import labels
-from api.requirements import IN, requirement
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
-from reconciler.model.cluster import FIELDS
-from reconciler.model.instance_type import Catalogue, Offering, Reservation
-from reconciler.model.objects import Node, Pod, Volume
-from reconciler.model.snapshot import Snapshot
-from reconciler.model.storage import CSINode
-from reconciler.provisioning.provision import nominations
-from reconciler.scheduling.solve import Solution, solve, survey
+from kerf.model.cluster import FIELDS
+from kerf.model.instance_type import Catalogue, Offering, Reservation
+from kerf.model.objects import Node, Pod, Volume
+from kerf.model.snapshot import Snapshot
+from kerf.model.storage import CSINode
+from kerf.provisioning.provision import nominations
+from kerf.scheduling.solve import Solution, solve, survey
+from kerf_api import labels
+from kerf_api.requirements import IN, requirement
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_catalogue_volumes import claim, waiting

@@ -11,14 +11,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import labels
-from api.v1.meta import Condition, NodeClassRef, ObjectMeta, OwnerReference, Taint
-from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
-from api.v1.nodepool import Disruption, NodePool, NodePoolSpec, Template, TemplateSpec
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.memory import Memory
-from reconciler.model.objects import (
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.memory import Memory
+from kerf.model.objects import (
     Affinity,
     ClaimSource,
     Container,
@@ -35,9 +31,9 @@ from reconciler.model.objects import (
     ResourceNeeds,
     Volume,
 )
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.model.storage import (
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.model.storage import (
     CSINode,
     CSINodeDriver,
     CSINodeSpec,
@@ -49,8 +45,12 @@ from reconciler.model.storage import (
     StorageClass,
     VolumeNodeResources,
 )
-from reconciler.scheduling.solve import survey
-from reconciler.scheduling.targets import Target
+from kerf.scheduling.solve import survey
+from kerf.scheduling.targets import Target
+from kerf_api import labels
+from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta, OwnerReference, Taint
+from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
+from kerf_api.v1.nodepool import Disruption, NodePool, NodePoolSpec, Template, TemplateSpec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

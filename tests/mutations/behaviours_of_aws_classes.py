@@ -7,13 +7,13 @@ from tests.mutations.bug import Edit
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     159: (
         "AL2 has images for the first version without any.",
-        (Edit("reconciler/aws:_al2", "_minor(version) >= 33", "_minor(version) > 33"),),
+        (Edit("reconciler/kerf/aws:_al2", "_minor(version) >= 33", "_minor(version) > 33"),),
     ),
     160: (
         "When one image is missing all are.",
         (
             Edit(
-                "reconciler/aws:ImageReader._look",
+                "reconciler/kerf/aws:ImageReader._look",
                 "[{'Filters': _by_id(wanted)}] if wanted else []",
                 "[{'Filters': _by_id(wanted)}] if len(named) == len(parameters) else []",
             ),
@@ -23,7 +23,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Bottlerocket's standard image does not do for accelerators.",
         (
             Edit(
-                "reconciler/aws:_bottlerocket",
+                "reconciler/kerf/aws:_bottlerocket",
                 "Source(path(plain, 'x86_64'), (STANDARD, NEURON))",
                 "Source(path(plain, 'x86_64'))",
             ),
@@ -33,7 +33,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Deprecated images come first.",
         (
             Edit(
-                "reconciler/ec2:_precedence",
+                "reconciler/kerf/ec2:_precedence",
                 "not image.deprecated",
                 "image.deprecated",
             ),
@@ -41,21 +41,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     163: (
         "An image is deprecated a moment too late.",
-        (Edit("reconciler/aws:image", "until <= stamp", "until < stamp"),),
+        (Edit("reconciler/kerf/aws:image", "until <= stamp", "until < stamp"),),
     ),
     164: (
         "By name only our own images are looked for.",
-        (Edit("reconciler/aws:query", "['self', 'amazon']", "['self']"),),
+        (Edit("reconciler/kerf/aws:query", "['self', 'amazon']", "['self']"),),
     ),
     165: (
         "One tag of several is enough.",
-        (Edit("reconciler/aws:query", "tag_filters(term.tags)", "tag_filters(term.tags)[:1]"),),
+        (Edit("reconciler/kerf/aws:query", "tag_filters(term.tags)", "tag_filters(term.tags)[:1]"),),
     ),
     166: (
         "A tag of an image says for which Windows it is.",
         (
             Edit(
-                "reconciler/aws:image",
+                "reconciler/kerf/aws:image",
                 (
                     "Image(id=row['ImageId'], name=row.get('Name', ''), "
                     "architecture=ARCHITECTURES.get(row.get('Architecture', ''), ''), "
@@ -72,13 +72,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     167: (
         "Any error about a parameter means that there is none.",
-        (Edit("reconciler/aws:ImageReader._parameter", "(AlreadyGone, Invalid)", "Exception"),),
+        (Edit("reconciler/kerf/aws:ImageReader._parameter", "(AlreadyGone, Invalid)", "Exception"),),
     ),
     168: (
         "What a pinned version is is asked each time.",
         (
             Edit(
-                "reconciler/aws:ImageReader._by_alias",
+                "reconciler/kerf/aws:ImageReader._by_alias",
                 "self._latest_seconds if alias.partition('@')[2] == LATEST else FOR_EVER",
                 "self._latest_seconds",
             ),
@@ -88,7 +88,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Images that are selected no more stay.",
         (
             Edit(
-                "reconciler/ec2:_resolved",
+                "reconciler/kerf/ec2:_resolved",
                 "images.listed(facts.images)",
                 "images.listed(facts.images) or node_class.status.amis",
             ),
@@ -98,7 +98,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Subnets are listed by ID.",
         (
             Edit(
-                "reconciler/ec2:subnets",
+                "reconciler/kerf/ec2:subnets",
                 "(-subnet.free_addresses, subnet.id)",
                 "subnet.id",
             ),
@@ -108,7 +108,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Tags of one term are alternatives.",
         (
             Edit(
-                "reconciler/aws:questions",
+                "reconciler/kerf/aws:questions",
                 "[tag_filters(term.tags) for term in by_tags]",
                 "[[one] for term in by_tags for one in tag_filters(term.tags)]",
             ),
@@ -118,7 +118,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A profile has none of the user's tags.",
         (
             Edit(
-                "reconciler/ec2:profile",
+                "reconciler/kerf/ec2:profile",
                 "{**node_class.spec.tags, **own}",
                 "own",
             ),
@@ -128,7 +128,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A profile will do whatever role it carries.",
         (
             Edit(
-                "reconciler/aws:find.names",
+                "reconciler/kerf/aws:find.names",
                 "[row['InstanceProfileName'] for row in _list(iam, path) if _roles(row) == [wanted]]",
                 "[row['InstanceProfileName'] for row in _list(iam, path)]",
             ),
@@ -138,7 +138,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A profile that is there is made once more.",
         (
             Edit(
-                "reconciler/lifecycle:_profile",
+                "reconciler/kerf/lifecycle:_profile",
                 (
                     "facts.instance_profile or profile_verdicts.CONDITION in facts.problems or "
                     "snapshot.settings.isolated_vpc"
@@ -151,7 +151,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The profile that a class had before is not needed any more.",
         (
             Edit(
-                "reconciler/runtime:Inventories.noticed",
+                "reconciler/kerf/runtime:Inventories.noticed",
                 "self.use(PROFILE, names, now)",
                 "self.use(PROFILE, names[1:], now)",
             ),
@@ -161,7 +161,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Classes with one role share a profile.",
         (
             Edit(
-                "reconciler/ec2:profile_for",
+                "reconciler/kerf/ec2:profile_for",
                 "(cluster.region, node_class.name, node_class.metadata.uid, role)",
                 "(cluster.region, role)",
             ),
@@ -171,7 +171,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A class that is made anew has the profile of the old one.",
         (
             Edit(
-                "reconciler/ec2:profile_for",
+                "reconciler/kerf/ec2:profile_for",
                 "(cluster.region, node_class.name, node_class.metadata.uid, role)",
                 "(cluster.region, node_class.name, role)",
             ),
@@ -179,13 +179,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     178: (
         "A profile whose role could not be attached is left behind.",
-        (Edit("reconciler/aws:_ensure", "new", "not new"),),
+        (Edit("reconciler/kerf/aws:_ensure", "new", "not new"),),
     ),
     179: (
         "A role that IAM does not know is asked for each time.",
         (
             Edit(
-                "reconciler/aws:Maker.ensure",
+                "reconciler/kerf/aws:Maker.ensure",
                 "self._unknown[wanted] = (self._elapsed() + UNKNOWN_SECONDS, str(error))",
                 "",
             ),
@@ -193,13 +193,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     180: (
         "A profile with a role that was given with its path is not found.",
-        (Edit("reconciler/aws:find", "role_name(role)", "role"),),
+        (Edit("reconciler/kerf/aws:find", "role_name(role)", "role"),),
     ),
     181: (
         "Profiles are looked for although the class names its own.",
         (
             Edit(
-                "reconciler/lifecycle:_end",
+                "reconciler/kerf/lifecycle:_end",
                 "node_class.spec.role and (not snapshot.settings.isolated_vpc)",
                 "not snapshot.settings.isolated_vpc",
             ),
@@ -209,7 +209,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The profile from before they had paths stays.",
         (
             Edit(
-                "reconciler/aws:AwsCloud.delete_class_resources",
+                "reconciler/kerf/aws:AwsCloud.delete_class_resources",
                 "profiles.delete_named(iam, profiles.legacy_name(self._clients.region, self._known.name, class_name))",
                 "pass",
             ),
@@ -219,7 +219,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nobody is told that a template could not be deleted.",
         (
             Edit(
-                "reconciler/aws:LaunchTemplates._delete",
+                "reconciler/kerf/aws:LaunchTemplates._delete",
                 "suppress(AlreadyGone, TemplateMissing)",
                 "suppress(Exception)",
             ),
@@ -227,13 +227,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     184: (
         "IAM is asked for a name that it cannot have.",
-        (Edit("reconciler/aws:delete_named", "if not _NAME.fullmatch(name):\n    return", ""),),
+        (Edit("reconciler/kerf/aws:delete_named", "if not _NAME.fullmatch(name):\n    return", ""),),
     ),
     185: (
         "A permissions boundary is not told from other policies.",
         (
             Edit(
-                "reconciler/ec2:_unauthorized",
+                "reconciler/kerf/ec2:_unauthorized",
                 "'A permissions boundary denies the action'",
                 "'A service control policy denies the action'",
             ),
@@ -243,7 +243,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "An instance has to be possible in every subnet.",
         (
             Edit(
-                "reconciler/aws:_instances",
+                "reconciler/kerf/aws:_instances",
                 "if error is None:\n    return None\nerrors.append(error)",
                 "if error is not None:\n    errors.append(error)",
             ),
@@ -253,7 +253,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A profile that was just made is taken for one that is not there.",
         (
             Edit(
-                "reconciler/ec2:verdict",
+                "reconciler/kerf/ec2:verdict",
                 "return None",
                 "return (FALSE, reason, message)",
             ),
@@ -263,7 +263,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The smallest type is tried, be it one with accelerators.",
         (
             Edit(
-                "reconciler/ec2:_preference",
+                "reconciler/kerf/ec2:_preference",
                 "candidates.exotic(type_)",
                 "False",
             ),
@@ -271,13 +271,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     189: (
         "Dedicated hardware is tried when all NodePools allow it.",
-        (Edit("reconciler/ec2:_tenancy", "any", "all"),),
+        (Edit("reconciler/kerf/ec2:_tenancy", "any", "all"),),
     ),
     190: (
         "An annotation has nothing tried again.",
         (
             Edit(
-                "reconciler/ec2:identity",
+                "reconciler/kerf/ec2:identity",
                 (
                     "[meta.uid, meta.generation, sorted(((key, text) for key, text in meta.annotations.items() if "
                     "not _ours(key))), sorted((subnet.id for subnet in status.subnets)), sorted((group.id for group "
@@ -294,13 +294,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     191: (
         "All malformed user data are too large.",
-        (Edit("reconciler/aws:_judged", "_USER_DATA in text and _TOO_LARGE in text", "_USER_DATA in text"),),
+        (Edit("reconciler/kerf/aws:_judged", "_USER_DATA in text and _TOO_LARGE in text", "_USER_DATA in text"),),
     ),
     192: (
         "An expression is good for as long as no type is known.",
         (
             Edit(
-                "reconciler/lifecycle:Trial.verdict",
+                "reconciler/kerf/lifecycle:Trial.verdict",
                 "return None",
                 "return validation.SUCCEEDED",
             ),
@@ -310,7 +310,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "All families take several name servers.",
         (
             Edit(
-                "api/kubelet:_unsupported",
+                "api/kerf_api/kubelet:_unsupported",
                 "1",
                 "2",
             ),
@@ -320,7 +320,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The CA bundle does not count for the hash of a class.",
         (
             Edit(
-                "api/v1:nodeclass_hash",
+                "api/kerf_api/v1:nodeclass_hash",
                 (
                     "(_class_spec(node_class.spec), _string(node_class.family), _string(ca_bundle), "
                     "_string(_kubelet_text(node_class.spec.kubelet)))"
@@ -336,7 +336,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A claim that has drifted is hashed anew, too.",
         (
             Edit(
-                "reconciler/lifecycle:_rehash",
+                "reconciler/kerf/lifecycle:_rehash",
                 "{key: value for key, value in current.items() if key.endswith('-version') or not drifted}",
                 "dict(current)",
             ),
@@ -346,7 +346,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Every reservation expires before it ends.",
         (
             Edit(
-                "reconciler/aws:_reservation",
+                "reconciler/kerf/aws:_reservation",
                 "kind == 'capacity-block' and ends is not None and (ends - LAST_CALL <= now)",
                 "ends is not None and ends - LAST_CALL <= now",
             ),
@@ -356,7 +356,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Reservations are listed without the gate.",
         (
             Edit(
-                "reconciler/ec2:status",
+                "reconciler/kerf/ec2:status",
                 "new = new if reserved_capacity else replace(new, capacity_reservations=())",
                 "",
             ),
@@ -366,7 +366,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of a placement group that is not there nobody knows.",
         (
             Edit(
-                "reconciler/ec2:_placement_group",
+                "reconciler/kerf/ec2:_placement_group",
                 "FALSE",
                 "UNKNOWN",
             ),
@@ -376,7 +376,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The profile of a running instance goes.",
         (
             Edit(
-                "reconciler/lifecycle:_profiles",
+                "reconciler/kerf/lifecycle:_profiles",
                 "name in names or name in claimed or name in running",
                 "name in names or name in claimed",
             ),

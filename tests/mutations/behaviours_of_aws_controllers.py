@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of several reasons the last is told.",
         (
             Edit(
-                "reconciler/ec2:reason",
+                "reconciler/kerf/ec2:reason",
                 "verdicts.items()",
                 "reversed(verdicts.items())",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A class without subnets makes its machines drift.",
         (
             Edit(
-                "reconciler/ec2:_subnet",
+                "reconciler/kerf/ec2:_subnet",
                 "instance is None or not wanted or (not instance.subnet_id)",
                 "instance is None or not instance.subnet_id",
             ),
@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Any image that the class lists will do.",
         (
             Edit(
-                "reconciler/ec2:_image",
+                "reconciler/kerf/ec2:_image",
                 "current != claim.status.image_id",
                 "claim.status.image_id not in {image.id for image in node_class.status.amis}",
             ),
@@ -39,7 +39,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Hashes of different versions are compared.",
         (
             Edit(
-                "reconciler/ec2:_static",
+                "reconciler/kerf/ec2:_static",
                 "not version or not hashed or (not known) or (version != theirs.get(labels.NODECLASS_HASH_VERSION))",
                 "not version or not hashed or (not known)",
             ),
@@ -49,7 +49,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A reservation that came to its end is taken for one that is selected no more.",
         (
             Edit(
-                "reconciler/disruption:_reservation_reason",
+                "reconciler/kerf/disruption:_reservation_reason",
                 "listed is not None and asked is not None and (listed > asked)",
                 "listed is not None and asked is not None",
             ),
@@ -57,13 +57,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     205: (
         "States are known in small letters only.",
-        (Edit("reconciler/ec2:_kind", "str(detail.get('state')).lower()", "str(detail.get('state'))"),),
+        (Edit("reconciler/kerf/ec2:_kind", "str(detail.get('state')).lower()", "str(detail.get('state'))"),),
     ),
     206: (
         "An instance that runs is taken for one that stops.",
         (
             Edit(
-                "reconciler/ec2:_STATES",
+                "reconciler/kerf/ec2:_STATES",
                 (
                     "{'stopping': 'instance_stopped', 'stopped': 'instance_stopped', 'shutting-down': "
                     "'instance_terminated', 'terminated': 'instance_terminated'}"
@@ -79,7 +79,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Reserved capacity that was taken back is launched into again.",
         (
             Edit(
-                "reconciler/runtime:_TAKEN_BACK",
+                "reconciler/kerf/runtime:_TAKEN_BACK",
                 "{'spot_interrupted', 'capacity_reservation_interrupted'}",
                 "{'spot_interrupted'}",
             ),
@@ -89,7 +89,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A claim that is going is deleted once more, and the message stays.",
         (
             Edit(
-                "reconciler/disruption:_one",
+                "reconciler/kerf/disruption:_one",
                 "s.claim is not None and (not s.claim.metadata.deleting)",
                 "s.claim is not None",
             ),
@@ -99,7 +99,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A queue that is missing is an empty one.",
         (
             Edit(
-                "reconciler/aws:Queue.receive",
+                "reconciler/kerf/aws:Queue.receive",
                 "raise",
                 "return ()",
             ),
@@ -109,7 +109,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A check that fails for a moment ends the node.",
         (
             Edit(
-                "reconciler/disruption:_for_too_long",
+                "reconciler/kerf/disruption:_for_too_long",
                 "one.since + BORNE",
                 "one.since",
             ),
@@ -117,13 +117,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     211: (
         "An ailment is told each time that it is seen.",
-        (Edit("reconciler/runtime:Ailments.examined", "self._pairs() - before", "self._pairs()"),),
+        (Edit("reconciler/kerf/runtime:Ailments.examined", "self._pairs() - before", "self._pairs()"),),
     ),
     212: (
         "An instance without a claim is ended when it is half a minute old.",
         (
             Edit(
-                "reconciler/lifecycle:_adopted_by",
+                "reconciler/kerf/lifecycle:_adopted_by",
                 "view.snapshot.settings.adoption_time",
                 "view.snapshot.settings.adoption_time / 2",
             ),
@@ -133,7 +133,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Tags that are there are overwritten.",
         (
             Edit(
-                "reconciler/lifecycle:tag",
+                "reconciler/kerf/lifecycle:tag",
                 "key not in instance.tags",
                 "instance.tags.get(key) != value",
             ),
@@ -143,7 +143,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Prices that cannot be read now are forgotten.",
         (
             Edit(
-                "reconciler/runtime:Catalogues.read",
+                "reconciler/kerf/runtime:Catalogues.read",
                 "self._on_demand.update(news.on_demand)",
                 "self._on_demand = dict(news.on_demand)",
             ),
@@ -153,7 +153,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Spot of which no price is told costs what on-demand does.",
         (
             Edit(
-                "reconciler/ec2:_offerings",
+                "reconciler/kerf/ec2:_offerings",
                 "region.spot.get((info.name, zone))",
                 "region.spot.get((info.name, zone), region.on_demand.get(info.name))",
             ),
@@ -163,7 +163,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A Node is looked at only when its claim is stale, too.",
         (
             Edit(
-                "reconciler/lifecycle:demote",
+                "reconciler/kerf/lifecycle:demote",
                 "node is not None and _reserved(node.metadata.labels)",
                 "node is not None and _reserved(node.metadata.labels) and _reserved(claim.metadata.labels)",
             ),
@@ -173,7 +173,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is in a reservation goes, be it about to end or not.",
         (
             Edit(
-                "reconciler/disruption:_ending_block",
+                "reconciler/kerf/disruption:_ending_block",
                 "row.id == id_ and row.state == 'expiring'",
                 "row.id == id_",
             ),
@@ -183,7 +183,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "NodePools are told of zones that they do not use.",
         (
             Edit(
-                "reconciler/lifecycle:_usable",
+                "reconciler/kerf/lifecycle:_usable",
                 "wanted.allowed(labels.ZONE).has(zone) and wanted.allowed(labels.ZONE_ID).has(zone_id)",
                 "wanted.allowed(labels.ZONE_ID).has(zone_id)",
             ),
@@ -193,7 +193,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node takes pods before its partition is known.",
         (
             Edit(
-                "reconciler/lifecycle:register",
+                "reconciler/kerf/lifecycle:register",
                 "if placement.is_awaited(progress.claim):\n    return _partition_learnt(progress)",
                 "",
             ),
@@ -203,7 +203,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What the last class cannot have is not to be had.",
         (
             Edit(
-                "reconciler/telemetry:_put",
+                "reconciler/kerf/telemetry:_put",
                 "before or available",
                 "available",
             ),
@@ -213,7 +213,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A Kubernetes that is too old is only told of.",
         (
             Edit(
-                "reconciler/aws:check_version",
+                "reconciler/kerf/aws:check_version",
                 "raise Invalid(f'this Kubernetes is too old: {known}')",
                 "log.error('this Kubernetes is too old', version=known)",
             ),
@@ -223,7 +223,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What EKS says of the endpoint wins.",
         (
             Edit(
-                "reconciler/aws:merge",
+                "reconciler/kerf/aws:merge",
                 "known.endpoint or described.get('endpoint', '')",
                 "described.get('endpoint') or known.endpoint",
             ),
@@ -233,7 +233,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Claims share a call although they ask for something else.",
         (
             Edit(
-                "reconciler/ec2:equal_launch",
+                "reconciler/kerf/ec2:equal_launch",
                 (
                     "(spec.node_class_ref, tuple(sorted(((e.key, e.operator, e.values, e.min_values or 0) for e in "
                     "spec.requirements))), tuple(sorted(((name, str(amount)) for name, amount in "
@@ -256,7 +256,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Two claims get one instance.",
         (
             Edit(
-                "reconciler/lifecycle:pairs",
+                "reconciler/kerf/lifecycle:pairs",
                 "view.snapshot.spare(group)",
                 "__import__('itertools').cycle(view.snapshot.spare(group))",
             ),
@@ -266,7 +266,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "When one instance is not known each is asked for alone.",
         (
             Edit(
-                "reconciler/aws:Terminations._end",
+                "reconciler/kerf/aws:Terminations._end",
                 "sorted(set(ids).intersection(_ID.findall(str(error)))) or sorted(ids)",
                 "sorted(ids)",
             ),
@@ -276,7 +276,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is out of stock already stays so for as long as before.",
         (
             Edit(
-                "reconciler/runtime:Fleet._sold_out",
+                "reconciler/kerf/runtime:Fleet._sold_out",
                 "self._out_of_stock[key] = at + OUT_OF_STOCK",
                 "self._out_of_stock.setdefault(key, at + OUT_OF_STOCK)",
             ),
@@ -286,7 +286,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A variable beats a flag.",
         (
             Edit(
-                "reconciler/runtime:_given",
+                "reconciler/kerf/runtime:_given",
                 (
                     "if flag in flags:\n"
                     "    yield (FLAG, flag, flags[flag])\n"

@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is out of stock is named again.",
         (
             Edit(
-                "reconciler/ec2:available",
+                "reconciler/kerf/ec2:available",
                 "o.available and stocked_out.isdisjoint(o.keys) and o.suits(wanted)",
                 "o.available and o.suits(wanted)",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only what the type itself has counts.",
         (
             Edit(
-                "reconciler/ec2:available",
+                "reconciler/kerf/ec2:available",
                 "type_.holding(requests).offerings",
                 "type_.offerings if requests.fits(type_.allocatable) else ()",
             ),
@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of several capacities of a type's offerings only the first counts.",
         (
             Edit(
-                "reconciler/model:InstanceType.holding",
+                "reconciler/kerf/model:InstanceType.holding",
                 "self.groups()",
                 "self.groups()[:2]",
             ),
@@ -37,13 +37,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     67: (
         "What is reserved is passed over.",
-        (Edit("reconciler/ec2:_capacity_type", "(labels.RESERVED, labels.SPOT)", "(labels.SPOT,)"),),
+        (Edit("reconciler/kerf/ec2:_capacity_type", "(labels.RESERVED, labels.SPOT)", "(labels.SPOT,)"),),
     ),
     68: (
         "At one price capacity blocks come first.",
         (
             Edit(
-                "reconciler/ec2:_KINDS",
+                "reconciler/kerf/ec2:_KINDS",
                 "(('default', False), _BLOCK, ('default', True))",
                 "(_BLOCK, ('default', False), ('default', True))",
             ),
@@ -51,13 +51,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     69: (
         "A reservation counts although it is not to be had.",
-        (Edit("reconciler/ec2:available", "o.available", "o.available or o.reservation"),),
+        (Edit("reconciler/kerf/ec2:available", "o.available", "o.available or o.reservation"),),
     ),
     70: (
         "Of capacity blocks the dearest is taken.",
         (
             Edit(
-                "reconciler/ec2:reserved_first",
+                "reconciler/kerf/ec2:reserved_first",
                 "min(((c, o) for c in found for o in c.offerings), key=lambda pair: (_order(pair[1]), pair[1].key))",
                 "max(((c, o) for c in found for o in c.offerings), key=lambda pair: (_order(pair[1]), pair[1].key))",
             ),
@@ -65,17 +65,17 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     71: (
         "Reservations are used by who does not allow them.",
-        (Edit("reconciler/ec2:available", "o.suits(wanted)", "o.reservation or o.suits(wanted)"),),
+        (Edit("reconciler/kerf/ec2:available", "o.suits(wanted)", "o.reservation or o.suits(wanted)"),),
     ),
     72: (
         "Of a zone's reservations that with fewest machines left is taken.",
-        (Edit("reconciler/ec2:_roomiest", "-offering.reservation.left", "offering.reservation.left"),),
+        (Edit("reconciler/kerf/ec2:_roomiest", "-offering.reservation.left", "offering.reservation.left"),),
     ),
     73: (
         "A reservation without a machine left is taken for one.",
         (
             Edit(
-                "reconciler/ec2:_reserved",
+                "reconciler/kerf/ec2:_reserved",
                 "possible and one.left > 0 and (not one.expiring)",
                 "possible and (not one.expiring)",
             ),
@@ -85,7 +85,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Bare metal is as good as any.",
         (
             Edit(
-                "reconciler/ec2:exotic",
+                "reconciler/kerf/ec2:exotic",
                 "'metal' in type_.name.partition('.')[2] or any((type_.capacity[name] for name in _EXOTIC))",
                 "any((type_.capacity[name] for name in _EXOTIC))",
             ),
@@ -93,13 +93,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     75: (
         "Spot may cost what the dearest on demand does.",
-        (Edit("reconciler/ec2:without_dear_spot", "min", "max"),),
+        (Edit("reconciler/kerf/ec2:without_dear_spot", "min", "max"),),
     ),
     76: (
         "Dear spot is left out although minValues ask for it.",
         (
             Edit(
-                "reconciler/ec2:_choose",
+                "reconciler/kerf/ec2:_choose",
                 (
                     "if not candidates.has_min_values(wanted):\n"
                     "    found = candidates.without_exotic(found)\n"
@@ -115,17 +115,17 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     77: (
         "The sixty first types by name are named.",
-        (Edit("reconciler/ec2:cheapest", "(c.price, c.type.name)", "c.type.name"),),
+        (Edit("reconciler/kerf/ec2:cheapest", "(c.price, c.type.name)", "c.type.name"),),
     ),
     78: (
         "Bare metal is not had even by name.",
-        (Edit("reconciler/ec2:without_exotic", "plain or candidates", "plain"),),
+        (Edit("reconciler/kerf/ec2:without_exotic", "plain or candidates", "plain"),),
     ),
     79: (
         "t3 machines have branch interfaces.",
         (
             Edit(
-                "reconciler/ec2:_UNSUPPORTED_FAMILIES",
+                "reconciler/kerf/ec2:_UNSUPPORTED_FAMILIES",
                 "{'t3', 't3a', 't4g', 'hpc6a', 'hpc6id', 'hpc7a', 'hpc8a', 'trn2', 'trn2u'}",
                 "{'t3a', 't4g', 'hpc6a', 'hpc6id', 'hpc7a', 'hpc8a', 'trn2', 'trn2u'}",
             ),
@@ -133,21 +133,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     80: (
         "Flex types are looked for by their size.",
-        (Edit("reconciler/ec2:_values", "'-flex' in family", "'-flex' in size"),),
+        (Edit("reconciler/kerf/ec2:_values", "'-flex' in family", "'-flex' in size"),),
     ),
     81: (
         "Linux nodes have the addresses of Windows nodes.",
-        (Edit("reconciler/ec2:capacity", "sizing.family.windows", "info.ipv4_per_interface"),),
+        (Edit("reconciler/kerf/ec2:capacity", "sizing.family.windows", "info.ipv4_per_interface"),),
     ),
     82: (
         "A maker of GPUs is known by small letters only.",
-        (Edit("reconciler/ec2:_gpus", "gpu.manufacturer.lower()", "gpu.manufacturer"),),
+        (Edit("reconciler/kerf/ec2:_gpus", "gpu.manufacturer.lower()", "gpu.manufacturer"),),
     ),
     83: (
         "Disks are counted in another unit.",
         (
             Edit(
-                "reconciler/ec2:_ephemeral_storage",
+                "reconciler/kerf/ec2:_ephemeral_storage",
                 "GB",
                 "GIB",
             ),
@@ -155,21 +155,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     84: (
         "Nothing of the disk is kept from eviction.",
-        (Edit("reconciler/ec2:overhead", "ceil(Fraction(disk, 10)) if files is None else files", "files or 0"),),
+        (Edit("reconciler/kerf/ec2:overhead", "ceil(Fraction(disk, 10)) if files is None else files", "files or 0"),),
     ),
     85: (
         "It does not matter which volume is the root.",
-        (Edit("reconciler/ec2:_ephemeral_storage", "if root:\n    return root", ""),),
+        (Edit("reconciler/kerf/ec2:_ephemeral_storage", "if root:\n    return root", ""),),
     ),
     86: (
         "A volume without a size is taken for a small one.",
-        (Edit("reconciler/ec2:_DEFAULT_VOLUME", "20", "8"),),
+        (Edit("reconciler/kerf/ec2:_DEFAULT_VOLUME", "20", "8"),),
     ),
     87: (
         "Every node takes 110 pods.",
         (
             Edit(
-                "reconciler/ec2:pods",
+                "reconciler/kerf/ec2:pods",
                 "_eni_pods(info, sizing, sizing.reserved_enis) if sizing.family.eni_pods else 110",
                 "110",
             ),
@@ -179,7 +179,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Zones are those that are named like the region.",
         (
             Edit(
-                "reconciler/ec2:_offerings",
+                "reconciler/kerf/ec2:_offerings",
                 "usable and zone in offered and (zone in zone_ids) and (zone not in shut)",
                 (
                     "usable and zone[:-1] == region.name and (zone in offered) and (zone in zone_ids) and (zone not "
@@ -192,7 +192,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Who does not say how to buy may get spot.",
         (
             Edit(
-                "reconciler/ec2:wanted",
+                "reconciler/kerf/ec2:wanted",
                 "rows & (requirement(labels.CAPACITY_TYPE, IN, (labels.ON_DEMAND,)),)",
                 "rows",
             ),

@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "minValues are looked at before the types are made fewer.",
         (
             Edit(
-                "reconciler/ec2:_choose",
+                "reconciler/kerf/ec2:_choose",
                 (
                     "found = candidates.cheapest(found, settings.max_instance_types)\n"
                     "missing = candidates.missing_min_values(found, wanted)"
@@ -25,7 +25,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "BestEffort is as strict as Strict.",
         (
             Edit(
-                "reconciler/ec2:_choose",
+                "reconciler/kerf/ec2:_choose",
                 "missing is not None and settings.min_values_policy == 'Strict'",
                 "missing is not None",
             ),
@@ -35,7 +35,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A type that is out of stock in one zone is so in all.",
         (
             Edit(
-                "reconciler/ec2:closed",
+                "reconciler/kerf/ec2:closed",
                 "return [key if request.capacity_type == RESERVED else in_group(key, group)]",
                 (
                     "named = (o for o in request.overrides if o.instance_type == error.instance_type)\n"
@@ -46,13 +46,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     34: (
         "Spot is asked for although none is left.",
-        (Edit("reconciler/ec2:_capacity_type", "kind in there and allowed.has(kind)", "allowed.has(kind)"),),
+        (Edit("reconciler/kerf/ec2:_capacity_type", "kind in there and allowed.has(kind)", "allowed.has(kind)"),),
     ),
     35: (
         "Without leave for the role of spot what is on demand is closed.",
         (
             Edit(
-                "reconciler/runtime:_",
+                "reconciler/kerf/runtime:_",
                 "labels.SPOT",
                 "labels.ON_DEMAND",
             ),
@@ -62,7 +62,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A quota of fleets is no lack of capacity.",
         (
             Edit(
-                "reconciler/ec2:CAPACITY_CODES",
+                "reconciler/kerf/ec2:CAPACITY_CODES",
                 (
                     "{'InsufficientInstanceCapacity', 'MaxSpotInstanceCountExceeded', 'VcpuLimitExceeded', "
                     "'UnfulfillableCapacity', 'Unsupported', SUBNET_CODE, 'MaxFleetCountExceeded', "
@@ -79,7 +79,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A reservation that is full is no lack of capacity.",
         (
             Edit(
-                "reconciler/ec2:CAPACITY_CODES",
+                "reconciler/kerf/ec2:CAPACITY_CODES",
                 (
                     "{'InsufficientInstanceCapacity', 'MaxSpotInstanceCountExceeded', 'VcpuLimitExceeded', "
                     "'UnfulfillableCapacity', 'Unsupported', SUBNET_CODE, 'MaxFleetCountExceeded', "
@@ -96,7 +96,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Too many requests are taken for a lack of capacity.",
         (
             Edit(
-                "reconciler/ec2:CAPACITY_CODES",
+                "reconciler/kerf/ec2:CAPACITY_CODES",
                 (
                     "{'InsufficientInstanceCapacity', 'MaxSpotInstanceCountExceeded', 'VcpuLimitExceeded', "
                     "'UnfulfillableCapacity', 'Unsupported', SUBNET_CODE, 'MaxFleetCountExceeded', "
@@ -112,13 +112,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     39: (
         "Errors are told apart by their words alone.",
-        (Edit("reconciler/telemetry:Markets.done", "f'{failure.code}: {failure.message}'", "failure.message"),),
+        (Edit("reconciler/kerf/telemetry:Markets.done", "f'{failure.code}: {failure.message}'", "failure.message"),),
     ),
     40: (
         "A zone whose ID is not known has its name for one.",
         (
             Edit(
-                "reconciler/telemetry:Markets.done",
+                "reconciler/kerf/telemetry:Markets.done",
                 "zone_ids.get(failure.zone, '')",
                 "zone_ids.get(failure.zone, failure.zone)",
             ),
@@ -128,7 +128,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What happens to be in a reservation is reserved.",
         (
             Edit(
-                "reconciler/aws:capacity_type",
+                "reconciler/kerf/aws:capacity_type",
                 "row.get('CapacityReservationId') and preference == ONLY_RESERVED",
                 "row.get('CapacityReservationId')",
             ),
@@ -138,7 +138,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A subnet without addresses closes the offering for all classes.",
         (
             Edit(
-                "reconciler/runtime:Fleet.launched",
+                "reconciler/kerf/runtime:Fleet.launched",
                 "error.capacity and error.instance_type and error.zone and (not full_subnet(error))",
                 "error.capacity and error.instance_type and error.zone",
             ),
@@ -148,7 +148,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One subnet without addresses closes its zone.",
         (
             Edit(
-                "reconciler/ec2:_shut",
+                "reconciler/kerf/ec2:_shut",
                 "return frozenset((subnet.zone for subnet in facts.subnets)) - roomy | _shifted(facts)",
                 (
                     "full = (subnet.zone for subnet in facts.subnets if subnet.id in facts.full_subnets)\n"
@@ -161,7 +161,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A zone stays open although no subnet has an address left.",
         (
             Edit(
-                "reconciler/ec2:_shut",
+                "reconciler/kerf/ec2:_shut",
                 "frozenset((subnet.zone for subnet in facts.subnets)) - roomy | _shifted(facts)",
                 "_shifted(facts)",
             ),
@@ -171,7 +171,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A subnet without addresses is named again.",
         (
             Edit(
-                "reconciler/ec2:_subnets",
+                "reconciler/kerf/ec2:_subnets",
                 "subnet.id not in full and (best is None or free.get(subnet.id, 0) > free.get(best, 0))",
                 "best is None or free.get(subnet.id, 0) > free.get(best, 0)",
             ),
@@ -181,7 +181,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Errors beside an instance are forgotten.",
         (
             Edit(
-                "reconciler/runtime:Fleet.launched",
+                "reconciler/kerf/runtime:Fleet.launched",
                 (
                     "for error in result.errors:\n"
                     "    if error.capacity and error.instance_type and error.zone and (not full_subnet(error)):\n"
@@ -199,7 +199,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One stock-out among refusals is enough to give up.",
         (
             Edit(
-                "reconciler/ec2:is_capacity",
+                "reconciler/kerf/ec2:is_capacity",
                 "bool(errors) and all((e.capacity or lacks_capacity(e.code, e.message) for e in errors))",
                 "any((e.capacity or lacks_capacity(e.code, e.message) for e in errors))",
             ),
@@ -209,7 +209,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Too few instances without a reason are a lack of capacity.",
         (
             Edit(
-                "reconciler/aws:result",
+                "reconciler/kerf/aws:result",
                 "FleetError(code=TOO_FEW, message=text)",
                 "FleetError(code=TOO_FEW, message=text, capacity=True)",
             ),
@@ -219,7 +219,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "On demand EC2 goes by its own prices.",
         (
             Edit(
-                "reconciler/aws:parameters",
+                "reconciler/kerf/aws:parameters",
                 "'prioritized' if request.prioritized else 'lowest-price'",
                 "'lowest-price'",
             ),
@@ -229,7 +229,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "On spot EC2 goes by its own prices.",
         (
             Edit(
-                "reconciler/aws:parameters",
+                "reconciler/kerf/aws:parameters",
                 "'capacity-optimized-prioritized' if request.prioritized else 'price-capacity-optimized'",
                 "'price-capacity-optimized'",
             ),
@@ -237,13 +237,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     51: (
         "A template that has vanished is believed to be there.",
-        (Edit("reconciler/aws:create_fleet", "templates.forget(request.templates)", ""),),
+        (Edit("reconciler/kerf/aws:create_fleet", "templates.forget(request.templates)", ""),),
     ),
     52: (
         "A template that vanishes is made again and again.",
         (
             Edit(
-                "reconciler/aws:create_fleet",
+                "reconciler/kerf/aws:create_fleet",
                 "templates.ensure(request.templates)\nreturn _call(clients, request, may_act)",
                 "return create_fleet(clients, templates, request, may_act)",
             ),
@@ -253,7 +253,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of a spread group that is full only the type that was named is closed.",
         (
             Edit(
-                "reconciler/ec2:closed",
+                "reconciler/kerf/ec2:closed",
                 "sorted({o.instance_type for o in request.overrides if o.zone == error.zone})",
                 "[error.instance_type]",
             ),
@@ -263,7 +263,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is out of stock in a group is so everywhere.",
         (
             Edit(
-                "reconciler/ec2:closed",
+                "reconciler/kerf/ec2:closed",
                 "key if request.capacity_type == RESERVED else in_group(key, group)",
                 "key",
             ),
@@ -273,7 +273,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Instances of no NodePool are listed.",
         (
             Edit(
-                "reconciler/aws:read_instances",
+                "reconciler/kerf/aws:read_instances",
                 (
                     "[{'Name': 'tag-key', 'Values': [labels.TAG_NODEPOOL]}, {'Name': 'tag-key', 'Values': "
                     "[labels.TAG_NODECLASS]}, {'Name': f'tag:{labels.TAG_EKS_CLUSTER}', 'Values': [cluster_name]}, "
@@ -291,7 +291,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is not shown is gone, wherever it was.",
         (
             Edit(
-                "reconciler/runtime:Fleet.described",
+                "reconciler/kerf/runtime:Fleet.described",
                 "kept(one)",
                 "False",
             ),
@@ -299,13 +299,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     57: (
         "Instances are ended in a zone shifted away.",
-        (Edit("reconciler/lifecycle:terminate", "claim_held(view, claim, instance)", "None"),),
+        (Edit("reconciler/kerf/lifecycle:terminate", "claim_held(view, claim, instance)", "None"),),
     ),
     58: (
         "Nobody waits for what ARC says first.",
         (
             Edit(
-                "reconciler/lifecycle:known",
+                "reconciler/kerf/lifecycle:known",
                 "not view.snapshot.settings.zonal_shift or Source.ZONAL_SHIFTS in view.snapshot.fresh_at",
                 "True",
             ),
@@ -315,7 +315,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Instances are tagged in a zone shifted away.",
         (
             Edit(
-                "reconciler/lifecycle:tag",
+                "reconciler/kerf/lifecycle:tag",
                 "not missing or held is not None",
                 "not missing",
             ),
@@ -325,7 +325,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "An end that failed is counted nowhere in particular.",
         (
             Edit(
-                "reconciler/telemetry:Markets.done",
+                "reconciler/kerf/telemetry:Markets.done",
                 "('', '') if known is None else (known.zone, known.zone_id)",
                 "('', '')",
             ),
@@ -335,7 +335,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A zone is known by its ID only.",
         (
             Edit(
-                "reconciler/runtime:lies_there",
+                "reconciler/kerf/runtime:lies_there",
                 "instance.zone in shifted or instance.zone_id in shifted",
                 "instance.zone_id in shifted",
             ),
@@ -345,7 +345,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "An instance that ends already is asked to.",
         (
             Edit(
-                "reconciler/lifecycle:terminate",
+                "reconciler/kerf/lifecycle:terminate",
                 "instance is not None and (not instance.live)",
                 "instance is not None and begun and (not instance.live)",
             ),
@@ -355,7 +355,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The end of an instance that nobody knows has come off.",
         (
             Edit(
-                "reconciler/aws:Terminations._alone",
+                "reconciler/kerf/aws:Terminations._alone",
                 "error",
                 "None if type(error).__name__ == 'AlreadyGone' else error",
             ),

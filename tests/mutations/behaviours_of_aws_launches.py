@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A class of which nobody knows yet whether it is ready costs a claim its life.",
         (
             Edit(
-                "reconciler/lifecycle:_class_gate",
+                "reconciler/kerf/lifecycle:_class_gate",
                 (
                     "_wait(view, claim, 'NodeClassReadinessUnknown', f'node class {node_class.name} is not known to "
                     "be ready')"
@@ -22,7 +22,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The words of a class that is not ready are not told.",
         (
             Edit(
-                "reconciler/lifecycle:_class_gate",
+                "reconciler/kerf/lifecycle:_class_gate",
                 "ready.message or ready.reason",
                 "ready.reason",
             ),
@@ -32,7 +32,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only tags of clusters are ours to set.",
         (
             Edit(
-                "reconciler/ec2:restricted",
+                "reconciler/kerf/ec2:restricted",
                 "key in _RESTRICTED or _CLUSTER_TAG.fullmatch(key)",
                 "_CLUSTER_TAG.fullmatch(key)",
             ),
@@ -42,7 +42,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A readiness of any generation will do.",
         (
             Edit(
-                "reconciler/lifecycle:_class_gate",
+                "reconciler/kerf/lifecycle:_class_gate",
                 "ready is not None and ready.observed_generation == node_class.metadata.generation",
                 "ready is not None",
             ),
@@ -52,7 +52,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "That no type fits is taken for a class that is not ready.",
         (
             Edit(
-                "reconciler/lifecycle:_new_group",
+                "reconciler/kerf/lifecycle:_new_group",
                 "_no_capacity",
                 "_not_ready",
             ),
@@ -60,17 +60,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     6: (
         "The image of the instance is not told.",
-        (Edit("reconciler/ec2:claim_status", "instance.image_id or claim.status.image_id", "claim.status.image_id"),),
+        (
+            Edit(
+                "reconciler/kerf/ec2:claim_status",
+                "instance.image_id or claim.status.image_id",
+                "claim.status.image_id",
+            ),
+        ),
     ),
     7: (
         "The zone ID is that of any subnet.",
-        (Edit("reconciler/ec2:_zone_id", "subnet.zone == instance.zone and subnet.zone_id", "subnet.zone_id"),),
+        (Edit("reconciler/kerf/ec2:_zone_id", "subnet.zone == instance.zone and subnet.zone_id", "subnet.zone_id"),),
     ),
     8: (
         "A claim does not say with which instance profile it was launched.",
         (
             Edit(
-                "reconciler/lifecycle:_with_labels",
+                "reconciler/kerf/lifecycle:_with_labels",
                 "(*stamps, labels.INSTANCE_PROFILE)",
                 "stamps",
             ),
@@ -80,7 +86,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The CA bundle does not count for the hash.",
         (
             Edit(
-                "reconciler/lifecycle:_stamps",
+                "reconciler/kerf/lifecycle:_stamps",
                 "view.snapshot.cluster.ca_bundle",
                 "''",
             ),
@@ -88,13 +94,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     10: (
         "The context of a class goes nowhere.",
-        (Edit("reconciler/ec2:plan", "'' if relaxed else node_class.spec.context or ''", "''"),),
+        (Edit("reconciler/kerf/ec2:plan", "'' if relaxed else node_class.spec.context or ''", "''"),),
     ),
     11: (
         "The context stays although minValues were relaxed.",
         (
             Edit(
-                "reconciler/ec2:plan",
+                "reconciler/kerf/ec2:plan",
                 "'' if relaxed else node_class.spec.context or ''",
                 "node_class.spec.context or ''",
             ),
@@ -104,7 +110,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "No context is an empty one.",
         (
             Edit(
-                "reconciler/aws:parameters",
+                "reconciler/kerf/aws:parameters",
                 "if request.context:\n    call['Context'] = request.context",
                 "call['Context'] = request.context",
             ),
@@ -114,7 +120,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A claim lists no more than one type.",
         (
             Edit(
-                "reconciler/scheduling:claim_entries",
+                "reconciler/kerf/scheduling:claim_entries",
                 "snapshot.settings.max_instance_types",
                 "1",
             ),
@@ -124,7 +130,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Claims name types of the cheapest family only.",
         (
             Edit(
-                "reconciler/ec2:_choose",
+                "reconciler/kerf/ec2:_choose",
                 "missing = candidates.missing_min_values(found, wanted)",
                 (
                     "first = found[0].type.name.partition('.')[0]\n"
@@ -138,7 +144,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only the first key of minValues counts.",
         (
             Edit(
-                "reconciler/scheduling:_covering",
+                "reconciler/kerf/scheduling:_covering",
                 (
                     "for place in types:\n"
                     "    if len(seen) >= count:\n"
@@ -160,7 +166,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                 ),
             ),
             Edit(
-                "reconciler/scheduling:listing",
+                "reconciler/kerf/scheduling:listing",
                 "set(covering) | set(rest[:most - len(covering)])",
                 "set(covering)",
             ),
@@ -168,13 +174,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     16: (
         "The priority of an override is its price in millionths.",
-        (Edit("reconciler/aws:_config", "one.price / MICRO", "one.price"),),
+        (Edit("reconciler/kerf/aws:_config", "one.price / MICRO", "one.price"),),
     ),
     17: (
         "The subnet with fewest addresses is named.",
         (
             Edit(
-                "reconciler/ec2:subnets",
+                "reconciler/kerf/ec2:subnets",
                 "-subnet.free_addresses",
                 "subnet.free_addresses",
             ),
@@ -184,7 +190,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What a call will take counts for nothing in the same look.",
         (
             Edit(
-                "reconciler/lifecycle:SubnetRoom.planned",
+                "reconciler/kerf/lifecycle:SubnetRoom.planned",
                 "for free, pods in self._known.values():\n    addresses.take(free, call, pods)",
                 "",
             ),
@@ -194,7 +200,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A call that has failed keeps its addresses.",
         (
             Edit(
-                "reconciler/lifecycle:_calls",
+                "reconciler/kerf/lifecycle:_calls",
                 "room = Room(SubnetRoom(view, requests.values()), PoolLimits(view, requests.values(), used))",
                 (
                     "every = (request_of(view, claim) for claim in view.snapshot.node_claims.values())\n"
@@ -207,7 +213,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The subnets of one class are remembered for the next.",
         (
             Edit(
-                "reconciler/ec2:_subnets",
+                "reconciler/kerf/ec2:_subnets",
                 (
                     "def _subnets(node_class: EC2NodeClass, full: Collection[str], free: Mapping[str, int]) -> "
                     "dict[str, str]:"
@@ -217,14 +223,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                     "roomiest={}) -> dict[str, str]:"
                 ),
             ),
-            Edit("reconciler/ec2:_subnets", "roomiest: dict[str, str] = {}", ""),
+            Edit("reconciler/kerf/ec2:_subnets", "roomiest: dict[str, str] = {}", ""),
         ),
     ),
     21: (
         "Claims of a class that selects nothing stay.",
         (
             Edit(
-                "reconciler/lifecycle:_class_gate",
+                "reconciler/kerf/lifecycle:_class_gate",
                 "_not_ready(claim, ready.message or ready.reason)",
                 "_wait(view, claim, 'NodeClassNotReady', ready.message or ready.reason)",
             ),
@@ -232,21 +238,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     22: (
         "Only interfaces that have no addresses are counted.",
-        (Edit("reconciler/aws:_made", "one.interface_type in (EFA, EFA_ONLY)", "one.interface_type == EFA_ONLY"),),
+        (Edit("reconciler/kerf/aws:_made", "one.interface_type in (EFA, EFA_ONLY)", "one.interface_type == EFA_ONLY"),),
     ),
     23: (
         "Interfaces are promised because the type could have them.",
-        (Edit("reconciler/ec2:_texts", "value and (name != EFA_RESOURCE or instance.efa)", "value"),),
+        (Edit("reconciler/kerf/ec2:_texts", "value and (name != EFA_RESOURCE or instance.efa)", "value"),),
     ),
     24: (
         "Interfaces without addresses are not counted.",
-        (Edit("reconciler/aws:_made", "one.interface_type in (EFA, EFA_ONLY)", "one.interface_type == EFA"),),
+        (Edit("reconciler/kerf/aws:_made", "one.interface_type in (EFA, EFA_ONLY)", "one.interface_type == EFA"),),
     ),
     25: (
         "Ordinary interfaces count, too.",
         (
             Edit(
-                "reconciler/ec2:_efa",
+                "reconciler/kerf/ec2:_efa",
                 "sum((one.interface_type == EFA_ONLY for one in sizing.interfaces))",
                 "len(sizing.interfaces)",
             ),
@@ -254,18 +260,18 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     26: (
         "What was launched when EC2 was asked does not count.",
-        (Edit("reconciler/scheduling:_taken", "instance.launched >= asked - _LAG", "instance.launched > asked"),),
+        (Edit("reconciler/kerf/scheduling:_taken", "instance.launched >= asked - _LAG", "instance.launched > asked"),),
     ),
     27: (
         "What was taken once stays taken.",
         (
             Edit(
-                "reconciler/scheduling:machines_left",
+                "reconciler/kerf/scheduling:machines_left",
                 ("def machines_left(snapshot: Snapshot, offered: Iterable[Mapping[str, int]]) -> dict[str, int]:"),
                 ("def machines_left(snapshot: Snapshot, offered, taken=Counter()) -> dict[str, int]:"),
             ),
             Edit(
-                "reconciler/scheduling:machines_left",
+                "reconciler/kerf/scheduling:machines_left",
                 "taken = Counter((id_ for claim in snapshot.node_claims.values() for id_ in _taken(snapshot, claim)))",
                 "taken.update((id_ for claim in snapshot.node_claims.values() for id_ in _taken(snapshot, claim)))",
             ),
@@ -275,7 +281,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nobody is told why a claim is given up.",
         (
             Edit(
-                "reconciler/lifecycle:_no_capacity",
+                "reconciler/kerf/lifecycle:_no_capacity",
                 (
                     "_ended(claim, Reason('InsufficientCapacity', message), warning(claim, "
                     "'InsufficientCapacityError', message))"
@@ -288,7 +294,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "No reservation is interruptible.",
         (
             Edit(
-                "reconciler/ec2:claim_labels",
+                "reconciler/kerf/ec2:claim_labels",
                 "held.interruptible",
                 "False",
             ),
@@ -298,7 +304,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What has no class has drifted.",
         (
             Edit(
-                "reconciler/disruption:_provider_reason",
+                "reconciler/kerf/disruption:_provider_reason",
                 "return ''",
                 "return ec2_drift.NODE_CLASS_DRIFT",
             ),

@@ -7,13 +7,13 @@ from tests.mutations.bug import Edit
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     89: (
         "Less is kept of the third and fourth core.",
-        (Edit("reconciler/ec2:_CPU_BANDS", "500", "250"),),
+        (Edit("reconciler/kerf/ec2:_CPU_BANDS", "500", "250"),),
     ),
     90: (
         "Bottlerocket keeps memory for as many pods as it has addresses.",
         (
             Edit(
-                "reconciler/ec2:BOTTLEROCKET",
+                "reconciler/kerf/ec2:BOTTLEROCKET",
                 (
                     "Family('Bottlerocket', (_volume('/dev/xvda', '4Gi'), _volume('/dev/xvdb', '20Gi')), "
                     "eni_memory=False)"
@@ -26,7 +26,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What the user reserves for kubelet is passed over.",
         (
             Edit(
-                "reconciler/ec2:overhead",
+                "reconciler/kerf/ec2:overhead",
                 (
                     "{'cpu': _reserved_cpu(info.vcpus), 'memory': (_BASE_PODS_MIB + _POD_MIB * _memory_pods(info, "
                     "sizing)) * MIB, 'ephemeral-storage': GIB, **kubelet.reserved(sizing.kubelet, 'kubeReserved')}"
@@ -42,7 +42,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A threshold that is switched off is the usual one.",
         (
             Edit(
-                "reconciler/ec2:overhead",
+                "reconciler/kerf/ec2:overhead",
                 "_EVICTION_MEMORY if memory is None else memory",
                 "memory or _EVICTION_MEMORY",
             ),
@@ -52,7 +52,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Soft thresholds count like hard ones.",
         (
             Edit(
-                "api/kubelet:threshold",
+                "api/kerf_api/kubelet:threshold",
                 "texts(kubelet, 'evictionHard')",
                 "{**texts(kubelet, 'evictionHard'), **texts(kubelet, 'evictionSoft')}",
             ),
@@ -62,7 +62,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Kubelet's memory follows the number of pods on every family.",
         (
             Edit(
-                "reconciler/ec2:_memory_pods",
+                "reconciler/kerf/ec2:_memory_pods",
                 "_eni_pods(info, sizing, 0) if sizing.family.eni_memory else pods(info, sizing)",
                 "pods(info, sizing)",
             ),
@@ -70,13 +70,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     95: (
         "Interfaces that are reserved are for pods, too.",
-        (Edit("reconciler/ec2:pods", "sizing.reserved_enis", "0"),),
+        (Edit("reconciler/kerf/ec2:pods", "sizing.reserved_enis", "0"),),
     ),
     96: (
         "More interfaces may be taken than there are.",
         (
             Edit(
-                "reconciler/ec2:_eni_pods",
+                "reconciler/kerf/ec2:_eni_pods",
                 "max(info.max_interfaces - reserved - taken, 0)",
                 "info.max_interfaces - reserved - taken",
             ),
@@ -84,17 +84,17 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     97: (
         "podsPerCore may make the pods more.",
-        (Edit("reconciler/ec2:pods", "min(per_core * info.vcpus, limit)", "per_core * info.vcpus"),),
+        (Edit("reconciler/kerf/ec2:pods", "min(per_core * info.vcpus, limit)", "per_core * info.vcpus"),),
     ),
     98: (
         "arm64 machines have all of their memory.",
-        (Edit("reconciler/ec2:_ARM_MIB", "64", "0"),),
+        (Edit("reconciler/kerf/ec2:_ARM_MIB", "64", "0"),),
     ),
     99: (
         "An interface for computing alone takes the place of one for pods on any card.",
         (
             Edit(
-                "reconciler/ec2:_eni_pods",
+                "reconciler/kerf/ec2:_eni_pods",
                 "one.interface_type == EFA_ONLY and (not one.network_card_index)",
                 "one.interface_type == EFA_ONLY",
             ),
@@ -104,7 +104,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A type that is out of stock somewhere is named nowhere.",
         (
             Edit(
-                "reconciler/ec2:available",
+                "reconciler/kerf/ec2:available",
                 "stocked_out.isdisjoint(o.keys)",
                 "o.instance_type not in {key[0] for key in stocked_out}",
             ),
@@ -114,7 +114,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is out of stock is so for good.",
         (
             Edit(
-                "reconciler/runtime:Fleet.out_of_stock",
+                "reconciler/kerf/runtime:Fleet.out_of_stock",
                 (
                     "for key in [key for key, until in self._out_of_stock.items() if until <= now]:\n"
                     "    del self._out_of_stock[key]"
@@ -125,13 +125,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     102: (
         "Where no spot is left nothing is bought.",
-        (Edit("reconciler/ec2:_capacity_type", "labels.ON_DEMAND", "labels.SPOT"),),
+        (Edit("reconciler/kerf/ec2:_capacity_type", "labels.ON_DEMAND", "labels.SPOT"),),
     ),
     103: (
         "A type of which nothing is to be had is not listed.",
         (
             Edit(
-                "reconciler/ec2:build",
+                "reconciler/kerf/ec2:build",
                 "return tuple((_noted(type_, group, _shifted(facts)) for type_ in types))",
                 (
                     "sold = (type_ for type_ in types if any((o.available for o in type_.offerings)))\n"
@@ -142,17 +142,17 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     105: (
         "What a zone offers is there twice.",
-        (Edit("reconciler/ec2:_offerings", "{*region.zones, *offered}", "[*region.zones, *offered]"),),
+        (Edit("reconciler/kerf/ec2:_offerings", "{*region.zones, *offered}", "[*region.zones, *offered]"),),
     ),
     106: (
         "Types are worked out with every answer, be it the same.",
-        (Edit("reconciler/runtime:Catalogues.resolved", "before.facts == facts", "before.facts is facts"),),
+        (Edit("reconciler/kerf/runtime:Catalogues.resolved", "before.facts == facts", "before.facts is facts"),),
     ),
     107: (
         "What is out of stock on demand is so on spot.",
         (
             Edit(
-                "reconciler/ec2:closed",
+                "reconciler/kerf/ec2:closed",
                 "[key if request.capacity_type == RESERVED else in_group(key, group)]",
                 "[(*key[:2], kind) for kind in ('on-demand', 'spot')]",
             ),
@@ -162,7 +162,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Hardware of one's own comes first.",
         (
             Edit(
-                "reconciler/ec2:_tenancy",
+                "reconciler/kerf/ec2:_tenancy",
                 "(kind for kind in TENANCIES if wanted.allowed(TENANCY).has(kind))",
                 "(kind for kind in reversed(TENANCIES) if wanted.allowed(TENANCY).has(kind))",
             ),
@@ -170,13 +170,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     109: (
         "Machines are launched into capacity blocks until half an hour before their end.",
-        (Edit("reconciler/aws:LAST_CALL", "40", "30"),),
+        (Edit("reconciler/kerf/aws:LAST_CALL", "40", "30"),),
     ),
     110: (
         "Machines are launched into a zone shifted away.",
         (
             Edit(
-                "reconciler/ec2:_shut",
+                "reconciler/kerf/ec2:_shut",
                 "frozenset((subnet.zone for subnet in facts.subnets)) - roomy | _shifted(facts)",
                 "frozenset((subnet.zone for subnet in facts.subnets)) - roomy",
             ),
@@ -186,7 +186,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "a1 machines run nothing.",
         (
             Edit(
-                "reconciler/ec2:_compatible",
+                "reconciler/kerf/ec2:_compatible",
                 "sizing.family is families.AL2023 and info.name.startswith('a1.')",
                 "info.name.startswith('a1.')",
             ),
@@ -196,7 +196,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A network card may have one interface more than it has.",
         (
             Edit(
-                "reconciler/ec2:_wired",
+                "reconciler/kerf/ec2:_wired",
                 "one.device_index < info.cards[one.network_card_index]",
                 "one.device_index <= info.cards[one.network_card_index]",
             ),
@@ -204,21 +204,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     113: (
         "What has no price cannot be given one.",
-        (Edit("reconciler/ec2:_offerings", "possible and price is None", "False"),),
+        (Edit("reconciler/kerf/ec2:_offerings", "possible and price is None", "False"),),
     ),
     114: (
         "Every machine of the newer kind can have enclaves.",
-        (Edit("reconciler/ec2:_values", "info.nitro_enclaves", "info.hypervisor == 'nitro'"),),
+        (Edit("reconciler/kerf/ec2:_values", "info.nitro_enclaves", "info.hypervisor == 'nitro'"),),
     ),
     115: (
         "A configuration that cannot be decoded has types all the same.",
-        (Edit("reconciler/ec2:build", "formulas.decodable(node_class.spec.kubelet)", ""),),
+        (Edit("reconciler/kerf/ec2:build", "formulas.decodable(node_class.spec.kubelet)", ""),),
     ),
     116: (
         "There may be fewer pods than none.",
         (
             Edit(
-                "reconciler/ec2:_value",
+                "reconciler/kerf/ec2:_value",
                 "found < 0 or (len(steps) == 1 and found > _MOST_PODS)",
                 "len(steps) == 1 and found > _MOST_PODS",
             ),
@@ -228,7 +228,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is reserved follows the pods that there would be without maxPods.",
         (
             Edit(
-                "reconciler/ec2:resolved",
+                "reconciler/kerf/ec2:resolved",
                 "known['max_pods'] = capacity.pods(info, sizing)",
                 "",
             ),
@@ -238,7 +238,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Virtual machines within machines are asked for as soon as there are processor options.",
         (
             Edit(
-                "reconciler/ec2:_compatible",
+                "reconciler/kerf/ec2:_compatible",
                 "spec.cpu_options is not None and spec.cpu_options.nested_virtualization == 'enabled'",
                 "spec.cpu_options is not None",
             ),
@@ -246,13 +246,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     119: (
         "The most memory that a node has shown counts.",
-        (Edit("reconciler/runtime:LearnedMemory.seen", "memory <= known[0]", "memory >= known[0]"),),
+        (Edit("reconciler/kerf/runtime:LearnedMemory.seen", "memory <= known[0]", "memory >= known[0]"),),
     ),
     120: (
         "A region may have no types.",
         (
             Edit(
-                "reconciler/aws:_some",
+                "reconciler/kerf/aws:_some",
                 "not raw",
                 "raw is None",
             ),

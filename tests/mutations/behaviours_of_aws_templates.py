@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only nodes of one family are told about taints.",
         (
             Edit(
-                "reconciler/ec2:claim_labels",
+                "reconciler/kerf/ec2:claim_labels",
                 "families.of(family) is not families.CUSTOM",
                 "families.of(family) is families.AL2023",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What a launch makes does not say of which class it is.",
         (
             Edit(
-                "reconciler/ec2:launch",
+                "reconciler/kerf/ec2:launch",
                 (
                     "{labels.cluster_tag(cluster_name): 'owned', labels.TAG_NODEPOOL: pool_name, "
                     "labels.TAG_EKS_CLUSTER: cluster_name, labels.TAG_NODECLASS: node_class.name}"
@@ -33,13 +33,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     123: (
         "Machines are launched without a profile.",
-        (Edit("reconciler/ec2:_incomplete", "not status.instance_profile", "status.instance_profile is None"),),
+        (Edit("reconciler/kerf/ec2:_incomplete", "not status.instance_profile", "status.instance_profile is None"),),
     ),
     124: (
         "A profile that AWS shows comes before the one that is named.",
         (
             Edit(
-                "reconciler/ec2:_resolved",
+                "reconciler/kerf/ec2:_resolved",
                 "node_class.spec.instance_profile or profile_name or facts.instance_profile",
                 "profile_name or facts.instance_profile or node_class.spec.instance_profile",
             ),
@@ -48,15 +48,15 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     125: (
         "Labels are told in the order in which they were written.",
         (
-            Edit("reconciler/ec2:claim_labels", "sorted(wanted)", "wanted"),
-            Edit("reconciler/ec2:node_labels", "sorted(inputs.labels)", "inputs.labels"),
+            Edit("reconciler/kerf/ec2:claim_labels", "sorted(wanted)", "wanted"),
+            Edit("reconciler/kerf/ec2:node_labels", "sorted(inputs.labels)", "inputs.labels"),
         ),
     ),
     126: (
         "Monitoring makes no other template.",
         (
             Edit(
-                "reconciler/ec2:_name",
+                "reconciler/kerf/ec2:_name",
                 "msgspec.json.encode(template, order='deterministic')",
                 "msgspec.json.encode(replace(template, detailed_monitoring=False), order='deterministic')",
             ),
@@ -66,7 +66,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Requests for spot have no tags.",
         (
             Edit(
-                "reconciler/aws:_tagged_kinds",
+                "reconciler/kerf/aws:_tagged_kinds",
                 "('network-interface', 'spot-instances-request')",
                 "('network-interface',)",
             ),
@@ -76,7 +76,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The name of a machine is that of its NodePool.",
         (
             Edit(
-                "reconciler/ec2:launch",
+                "reconciler/kerf/ec2:launch",
                 (
                     "{labels.cluster_tag(cluster_name): 'owned', labels.TAG_NODEPOOL: pool_name, "
                     "labels.TAG_EKS_CLUSTER: cluster_name, labels.TAG_NODECLASS: node_class.name}"
@@ -92,7 +92,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Volumes are not encrypted.",
         (
             Edit(
-                "reconciler/ec2:_volume",
+                "reconciler/kerf/ec2:_volume",
                 "BlockDevice(encrypted=True, volume_type='gp3', volume_size=size)",
                 "BlockDevice(volume_type='gp3', volume_size=size)",
             ),
@@ -100,25 +100,31 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     130: (
         "Sizes are rounded down.",
-        (Edit("reconciler/aws:gibibytes", "-(-quantity.parse(size) // 2 ** 30)", "quantity.parse(size) // 2 ** 30"),),
+        (
+            Edit(
+                "reconciler/kerf/aws:gibibytes",
+                "-(-quantity.parse(size) // 2 ** 30)",
+                "quantity.parse(size) // 2 ** 30",
+            ),
+        ),
     ),
     131: (
         "Kubelets are told to set labels that they may not.",
-        (Edit("reconciler/ec2:_forbidden", "domain == d or domain.endswith(f'.{d}')", "domain == d"),),
+        (Edit("reconciler/kerf/ec2:_forbidden", "domain == d or domain.endswith(f'.{d}')", "domain == d"),),
     ),
     132: (
         "AL2 reckons by itself how many pods it takes.",
-        (Edit("reconciler/ec2:_bootstrap_script", "'--use-max-pods false'", "'--use-max-pods true'"),),
+        (Edit("reconciler/kerf/ec2:_bootstrap_script", "'--use-max-pods false'", "'--use-max-pods true'"),),
     ),
     133: (
         "AL2 is not told that the cluster has IPv6.",
-        (Edit("reconciler/ec2:_bootstrap_script", "is_ipv6(dns[0])", "not is_ipv6(dns[0])"),),
+        (Edit("reconciler/kerf/ec2:_bootstrap_script", "is_ipv6(dns[0])", "not is_ipv6(dns[0])"),),
     ),
     134: (
         "AL2's kubelet gets a flag that it does not know.",
         (
             Edit(
-                "reconciler/ec2:_kubelet_args",
+                "reconciler/kerf/ec2:_kubelet_args",
                 "quota = (inputs.kubelet or {}).get('cpuCFSQuota')",
                 (
                     "quota, policy = ((inputs.kubelet or {}).get(key) for key in ('cpuCFSQuota', "
@@ -133,19 +139,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "AL2023 makes one volume of its disks unasked.",
         (
             Edit(
-                "reconciler/ec2:_node_config", "{'strategy': 'RAID0'} if inputs.raid0 else {}", "{'strategy': 'RAID0'}"
+                "reconciler/kerf/ec2:_node_config",
+                "{'strategy': 'RAID0'} if inputs.raid0 else {}",
+                "{'strategy': 'RAID0'}",
             ),
         ),
     ),
     136: (
         "The first version that knows the directories is told them.",
-        (Edit("reconciler/ec2:_mount_command", "parts >= _BINDS_ALL", "parts > _BINDS_ALL"),),
+        (Edit("reconciler/kerf/ec2:_mount_command", "parts >= _BINDS_ALL", "parts > _BINDS_ALL"),),
     ),
     137: (
         "The user's bootstrap commands are lost.",
         (
             Edit(
-                "reconciler/ec2:render",
+                "reconciler/kerf/ec2:render",
                 "table(own, 'bootstrap-commands')[_MOUNT] = _mount_command(inputs.image_version)",
                 "own['bootstrap-commands'] = {_MOUNT: _mount_command(inputs.image_version)}",
             ),
@@ -155,7 +163,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is no TOML counts as nothing.",
         (
             Edit(
-                "api/userdata:settings",
+                "api/kerf_api/userdata:settings",
                 "raise ValueError(f'user data is not valid TOML: {error}') from error",
                 "tree = {}",
             ),
@@ -165,7 +173,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The user's TOML wins over the class.",
         (
             Edit(
-                "reconciler/ec2:render",
+                "reconciler/kerf/ec2:render",
                 "own['kubernetes'].update(_kubernetes(inputs, own['kubernetes']))",
                 "own['kubernetes'] = {**_kubernetes(inputs, own['kubernetes']), **own['kubernetes']}",
             ),
@@ -175,7 +183,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What makes the node join comes before the user's part.",
         (
             Edit(
-                "reconciler/ec2:render",
+                "reconciler/kerf/ec2:render",
                 "[*cloud_init.parts(inputs.custom or '', nodeadm=True), mime.Part.of(mime.NODE_CONFIG, own)]",
                 "[mime.Part.of(mime.NODE_CONFIG, own), *cloud_init.parts(inputs.custom or '', nodeadm=True)]",
             ),
@@ -183,13 +191,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     141: (
         "An archive has to begin with its MIME version.",
-        (Edit("api/userdata:is_archive", "('MIME-Version:', 'Content-Type:')", "'MIME-Version:'"),),
+        (Edit("api/kerf_api/userdata:is_archive", "('MIME-Version:', 'Content-Type:')", "'MIME-Version:'"),),
     ),
     142: (
         "An expression for the number of pods reaches the node.",
         (
             Edit(
-                "reconciler/ec2:_kubelet_config",
+                "reconciler/kerf/ec2:_kubelet_config",
                 "config['maxPods'] = inputs.max_pods",
                 "config.setdefault('maxPods', inputs.max_pods)",
             ),
@@ -199,7 +207,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "AL2023 is launched without the cluster's addresses.",
         (
             Edit(
-                "reconciler/ec2:_validation",
+                "reconciler/kerf/ec2:_validation",
                 "not cluster.service_cidr",
                 "cluster.service_cidr is None",
             ),
@@ -209,7 +217,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A kubelet configuration that cannot be read is passed over.",
         (
             Edit(
-                "reconciler/ec2:_validation",
+                "reconciler/kerf/ec2:_validation",
                 "kubelet is not None",
                 "kubelet is not None and kubelet[0] != 'InvalidKubeletConfiguration'",
             ),
@@ -217,13 +225,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     145: (
         "Ends of lines are tidied up.",
-        (Edit("reconciler/ec2:render", "custom or ''", "(custom or '').replace('\\r', '')"),),
+        (Edit("reconciler/kerf/ec2:render", "custom or ''", "(custom or '').replace('\\r', '')"),),
     ),
     146: (
         "Of equal images the oldest is used.",
         (
             Edit(
-                "reconciler/ec2:listed",
+                "reconciler/kerf/ec2:listed",
                 "best[_entries(image)] = image",
                 "best.setdefault(_entries(image), image)",
             ),
@@ -233,7 +241,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A type that boots no image is to be had.",
         (
             Edit(
-                "reconciler/ec2:_instance_type",
+                "reconciler/kerf/ec2:_instance_type",
                 "_compatible(info, node_class, sizing, group) and image is not None",
                 "_compatible(info, node_class, sizing, group)",
             ),
@@ -243,7 +251,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "That there is no public address is not said.",
         (
             Edit(
-                "reconciler/aws:_addresses",
+                "reconciler/kerf/aws:_addresses",
                 "template.associate_public_ip_address is not None",
                 "template.associate_public_ip_address",
             ),
@@ -253,7 +261,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Interfaces for computing alone have addresses.",
         (
             Edit(
-                "reconciler/aws:interfaces",
+                "reconciler/kerf/aws:interfaces",
                 "{**_place(one), 'Groups': groups, **({} if one.interface_type == EFA_ONLY else addresses)}",
                 "{**_place(one), 'Groups': groups, **addresses}",
             ),
@@ -261,13 +269,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     150: (
         "Instances are monitored in detail unless that is forbidden.",
-        (Edit("reconciler/ec2:build", "bool(spec.detailed_monitoring)", "spec.detailed_monitoring is not False"),),
+        (Edit("reconciler/kerf/ec2:build", "bool(spec.detailed_monitoring)", "spec.detailed_monitoring is not False"),),
     ),
     151: (
         "Enclaves are known by their newer name only.",
         (
             Edit(
-                "reconciler/ec2:ENCLAVES",
+                "reconciler/kerf/ec2:ENCLAVES",
                 "('eks.amazonaws.com/nitro-sandbox', 'eks.amazonaws.com/nip-slots')",
                 "('eks.amazonaws.com/nitro-sandbox',)",
             ),
@@ -275,13 +283,17 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     152: (
         "A partition without the field is asked for it.",
-        (Edit("reconciler/aws:NO_METADATA_IPV6", "('us-iso-', 'us-isob-', 'us-isof-')", "('us-iso-', 'us-isob-')"),),
+        (
+            Edit(
+                "reconciler/kerf/aws:NO_METADATA_IPV6", "('us-iso-', 'us-isob-', 'us-isof-')", "('us-iso-', 'us-isob-')"
+            ),
+        ),
     ),
     153: (
         "Interfaces have an IPv6 address in every cluster.",
         (
             Edit(
-                "reconciler/aws:_addresses",
+                "reconciler/kerf/aws:_addresses",
                 "template.ipv6",
                 "template.tags",
             ),
@@ -289,17 +301,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     154: (
         "One time-out is taken for another.",
-        (Edit("reconciler/aws:_tracking", "tracking.udp_timeout", "tracking.udp_stream_timeout"),),
+        (Edit("reconciler/kerf/aws:_tracking", "tracking.udp_timeout", "tracking.udp_stream_timeout"),),
     ),
     155: (
         "Interfaces that pods ask for replace those that the class lists.",
-        (Edit("reconciler/ec2:build", "spec.network_interfaces or _efa(efa)", "_efa(efa) or spec.network_interfaces"),),
+        (
+            Edit(
+                "reconciler/kerf/ec2:build",
+                "spec.network_interfaces or _efa(efa)",
+                "_efa(efa) or spec.network_interfaces",
+            ),
+        ),
     ),
     156: (
         "An option that is switched off is not passed on.",
         (
             Edit(
-                "reconciler/ec2:build",
+                "reconciler/kerf/ec2:build",
                 "nested or ''",
                 "nested if nested == 'enabled' else ''",
             ),
@@ -307,13 +325,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     157: (
         "Reservations share a template.",
-        (Edit("reconciler/ec2:_overrides", "held.id", "held.type"),),
+        (Edit("reconciler/kerf/ec2:_overrides", "held.id", "held.type"),),
     ),
     158: (
         "A template goes while a launch with it is under way.",
         (
             Edit(
-                "reconciler/lifecycle:_launches",
+                "reconciler/kerf/lifecycle:_launches",
                 "view.snapshot.under_way",
                 "()",
             ),

@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pool that allows nothing is not told so.",
         (
             Edit(
-                "reconciler/disruption:reported",
+                "reconciler/kerf/disruption:reported",
                 "budget.nodes and (not budget.allowed[reason])",
                 "not budget.nodes",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that commands are about use up no budget.",
         (
             Edit(
-                "reconciler/disruption:_consumes",
+                "reconciler/kerf/disruption:_consumes",
                 (
                     "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or (not "
                     "state.node.ready)"
@@ -32,7 +32,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that wait for their replacements use up no budget.",
         (
             Edit(
-                "reconciler/disruption:_consumes",
+                "reconciler/kerf/disruption:_consumes",
                 (
                     "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or (not "
                     "state.node.ready)"
@@ -45,7 +45,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of what a plan starts in a pool only one node counts.",
         (
             Edit(
-                "reconciler/disruption:Ledger.take",
+                "reconciler/kerf/disruption:Ledger.take",
                 "self._started.get(pool, 0) + 1",
                 "1",
             ),
@@ -55,7 +55,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Empty nodes go whatever the budget says.",
         (
             Edit(
-                "reconciler/disruption:_empty_one",
+                "reconciler/kerf/disruption:_empty_one",
                 "not ledger.remaining(found.pool.name, EMPTY)",
                 "ledger.remaining(found.pool.name, EMPTY) < 0",
             ),
@@ -65,7 +65,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes whose instances are ending count.",
         (
             Edit(
-                "reconciler/disruption:_counts",
+                "reconciler/kerf/disruption:_counts",
                 (
                     "claim is not None and claim.managed and state.initialized and (not "
                     "claim.is_true('InstanceTerminating'))"
@@ -78,7 +78,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What remains may be less than nothing.",
         (
             Edit(
-                "reconciler/disruption:PoolBudget.remaining",
+                "reconciler/kerf/disruption:PoolBudget.remaining",
                 "max(0, self.allowed[reason] - self.disrupting)",
                 "self.allowed[reason] - self.disrupting",
             ),
@@ -88,7 +88,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node that is not ready uses up no budget.",
         (
             Edit(
-                "reconciler/disruption:_consumes",
+                "reconciler/kerf/disruption:_consumes",
                 (
                     "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or (not "
                     "state.node.ready)"
@@ -101,7 +101,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Drift asks no budget.",
         (
             Edit(
-                "reconciler/disruption:_drift_candidate",
+                "reconciler/kerf/disruption:_drift_candidate",
                 "found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)",
                 "found",
             ),
@@ -111,7 +111,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Drifted nodes that are on their way use up no budget.",
         (
             Edit(
-                "reconciler/disruption:_consumes",
+                "reconciler/kerf/disruption:_consumes",
                 (
                     "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or (not "
                     "state.node.ready)"
@@ -122,13 +122,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     45: (
         "A budget that sleeps holds.",
-        (Edit("api/v1:_active", "hit is not None and hit <= now", "hit is not None"),),
+        (Edit("api/kerf_api/v1:_active", "hit is not None and hit <= now", "hit is not None"),),
     ),
     46: (
         "A scoped budget that sleeps is the only one.",
         (
             Edit(
-                "api/v1:allowed_disruptions",
+                "api/kerf_api/v1:allowed_disruptions",
                 "(b.reasons is None or reason in b.reasons) and _active(b, now)",
                 "b.reasons is None or reason in b.reasons",
             ),
@@ -138,7 +138,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The loosest budget wins.",
         (
             Edit(
-                "api/v1:allowed_disruptions",
+                "api/kerf_api/v1:allowed_disruptions",
                 "min",
                 "max",
             ),
@@ -148,7 +148,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What cannot be read allows all.",
         (
             Edit(
-                "api/v1:allowed_disruptions",
+                "api/kerf_api/v1:allowed_disruptions",
                 "0",
                 "UNLIMITED",
             ),
@@ -163,7 +163,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                 "instant.replace(tzinfo=UTC)",
             ),
             Edit(
-                "api/v1:_active",
+                "api/kerf_api/v1:_active",
                 "hit <= now",
                 "hit <= now.replace(tzinfo=hit.tzinfo)",
             ),
@@ -173,7 +173,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A window is open an instant too long.",
         (
             Edit(
-                "api/v1:_active",
+                "api/kerf_api/v1:_active",
                 "now - durations.parse(budget.duration)",
                 "now - durations.parse(budget.duration) - durations.parse('1m')",
             ),
@@ -183,7 +183,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A number is no more than there are nodes.",
         (
             Edit(
-                "api/v1:_count",
+                "api/kerf_api/v1:_count",
                 "UNLIMITED",
                 "nodes",
             ),
@@ -193,7 +193,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One empty node goes in a plan.",
         (
             Edit(
-                "reconciler/disruption:emptiness",
+                "reconciler/kerf/disruption:emptiness",
                 "sorted(ready, key=by_savings)",
                 "sorted(ready, key=by_savings)[:1]",
             ),
@@ -203,7 +203,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "An empty node goes as soon as anything has been said of it.",
         (
             Edit(
-                "reconciler/disruption:_wish",
+                "reconciler/kerf/disruption:_wish",
                 "claim.is_true('Consolidatable') and next(restless(view, claim, pool), None) is None",
                 "claim.condition('Consolidatable') is not None",
             ),
@@ -213,7 +213,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Daemons keep their node.",
         (
             Edit(
-                "reconciler/disruption:empty",
+                "reconciler/kerf/disruption:empty",
                 "pods.reschedulable(pod) and eviction_cost(pod) > 0",
                 "eviction_cost(pod) > 0",
             ),
@@ -221,13 +221,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     55: (
         "Every pod that ends keeps its node.",
-        (Edit("reconciler/model:reschedulable", "terminating(pod) and of_stateful_set(pod)", "terminating(pod)"),),
+        (Edit("reconciler/kerf/model:reschedulable", "terminating(pod) and of_stateful_set(pod)", "terminating(pod)"),),
     ),
     56: (
         "Drift comes before emptiness.",
         (
             Edit(
-                "reconciler/disruption:METHODS",
+                "reconciler/kerf/disruption:METHODS",
                 (
                     "(Method('expiration', retirement), Method('emptiness', emptiness), Method('static drift', "
                     "static_drift, frozenset({Source.NODE_CLASSES})), Method('drift', drift, "
@@ -245,7 +245,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that comes to an empty node goes with it.",
         (
             Edit(
-                "reconciler/disruption:_stop_for_pods",
+                "reconciler/kerf/disruption:_stop_for_pods",
                 "if come:\n    return _Stop('PodArrived', f'{pods.named(come[0])} has come to the node')",
                 (
                     "if come and command.replacements:\n"
@@ -258,7 +258,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "An empty node goes at once.",
         (
             Edit(
-                "reconciler/disruption:_empty_one",
+                "reconciler/kerf/disruption:_empty_one",
                 "quiet_since(found) + view.snapshot.settings.validation_delay",
                 "quiet_since(found)",
             ),
@@ -268,7 +268,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nobody counts the nodes that were spared.",
         (
             Edit(
-                "reconciler/telemetry:Telemetry._came_off",
+                "reconciler/kerf/telemetry:Telemetry._came_off",
                 "self.metrics.failed_validations.labels(kind).inc()",
                 "self.metrics.failed_validations.labels(kind)",
             ),
@@ -276,13 +276,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     60: (
         "Static pools are consolidated.",
-        (Edit("reconciler/disruption:restless", "pool.static", "False"),),
+        (Edit("reconciler/kerf/disruption:restless", "pool.static", "False"),),
     ),
     61: (
         "Room that is kept on one node keeps them all.",
         (
             Edit(
-                "reconciler/disruption:_wish",
+                "reconciler/kerf/disruption:_wish",
                 "view.snapshot.buffer_pods.get(key, 0)",
                 "sum(view.snapshot.buffer_pods.values())",
             ),

@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is left of a command that is no more stays.",
         (
             Edit(
-                "reconciler/disruption:_healed",
+                "reconciler/kerf/disruption:_healed",
                 "Plan(actions=(untaint(state.node, why),))",
                 "NOTHING",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A replacement that is lost goes unnoticed.",
         (
             Edit(
-                "reconciler/disruption:_stop_for_replacements",
+                "reconciler/kerf/disruption:_stop_for_replacements",
                 "len(living) < len(command.replacements)",
                 "len(living) > len(command.replacements)",
             ),
@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nobody hears which pod is protected.",
         (
             Edit(
-                "reconciler/disruption:pod_blockers",
+                "reconciler/kerf/disruption:pod_blockers",
                 "f'{pods.named(pod)} is annotated {labels.DO_NOT_DISRUPT}'",
                 "f'a pod is annotated {labels.DO_NOT_DISRUPT}'",
             ),
@@ -39,7 +39,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A grace period waives the protection of pods whoever asks.",
         (
             Edit(
-                "reconciler/disruption:waived",
+                "reconciler/kerf/disruption:waived",
                 "eventual and claim.spec.termination_grace_period is not None",
                 "claim.spec.termination_grace_period is not None",
             ),
@@ -49,7 +49,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Drift needs no grace period to pass over budgets.",
         (
             Edit(
-                "reconciler/disruption:waived",
+                "reconciler/kerf/disruption:waived",
                 "eventual and claim.spec.termination_grace_period is not None",
                 "eventual",
             ),
@@ -59,7 +59,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only pods that move elsewhere protect their node.",
         (
             Edit(
-                "reconciler/disruption:pod_blockers",
+                "reconciler/kerf/disruption:pod_blockers",
                 "labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now)",
                 (
                     "pods.reschedulable(pod) and labels.DO_NOT_DISRUPT in pod.metadata.annotations and "
@@ -72,7 +72,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that is over still protects its node.",
         (
             Edit(
-                "reconciler/disruption:pod_blockers",
+                "reconciler/kerf/disruption:pod_blockers",
                 "labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now)",
                 "labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.protected(pod, now)",
             ),
@@ -82,7 +82,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "PodDisruptionBudgets hold static and finished pods, and none of a DaemonSet.",
         (
             Edit(
-                "reconciler/model:Pdbs._matching",
+                "reconciler/kerf/model:Pdbs._matching",
                 "pods.evictable(pod, now)",
                 "not pods.of_daemon_set(pod)",
             ),
@@ -90,13 +90,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     9: (
         "Two budgets that both allow it let a pod go.",
-        (Edit("reconciler/model:Pdbs.blocking", "1", "9"),),
+        (Edit("reconciler/kerf/model:Pdbs.blocking", "1", "9"),),
     ),
     10: (
         "Whatever the annotation says protects the node.",
         (
             Edit(
-                "reconciler/disruption:_node_blockers",
+                "reconciler/kerf/disruption:_node_blockers",
                 "state.annotations.get(labels.DO_NOT_DISRUPT) == 'true'",
                 "labels.DO_NOT_DISRUPT in state.annotations",
             ),
@@ -106,7 +106,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes of other providers are ours.",
         (
             Edit(
-                "reconciler/disruption:_node_blockers",
+                "reconciler/kerf/disruption:_node_blockers",
                 "state.claim is None or not state.claim.managed",
                 "state.claim is None",
             ),
@@ -114,13 +114,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     12: (
         "A nomination holds for an instant too long.",
-        (Edit("reconciler/disruption:_node_blockers", "until > view.snapshot.now", "until >= view.snapshot.now"),),
+        (Edit("reconciler/kerf/disruption:_node_blockers", "until > view.snapshot.now", "until >= view.snapshot.now"),),
     ),
     13: (
         "Only a Node that is deleted by itself is on its way.",
         (
             Edit(
-                "reconciler/disruption:_node_blockers",
+                "reconciler/kerf/disruption:_node_blockers",
                 "state.deleting",
                 "state.node is not None and state.node.metadata.deleting",
             ),
@@ -128,18 +128,18 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     14: (
         "Of a node without a NodePool nobody hears.",
-        (Edit("reconciler/disruption:_one", "_without_pool(view, key)", "NOTHING"),),
+        (Edit("reconciler/kerf/disruption:_one", "_without_pool(view, key)", "NOTHING"),),
     ),
     15: (
         "One of two labels is enough to be consolidated.",
         (
             Edit(
-                "reconciler/disruption:unattractive",
+                "reconciler/kerf/disruption:unattractive",
                 "(labels.ZONE, labels.CAPACITY_TYPE)",
                 "(labels.ZONE,)",
             ),
             Edit(
-                "reconciler/disruption:unattractive",
+                "reconciler/kerf/disruption:unattractive",
                 "type_ not in view.types_of(pool)",
                 "False",
             ),
@@ -149,7 +149,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node that a command is about is a candidate for another.",
         (
             Edit(
-                "reconciler/disruption:_node_blockers",
+                "reconciler/kerf/disruption:_node_blockers",
                 "view.command(key) is not None",
                 "view.command(key) is not None and state.deleting",
             ),
@@ -159,7 +159,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A duration protects from then on.",
         (
             Edit(
-                "reconciler/model:protected",
+                "reconciler/kerf/model:protected",
                 "now - pod.status.start_time < lasts",
                 "now - pod.status.start_time > lasts",
             ),
@@ -169,7 +169,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "That an annotation means nothing is no warning.",
         (
             Edit(
-                "reconciler/disruption:_protections",
+                "reconciler/kerf/disruption:_protections",
                 "_event(pod, 'InvalidDoNotDisruptAnnotation', words, type_='Warning')",
                 "_event(pod, 'InvalidDoNotDisruptAnnotation', words)",
             ),
@@ -179,7 +179,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that has not started is not protected yet.",
         (
             Edit(
-                "reconciler/model:protected",
+                "reconciler/kerf/model:protected",
                 "pod.status.start_time is None or now - pod.status.start_time < lasts",
                 "pod.status.start_time is not None and now - pod.status.start_time < lasts",
             ),
@@ -189,7 +189,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only the last pod is asked.",
         (
             Edit(
-                "reconciler/disruption:pod_blockers",
+                "reconciler/kerf/disruption:pod_blockers",
                 (
                     "for pod in on_node:\n"
                     "    if pod.metadata.unreadable:\n"
@@ -219,7 +219,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A place on a node that is not initialised is as good as any.",
         (
             Edit(
-                "reconciler/disruption:_stranded",
+                "reconciler/kerf/disruption:_stranded",
                 "lost[key] = f'would go to {state.name}, which is not initialized'",
                 "pass",
             ),
@@ -229,7 +229,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that are still starting are tried first.",
         (
             Edit(
-                "reconciler/scheduling:tried",
+                "reconciler/kerf/scheduling:tried",
                 "not target.state.initialized",
                 "target.state.initialized",
             ),
@@ -239,7 +239,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes of somebody else take no pods.",
         (
             Edit(
-                "reconciler/scheduling:_open_site",
+                "reconciler/kerf/scheduling:_open_site",
                 "state.deleting",
                 "state.claim is None or state.deleting",
             ),
@@ -249,7 +249,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A disk of the node itself keeps its pod there.",
         (
             Edit(
-                "reconciler/scheduling:_is_local",
+                "reconciler/kerf/scheduling:_is_local",
                 "volume.spec.local is not None or volume.spec.host_path is not None",
                 "volume.spec.host_path is not None",
             ),
@@ -259,7 +259,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods of a node that a command is about are bought another place at once.",
         (
             Edit(
-                "reconciler/provisioning:leaving_pods",
+                "reconciler/kerf/provisioning:leaving_pods",
                 "if not state.deleting or state.node is None:\n    continue",
                 (
                     "about = state.claim is not None and 'kerf.sh/command' in state.claim.metadata.annotations\n"
@@ -273,7 +273,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "There is one command at a time.",
         (
             Edit(
-                "reconciler/disruption:settled",
+                "reconciler/kerf/disruption:settled",
                 "all((command.created for command in view.commands.values()))",
                 "not view.commands",
             ),
@@ -283,7 +283,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A NodePool without types holds up all others.",
         (
             Edit(
-                "reconciler/disruption:_pool_blockers",
+                "reconciler/kerf/disruption:_pool_blockers",
                 "view.types_of(pool)",
                 "all((view.types_of(each) for each in view.snapshot.node_pools.values()))",
             ),
@@ -293,7 +293,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that was stuck before keeps every node.",
         (
             Edit(
-                "reconciler/disruption:simulate",
+                "reconciler/kerf/disruption:simulate",
                 "_stranded(view, solution, staying)",
                 "_stranded(view, solution, wanted)",
             ),
@@ -303,7 +303,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One pod without a place is no obstacle.",
         (
             Edit(
-                "reconciler/disruption:Outcome.blocker",
+                "reconciler/kerf/disruption:Outcome.blocker",
                 "not self.stranded",
                 "len(self.stranded) < 2",
             ),
@@ -313,7 +313,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A proposal is used when it is two minutes old.",
         (
             Edit(
-                "reconciler/disruption:timely",
+                "reconciler/kerf/disruption:timely",
                 "now - proposal.made_at >= FRESH",
                 "now - proposal.made_at > FRESH",
             ),
@@ -321,13 +321,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     31: (
         "A dear pod is a cheap one.",
-        (Edit("reconciler/disruption:eviction_cost", "ONE + _deletion_cost(pod)", "ONE - _deletion_cost(pod)"),),
+        (Edit("reconciler/kerf/disruption:eviction_cost", "ONE + _deletion_cost(pod)", "ONE - _deletion_cost(pod)"),),
     ),
     32: (
         "Pods that go gladly make their node cheaper.",
         (
             Edit(
-                "reconciler/disruption:reschedule_cost",
+                "reconciler/kerf/disruption:reschedule_cost",
                 "max(0, eviction_cost(pod))",
                 "eviction_cost(pod)",
             ),
@@ -337,7 +337,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is sold out has no price.",
         (
             Edit(
-                "reconciler/disruption:unblocked",
+                "reconciler/kerf/disruption:unblocked",
                 "costs.node_price(types, state.labels)",
                 "0 if view.snapshot.out_of_stock else costs.node_price(types, state.labels)",
             ),
@@ -345,6 +345,6 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     34: (
         "What has no price costs a little.",
-        (Edit("reconciler/disruption:price", "0", "1"),),
+        (Edit("reconciler/kerf/disruption:price", "0", "1"),),
     ),
 }

@@ -7,17 +7,17 @@ from tests.mutations.bug import Edit
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     136: (
         "A claim has an instant more.",
-        (Edit("reconciler/lifecycle:_expire", "snapshot.now < due", "snapshot.now <= due"),),
+        (Edit("reconciler/kerf/lifecycle:_expire", "snapshot.now < due", "snapshot.now <= due"),),
     ),
     137: (
         "Three must fail.",
-        (Edit("reconciler/lifecycle:_TOO_MANY", "2", "3"),),
+        (Edit("reconciler/kerf/lifecycle:_TOO_MANY", "2", "3"),),
     ),
     138: (
         "A change of the class changes nothing.",
         (
             Edit(
-                "reconciler/lifecycle:_is_news",
+                "reconciler/kerf/lifecycle:_is_news",
                 "_class_generation(pool, node_class) != pool.status.node_class_observed_generation",
                 "False",
             ),
@@ -27,7 +27,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A class that goes is as good as any.",
         (
             Edit(
-                "reconciler/lifecycle:_class_readiness",
+                "reconciler/kerf/lifecycle:_class_readiness",
                 "node_class.metadata.deleting",
                 "node_class.metadata.deleting and (not node_class.status.conditions)",
             ),
@@ -37,7 +37,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that commands are about are counted.",
         (
             Edit(
-                "reconciler/lifecycle:held",
+                "reconciler/kerf/lifecycle:held",
                 "if not commanded:\n    amounts.setdefault(pool, dict(_ALWAYS))[name] = amount",
                 "amounts.setdefault(pool, dict(_ALWAYS))[name] = amounts[pool].get(name, 0) + amount",
             ),
@@ -47,7 +47,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One replacement is awaited.",
         (
             Edit(
-                "reconciler/disruption:_replacements",
+                "reconciler/kerf/disruption:_replacements",
                 "command.replacements",
                 "command.replacements[:1]",
             ),
@@ -57,7 +57,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A command has twice its time.",
         (
             Edit(
-                "reconciler/disruption:_stop_for_replacements",
+                "reconciler/kerf/disruption:_stop_for_replacements",
                 "age > _time_limit(view)",
                 "age > 2 * _time_limit(view)",
             ),
@@ -67,7 +67,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One command goes on at a time.",
         (
             Edit(
-                "reconciler/disruption:progress",
+                "reconciler/kerf/disruption:progress",
                 "sorted(view.commands)",
                 "sorted(view.commands)[:1]",
             ),
@@ -75,13 +75,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     144: (
         "Each command adds next to no time.",
-        (Edit("reconciler/disruption:_EACH", "80", "8"),),
+        (Edit("reconciler/kerf/disruption:_EACH", "80", "8"),),
     ),
     145: (
         "A claim is launched without a finalizer.",
         (
             Edit(
-                "reconciler/lifecycle:_settled",
+                "reconciler/kerf/lifecycle:_settled",
                 "labels.TERMINATION_FINALIZER not in claim.metadata.finalizers",
                 "claim.metadata.unreadable",
             ),
@@ -91,7 +91,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Where there is nothing to be had the claim waits.",
         (
             Edit(
-                "reconciler/lifecycle:_failed",
+                "reconciler/kerf/lifecycle:_failed",
                 "_no_capacity(claim, message)",
                 "_wait(view, claim, reason, message)",
             ),
@@ -101,7 +101,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Whatever the label says is an opt-out.",
         (
             Edit(
-                "reconciler/lifecycle:_taints",
+                "reconciler/kerf/lifecycle:_taints",
                 "node.metadata.labels.get(labels.DO_NOT_SYNC_TAINTS) == 'true'",
                 "labels.DO_NOT_SYNC_TAINTS in node.metadata.labels",
             ),
@@ -111,7 +111,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "That the taint was missing is not told.",
         (
             Edit(
-                "reconciler/lifecycle:_join",
+                "reconciler/kerf/lifecycle:_join",
                 "(warning(claim, 'UnregisteredTaintMissing', _MISSING),) if missing else ()",
                 "()",
             ),
@@ -121,7 +121,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The unregistered taint stays.",
         (
             Edit(
-                "reconciler/lifecycle:_taints",
+                "reconciler/kerf/lifecycle:_taints",
                 "[taint for taint in node.spec.taints if not _unregistered(taint)]",
                 "[*node.spec.taints]",
             ),
@@ -131,7 +131,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A resource of which nothing was asked must be there.",
         (
             Edit(
-                "reconciler/lifecycle:_lacking",
+                "reconciler/kerf/lifecycle:_lacking",
                 "(name for name, value in claim.requests().items() if value and (not allocatable[name]))",
                 "(name for name in claim.requests() if not allocatable[name])",
             ),
@@ -141,7 +141,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One driver is enough.",
         (
             Edit(
-                "reconciler/lifecycle:_silent_drivers",
+                "reconciler/kerf/lifecycle:_silent_drivers",
                 "sorted({driver.strip() for driver in wanted.split(',')} - own - {''})",
                 "[] if own else sorted({driver.strip() for driver in wanted.split(',')} - own - {''})",
             ),
@@ -151,7 +151,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The first of several nodes to go takes the instance with it.",
         (
             Edit(
-                "reconciler/lifecycle:_end_nodes",
+                "reconciler/kerf/lifecycle:_end_nodes",
                 "if held and len(going) == len(nodes):\n    return _stages(progress, held)",
                 "if held:\n    return _stages(progress, held[:1])",
             ),
@@ -161,7 +161,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A termination is asked for once.",
         (
             Edit(
-                "reconciler/lifecycle:terminate",
+                "reconciler/kerf/lifecycle:terminate",
                 "instance is not None and listed",
                 "False",
             ),
@@ -171,7 +171,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A deadline that is there is written anew.",
         (
             Edit(
-                "reconciler/lifecycle:_with_deadline",
+                "reconciler/kerf/lifecycle:_with_deadline",
                 "grace is None or since is None or _has_deadline(claim)",
                 "grace is None or since is None",
             ),

@@ -7,17 +7,17 @@ from tests.mutations.bug import Edit
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     130: (
         "A pod whose volume cannot be had is placed as if it had none.",
-        (Edit("reconciler/scheduling:_volumes", "broken[pod.key] = error", "demands[pod.key] = (EMPTY,)"),),
+        (Edit("reconciler/kerf/scheduling:_volumes", "broken[pod.key] = error", "demands[pod.key] = (EMPTY,)"),),
     ),
     132: (
         "Where a storage class may make volumes is not looked at.",
-        (Edit("reconciler/scheduling:_of_class", "tuple(terms) or (EMPTY,)", "(EMPTY,)"),),
+        (Edit("reconciler/kerf/scheduling:_of_class", "tuple(terms) or (EMPTY,)", "(EMPTY,)"),),
     ),
     133: (
         "Only volumes of the node itself bind a pod to a place.",
         (
             Edit(
-                "reconciler/scheduling:_affinity_terms",
+                "reconciler/kerf/scheduling:_affinity_terms",
                 "[term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else found",
                 "[term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else [EMPTY for _ in found]",
             ),
@@ -27,7 +27,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A volume of a host path pins the host.",
         (
             Edit(
-                "reconciler/scheduling:_is_local",
+                "reconciler/kerf/scheduling:_is_local",
                 "volume.spec.local is not None or volume.spec.host_path is not None",
                 "volume.spec.local is not None",
             ),
@@ -35,21 +35,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     136: (
         "Of a volume's alternatives only the first is tried.",
-        (Edit("reconciler/scheduling:volume_demands", "_MOST_ALTERNATIVES", "1"),),
+        (Edit("reconciler/kerf/scheduling:volume_demands", "_MOST_ALTERNATIVES", "1"),),
     ),
     138: (
         "A node takes as many pods as it can attach volumes, whatever each brings.",
-        (Edit("reconciler/scheduling:VolumeSlots.most", "left.clip(min=0) // own[driver]", "left.clip(min=0)"),),
+        (Edit("reconciler/kerf/scheduling:VolumeSlots.most", "left.clip(min=0) // own[driver]", "left.clip(min=0)"),),
     ),
     139: (
         "Of default classes the oldest counts.",
-        (Edit("reconciler/scheduling:_default_class", "-1", "0"),),
+        (Edit("reconciler/kerf/scheduling:_default_class", "-1", "0"),),
     ),
     140: (
         "A volume that is being deleted can be had.",
         (
             Edit(
-                "reconciler/scheduling:_of_volume",
+                "reconciler/kerf/scheduling:_of_volume",
                 "volume is None or volume.metadata.deleting",
                 "volume is None",
             ),
@@ -57,13 +57,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     142: (
         "All pods that terminate want another place, not only those of stateful sets.",
-        (Edit("reconciler/model:reschedulable", "terminating(pod) and of_stateful_set(pod)", "terminating(pod)"),),
+        (Edit("reconciler/kerf/model:reschedulable", "terminating(pod) and of_stateful_set(pod)", "terminating(pod)"),),
     ),
     143: (
         "Two budgets for one pod do not keep it from being moved.",
         (
             Edit(
-                "reconciler/model:Pdbs.forbids",
+                "reconciler/kerf/model:Pdbs.forbids",
                 "len(found) > 1 or any((budget.closed and (not budget.frees(pod)) for budget in found))",
                 "any((budget.closed and (not budget.frees(pod)) for budget in found))",
             ),
@@ -73,7 +73,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A spread counts only pods on nodes that it does not count.",
         (
             Edit(
-                "reconciler/scheduling:Tallies._tally",
+                "reconciler/kerf/scheduling:Tallies._tally",
                 "admits(node)",
                 "not admits(node)",
             ),
@@ -83,7 +83,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that terminate count in a spread.",
         (
             Edit(
-                "reconciler/scheduling:Tallies._tally",
+                "reconciler/kerf/scheduling:Tallies._tally",
                 "terminating(pod)",
                 "not place(pod)",
             ),
@@ -91,17 +91,17 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     151: (
         "No selector selects everybody.",
-        (Edit("reconciler/model:selector_of", "Selector(nothing=True)", "Selector()"),),
+        (Edit("reconciler/kerf/model:selector_of", "Selector(nothing=True)", "Selector()"),),
     ),
     153: (
         "minDomains is not looked at.",
-        (Edit("reconciler/scheduling:Topology._spread_bond", "constraint.min_domains or 0", "0"),),
+        (Edit("reconciler/kerf/scheduling:Topology._spread_bond", "constraint.min_domains or 0", "0"),),
     ),
     158: (
         "Only zones and capacity types are domains of a spread.",
         (
             Edit(
-                "reconciler/scheduling:measured",
+                "reconciler/kerf/scheduling:measured",
                 "return group.standing().union(makeable.get(bond.key, ()), group.brought)",
                 (
                     "if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
@@ -115,7 +115,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Values of a label that only the NodePool knows are no domains.",
         (
             Edit(
-                "reconciler/scheduling:Template.open_domains",
+                "reconciler/kerf/scheduling:Template.open_domains",
                 "self.table.values(key, mask) or (set() if row.complement else set(row.values))",
                 "self.table.values(key, mask)",
             ),
@@ -125,12 +125,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Domains of a NodePool at its limits count.",
         (
             Edit(
-                "reconciler/scheduling:Opening._open_pins",
+                "reconciler/kerf/scheduling:Opening._open_pins",
                 "[r.pins for r in routes if r.template.remaining is None or r.template.affords(r.served, need)]",
                 "[r.pins for r in routes]",
             ),
             Edit(
-                "reconciler/scheduling:Opening._open_pins",
+                "reconciler/kerf/scheduling:Opening._open_pins",
                 "[way.route for way in choice.ways if not self._caps or self._room(way.key) != 0]",
                 "[way.route for way in choice.ways]",
             ),
@@ -138,18 +138,18 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     163: (
         "matchLabelKeys is not looked at.",
-        (Edit("reconciler/scheduling:Topology._spread_group", "constraint.match_label_keys", "()"),),
+        (Edit("reconciler/kerf/scheduling:Topology._spread_group", "constraint.match_label_keys", "()"),),
     ),
     165: (
         "New nodes are made from NodePools whose taints the pods do not tolerate.",
         (
             Edit(
-                "reconciler/scheduling:Opening._routes_of",
+                "reconciler/kerf/scheduling:Opening._routes_of",
                 "not rung.demand.tolerates(template.taints) or rung.demand.requirements.conflict(volume)",
                 "rung.demand.requirements.conflict(volume)",
             ),
             Edit(
-                "reconciler/scheduling:stocks_of",
+                "reconciler/kerf/scheduling:stocks_of",
                 "left[item] and item.rung.demand.tolerates(template.taints)",
                 "left[item]",
             ),
@@ -159,7 +159,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "nodeAffinityPolicy Ignore is not looked at on nodes that are there.",
         (
             Edit(
-                "reconciler/scheduling:Group.admits_node",
+                "reconciler/kerf/scheduling:Group.admits_node",
                 "not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)",
                 "accepted_by_node(self.filter_pod, node_labels)",
             ),
@@ -169,7 +169,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that wants company on its host is seated without it.",
         (
             Edit(
-                "reconciler/scheduling:_missing",
+                "reconciler/kerf/scheduling:_missing",
                 "not any((bond.group in s.item.cls.counted for s in others))",
                 "any((bond.group in s.item.cls.counted for s in others))",
             ),
@@ -179,7 +179,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of anti-affinity only what is preferred is looked at.",
         (
             Edit(
-                "reconciler/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.rung",
                 "self.anti_affinity + tuple((w.pod_affinity_term for w in wishes.anti_affinity))",
                 "tuple((w.pod_affinity_term for w in wishes.anti_affinity))",
             ),
@@ -189,7 +189,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Anti-affinity that is only preferred keeps others away.",
         (
             Edit(
-                "reconciler/scheduling:Topology._affinity_bond",
+                "reconciler/kerf/scheduling:Topology._affinity_bond",
                 "Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels), required=required)",
                 "Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels))",
             ),
@@ -199,7 +199,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that run keep nobody away whom they shun.",
         (
             Edit(
-                "reconciler/scheduling:Tallies._count_owner",
+                "reconciler/kerf/scheduling:Tallies._count_owner",
                 "key not in shun.homes",
                 "key in shun.homes",
             ),
@@ -209,7 +209,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only pods that run are company, not those that are planned.",
         (
             Edit(
-                "reconciler/scheduling:_Selecting.__call__",
+                "reconciler/kerf/scheduling:_Selecting.__call__",
                 "entry[1].selects(namespace, own)",
                 "entry[1].selects(namespace, own) and entry[1].kind != AFFINITY",
             ),
@@ -219,7 +219,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A list of namespaces adds to the pod's own.",
         (
             Edit(
-                "reconciler/scheduling:_reach",
+                "reconciler/kerf/scheduling:_reach",
                 "term.namespaces or (pod.metadata.namespace,)",
                 "(*term.namespaces, pod.metadata.namespace)",
             ),
@@ -229,7 +229,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A share of a workload is rounded down.",
         (
             Edit(
-                "reconciler/scheduling:size",
+                "reconciler/kerf/scheduling:size",
                 "-(-max(workload_replicas, 0) * max(spec.percentage, 0) // 100)",
                 "max(workload_replicas, 0) * max(spec.percentage, 0) // 100",
             ),
@@ -239,7 +239,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Kept room is counted by the pods that exist, not by the virtual ones.",
         (
             Edit(
-                "reconciler/provisioning:buffered",
+                "reconciler/kerf/provisioning:buffered",
                 "key not in turn.snapshot.pods",
                 "key in turn.snapshot.pods",
             ),
@@ -249,7 +249,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Overlays of one weight that set the same price agree.",
         (
             Edit(
-                "reconciler/model:_equal",
+                "reconciler/kerf/model:_equal",
                 "first.weight == reading.weight",
                 "first.weight == reading.weight and first.price != reading.price",
             ),
@@ -259,7 +259,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Who shares a claim is not kept on the node whose devices it has.",
         (
             Edit(
-                "reconciler/scheduling:DeviceLedger.take",
+                "reconciler/kerf/scheduling:DeviceLedger.take",
                 "any((pick.device.local or pick.reach.node for pick in own))",
                 "False",
             ),

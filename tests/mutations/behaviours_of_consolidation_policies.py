@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A replacement may come up in any zone.",
         (
             Edit(
-                "reconciler/scheduling:claim_entries",
+                "reconciler/kerf/scheduling:claim_entries",
                 "node.requirements.without(labels.INSTANCE_TYPE, labels.HOSTNAME, labels.CAPACITY_TYPE)",
                 "node.requirements.without(labels.INSTANCE_TYPE, labels.HOSTNAME, labels.CAPACITY_TYPE, labels.ZONE)",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A spot node is not replaced by a reserved one.",
         (
             Edit(
-                "reconciler/disruption:_cheaper",
+                "reconciler/kerf/disruption:_cheaper",
                 "labels.SPOT in new.capacity_types and all((_capacity_type(c) == labels.SPOT for c in candidates))",
                 "all((_capacity_type(c) == labels.SPOT for c in candidates))",
             ),
@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Wishes count, whatever the settings say.",
         (
             Edit(
-                "reconciler/scheduling:solve",
+                "reconciler/kerf/scheduling:solve",
                 "snapshot.settings.preference_policy != 'Ignore'",
                 "True",
             ),
@@ -39,7 +39,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pool that only lets empty nodes go says nothing.",
         (
             Edit(
-                "reconciler/disruption:_SAID",
+                "reconciler/kerf/disruption:_SAID",
                 (
                     "{'ConsolidationDisabled', 'WhenEmpty', 'UnknownInstanceType', 'NoLabel', 'InvalidAnnotation', "
                     "'TooYoung'}"
@@ -50,13 +50,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     93: (
         "Nodes of static pools are marked as consolidatable.",
-        (Edit("reconciler/disruption:_consolidatable", "if pool.static:\n    return (wanted, None)", ""),),
+        (Edit("reconciler/kerf/disruption:_consolidatable", "if pool.static:\n    return (wanted, None)", ""),),
     ),
     94: (
         "All nodes of a pool come before those of the next.",
         (
             Edit(
-                "reconciler/disruption:_interleaved",
+                "reconciler/kerf/disruption:_interleaved",
                 "[one for row in zip_longest(*columns) for one in row if one is not None]",
                 "[one for row in columns for one in row if zip_longest]",
             ),
@@ -66,7 +66,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that moves keeps its devices where they are.",
         (
             Edit(
-                "reconciler/scheduling:Holders._lives",
+                "reconciler/kerf/scheduling:Holders._lives",
                 "same and pod is not None and pods.active(pod) and (key not in self._moving)",
                 "same and pod is not None and pods.active(pod)",
             ),
@@ -76,7 +76,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node for which a pending pod was meant goes.",
         (
             Edit(
-                "reconciler/disruption:_node_blockers",
+                "reconciler/kerf/disruption:_node_blockers",
                 "until > view.snapshot.now",
                 "until < view.snapshot.now",
             ),
@@ -86,7 +86,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only the money counts, not how little is disturbed.",
         (
             Edit(
-                "reconciler/disruption:Totals.approves",
+                "reconciler/kerf/disruption:Totals.approves",
                 "K * saving * self.cost >= cost * self.price",
                 "K * saving >= self.price",
             ),
@@ -94,13 +94,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     98: (
         "Savings may be three times smaller than the disruption.",
-        (Edit("reconciler/disruption:K", "2", "3"),),
+        (Edit("reconciler/kerf/disruption:K", "2", "3"),),
     ),
     99: (
         "What is just worth it is not worth it.",
         (
             Edit(
-                "reconciler/disruption:Totals.approves",
+                "reconciler/kerf/disruption:Totals.approves",
                 "K * saving * self.cost >= cost * self.price",
                 "K * saving * self.cost > cost * self.price",
             ),
@@ -110,7 +110,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Every node is disturbed as much as any other.",
         (
             Edit(
-                "reconciler/disruption:Policy._shares",
+                "reconciler/kerf/disruption:Policy._shares",
                 "sum((one.cost for one in mine))",
                 "costs.ONE * len(mine)",
             ),
@@ -120,7 +120,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pool's disruption is that of its heaviest node.",
         (
             Edit(
-                "reconciler/disruption:totals",
+                "reconciler/kerf/disruption:totals",
                 "sum((_cost(view, state) for state in members))",
                 "max((_cost(view, state) for state in members))",
             ),
@@ -130,7 +130,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "In a pool that costs nothing everything is worth it.",
         (
             Edit(
-                "reconciler/disruption:Totals.approves",
+                "reconciler/kerf/disruption:Totals.approves",
                 "saving <= 0 or self.price <= 0 or self.cost <= 0",
                 "saving <= 0 or self.cost <= 0",
             ),
@@ -140,7 +140,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "It is enough that one pool finds it worth the disruption.",
         (
             Edit(
-                "reconciler/disruption:Policy.approves",
+                "reconciler/kerf/disruption:Policy.approves",
                 "all",
                 "any",
             ),
@@ -150,7 +150,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pools of other policies have a say.",
         (
             Edit(
-                "reconciler/disruption:Policy._shares",
+                "reconciler/kerf/disruption:Policy._shares",
                 "one.pool.spec.disruption.consolidation_policy == BALANCED",
                 "one.pool.spec.disruption.consolidation_policy",
             ),
@@ -160,7 +160,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pools share what is saved equally.",
         (
             Edit(
-                "reconciler/disruption:Policy._shares",
+                "reconciler/kerf/disruption:Policy._shares",
                 "Fraction(saving * sum((one.price for one in mine)), price)",
                 "Fraction(saving, len(by_pool))",
             ),
@@ -170,7 +170,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What cannot be bought counts as what would be saved.",
         (
             Edit(
-                "reconciler/disruption:_cheaper",
+                "reconciler/kerf/disruption:_cheaper",
                 "prices.cheapest(types[kept[0]], pick.requirements, view.snapshot)",
                 "min((offer.price for offer in types[kept[0]].offerings))",
             ),
@@ -180,7 +180,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "All nodes of a pool together are not worth what they cost.",
         (
             Edit(
-                "reconciler/disruption:totals",
+                "reconciler/kerf/disruption:totals",
                 "price",
                 "3 * price",
             ),
@@ -190,7 +190,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes in use go before empty ones.",
         (
             Edit(
-                "reconciler/disruption:METHODS",
+                "reconciler/kerf/disruption:METHODS",
                 (
                     "(Method('expiration', retirement), Method('emptiness', emptiness), Method('static drift', "
                     "static_drift, frozenset({Source.NODE_CLASSES})), Method('drift', drift, "
@@ -207,6 +207,6 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     109: (
         "What a pool approved for several nodes is said of each.",
-        (Edit("reconciler/disruption:approved", "len(candidates) == 1", "candidates"),),
+        (Edit("reconciler/kerf/disruption:approved", "len(candidates) == 1", "candidates"),),
     ),
 }

@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node without a claim stays for ever.",
         (
             Edit(
-                "reconciler/lifecycle:end_node",
+                "reconciler/kerf/lifecycle:end_node",
                 "_end_orphan(view, node) if labels.NODECLASS in node.metadata.labels else NOTHING",
                 "NOTHING",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node that goes stays in its load balancers.",
         (
             Edit(
-                "reconciler/lifecycle:_tainted",
+                "reconciler/kerf/lifecycle:_tainted",
                 "labels.EXCLUDE_BALANCERS not in node.metadata.labels",
                 "labels.EXCLUDE_BALANCERS in node.metadata.labels",
             ),
@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Finished pods hold up a drain.",
         (
             Edit(
-                "reconciler/model:waits_for_eviction",
+                "reconciler/kerf/model:waits_for_eviction",
                 "drainable(pod, now) and (not terminal(pod))",
                 "drainable(pod, now)",
             ),
@@ -39,7 +39,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that a budget keeps is asked again at once.",
         (
             Edit(
-                "reconciler/lifecycle:_was_refused",
+                "reconciler/kerf/lifecycle:_was_refused",
                 "wait is not None and wait > view.snapshot.now",
                 "False",
             ),
@@ -49,7 +49,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Critical pods go first.",
         (
             Edit(
-                "reconciler/lifecycle:drain",
+                "reconciler/kerf/lifecycle:drain",
                 "min",
                 "max",
             ),
@@ -59,7 +59,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node without a machine is not drained though its kubelet lives.",
         (
             Edit(
-                "reconciler/lifecycle:_lost",
+                "reconciler/kerf/lifecycle:_lost",
                 "node.ready or not node.spec.provider_id or view.instance(node.spec.provider_id) is not None",
                 "not node.spec.provider_id or view.instance(node.spec.provider_id) is not None",
             ),
@@ -67,13 +67,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     161: (
         "A pod that hangs is waited for a minute longer.",
-        (Edit("reconciler/model:STUCK_AFTER", "1", "2"),),
+        (Edit("reconciler/kerf/model:STUCK_AFTER", "1", "2"),),
     ),
     162: (
         "An eviction is about whoever has the name.",
         (
             Edit(
-                "reconciler/runtime:_",
+                "reconciler/kerf/runtime:_",
                 "kube.evict(action.ref, uid=action.uid)",
                 "kube.evict(action.ref)",
             ),
@@ -83,7 +83,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that ends too late has its time.",
         (
             Edit(
-                "reconciler/lifecycle:must_go",
+                "reconciler/kerf/lifecycle:must_go",
                 "pod.metadata.deletion_timestamp > max(deadline, now + _SECOND)",
                 "False",
             ),
@@ -93,7 +93,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods whose time is over wait for their wave.",
         (
             Edit(
-                "reconciler/lifecycle:drain",
+                "reconciler/kerf/lifecycle:drain",
                 "[pod for pod in waiting if must_go(pod, now, deadline)]",
                 "[pod for pod in waiting if must_go(pod, now, deadline) and _wave(pod) == wave]",
             ),
@@ -101,13 +101,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     165: (
         "A pod may have no time at all.",
-        (Edit("reconciler/lifecycle:_force", "1", "0"),),
+        (Edit("reconciler/kerf/lifecycle:_force", "1", "0"),),
     ),
     166: (
         "Volumes are waited for beyond the deadline.",
         (
             Edit(
-                "reconciler/lifecycle:_volume_stage",
+                "reconciler/kerf/lifecycle:_volume_stage",
                 "view.snapshot.now >= deadline",
                 "view.snapshot.now >= deadline + _NODE_WAIT",
             ),
@@ -117,7 +117,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Two budgets answer like one.",
         (
             Edit(
-                "reconciler/telemetry:Telemetry.done",
+                "reconciler/kerf/telemetry:Telemetry.done",
                 "isinstance(error, SeveralBudgets)",
                 "False",
             ),
@@ -127,7 +127,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What a command replaces is made a second time.",
         (
             Edit(
-                "reconciler/provisioning:_shortfall",
+                "reconciler/kerf/provisioning:_shortfall",
                 "replicas - len(own.active) - len(own.disrupted)",
                 "replicas - len(own.active)",
             ),
@@ -137,7 +137,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Protected pods count like all others.",
         (
             Edit(
-                "reconciler/disruption:_rank",
+                "reconciler/kerf/disruption:_rank",
                 "_PROTECTED if guarded_by_pod else _USED",
                 "_USED",
             ),

@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A condition that is not True counts.",
         (
             Edit(
-                "reconciler/disruption:_wish",
+                "reconciler/kerf/disruption:_wish",
                 "claim.is_true('Drifted')",
                 "claim.condition('Drifted') is not None",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The first whose pods have no place holds up all others.",
         (
             Edit(
-                "reconciler/disruption:_drift_one",
+                "reconciler/kerf/disruption:_drift_one",
                 (
                     "if outcome.blocker is not None:\n"
                     "    plans.append(refused(found.state, outcome.blocker, soon(view)))\n"
@@ -37,7 +37,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that may not go are bought a node.",
         (
             Edit(
-                "reconciler/disruption:_leaves",
+                "reconciler/kerf/disruption:_leaves",
                 "pods.reschedulable(pod) and (not held) and (not view.pdbs.forbids(pod, now))",
                 "pods.reschedulable(pod) and (not view.pdbs.forbids(pod, now))",
             ),
@@ -47,7 +47,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The first new node is enough.",
         (
             Edit(
-                "reconciler/disruption:_advance",
+                "reconciler/kerf/disruption:_advance",
                 (
                     "if waiting:\n"
                     "    return Plan(events=tuple((e for claim in waiting for e in _told_of(claim))), next_due=due)"
@@ -63,7 +63,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Drifted nodes go by name.",
         (
             Edit(
-                "reconciler/disruption:_drift_order",
+                "reconciler/kerf/disruption:_drift_order",
                 "since or view.snapshot.now",
                 "view.snapshot.now",
             ),
@@ -73,7 +73,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Members of static pools drift like all others.",
         (
             Edit(
-                "reconciler/disruption:_wish",
+                "reconciler/kerf/disruption:_wish",
                 "drifted and (not pool.static)",
                 "drifted",
             ),
@@ -83,12 +83,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Requirements come before the hash.",
         (
             Edit(
-                "reconciler/disruption:drift_reason",
+                "reconciler/kerf/disruption:drift_reason",
                 "if _hash_differs(claim, pool):\n    return _TEMPLATE",
                 "",
             ),
             Edit(
-                "reconciler/disruption:drift_reason",
+                "reconciler/kerf/disruption:drift_reason",
                 "if _type_is_gone(view, claim, pool):\n    return _TYPE",
                 (
                     "if _hash_differs(claim, pool):\n"
@@ -103,7 +103,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of what is not launched nobody can tell.",
         (
             Edit(
-                "reconciler/disruption:drift_reason",
+                "reconciler/kerf/disruption:drift_reason",
                 "''",
                 "None",
             ),
@@ -113,7 +113,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Start-up taints are not hashed.",
         (
             Edit(
-                "api/v1:nodepool_hash",
+                "api/kerf_api/v1:nodepool_hash",
                 (
                     "[('Taints', _set(map(_taint, spec.taints))), ('StartupTaints', _set(map(_taint, "
                     "spec.startup_taints))), ('NodeClassRef', _struct('NodeClassReference', named)), "
@@ -134,7 +134,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Hashes without a version are compared.",
         (
             Edit(
-                "reconciler/disruption:_hash_differs",
+                "reconciler/kerf/disruption:_hash_differs",
                 "version is None or version != theirs.get(labels.NODEPOOL_HASH_VERSION)",
                 "version != theirs.get(labels.NODEPOOL_HASH_VERSION)",
             ),
@@ -144,7 +144,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Who has drifted is re-hashed too.",
         (
             Edit(
-                "reconciler/lifecycle:_rehash",
+                "reconciler/kerf/lifecycle:_rehash",
                 "claim.condition('Drifted') is not None",
                 "False",
             ),
@@ -154,7 +154,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The type is looked up when the claim is older than an hour.",
         (
             Edit(
-                "reconciler/disruption:_type_is_gone",
+                "reconciler/kerf/disruption:_type_is_gone",
                 "view.snapshot.now - created < _TYPE_CHECK_AGE",
                 "view.snapshot.now - created <= _TYPE_CHECK_AGE",
             ),
@@ -164,7 +164,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is reserved has to stay so.",
         (
             Edit(
-                "reconciler/disruption:_offered",
+                "reconciler/kerf/disruption:_offered",
                 "_DEMOTABLE if capacity_type == labels.RESERVED else (capacity_type,)",
                 "(capacity_type,)",
             ),
@@ -174,7 +174,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A label that must not be there has to be there.",
         (
             Edit(
-                "reconciler/disruption:violations",
+                "reconciler/kerf/disruption:violations",
                 "row.operator not in (NOT_IN, DOES_NOT_EXIST)",
                 "row.operator != NOT_IN",
             ),
@@ -184,7 +184,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Static drift asks the budget whether, and not how many.",
         (
             Edit(
-                "reconciler/disruption:_renewed",
+                "reconciler/kerf/disruption:_renewed",
                 "min(len(ready), ledger.remaining(pool.name, DRIFTED))",
                 "len(ready)",
             ),
@@ -192,13 +192,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     125: (
         "A static pool may have one more than its limit.",
-        (Edit("reconciler/model:room", "limits['nodes'] - there", "limits['nodes'] - there + 1"),),
+        (Edit("reconciler/kerf/model:room", "limits['nodes'] - there", "limits['nodes'] - there + 1"),),
     ),
     126: (
         "What is too much is replaced.",
         (
             Edit(
-                "reconciler/model:may_renew",
+                "reconciler/kerf/model:may_renew",
                 "replicas is not None and len(own.active) + len(own.disrupted) <= replicas",
                 "replicas is not None",
             ),
@@ -206,13 +206,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     127: (
         "A claim goes after its time.",
-        (Edit("reconciler/disruption:_one", "end.latest > snapshot.now", "end.latest >= snapshot.now"),),
+        (Edit("reconciler/kerf/disruption:_one", "end.latest > snapshot.now", "end.latest >= snapshot.now"),),
     ),
     128: (
         "A sickness is borne an instant too long.",
         (
             Edit(
-                "reconciler/disruption:_one",
+                "reconciler/kerf/disruption:_one",
                 "snapshot.now < sickness.until",
                 "snapshot.now <= sickness.until",
             ),
@@ -222,7 +222,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A drain that has time left keeps it.",
         (
             Edit(
-                "reconciler/disruption:over_at_once",
+                "reconciler/kerf/disruption:over_at_once",
                 "known is not None and known <= snapshot.now",
                 "known is not None",
             ),
@@ -232,7 +232,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A fifth is rounded down.",
         (
             Edit(
-                "reconciler/disruption:_too_many",
+                "reconciler/kerf/disruption:_too_many",
                 "-(-nodes // _ONE_OF)",
                 "nodes // _ONE_OF",
             ),
@@ -242,7 +242,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A claim goes though its node is ready.",
         (
             Edit(
-                "reconciler/lifecycle:_lost_now",
+                "reconciler/kerf/lifecycle:_lost_now",
                 "view.instance(claim.status.provider_id) is None and (not any((node.ready for node in nodes)))",
                 "view.instance(claim.status.provider_id) is None",
             ),
@@ -252,7 +252,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "An instance is ended before its claim could show.",
         (
             Edit(
-                "reconciler/lifecycle:_adopted_by",
+                "reconciler/kerf/lifecycle:_adopted_by",
                 "instance.launched + view.snapshot.settings.adoption_time",
                 "instance.launched",
             ),
@@ -260,13 +260,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     133: (
         "A fifth may be missing.",
-        (Edit("reconciler/lifecycle:_PERCENT", "90", "80"),),
+        (Edit("reconciler/kerf/lifecycle:_PERCENT", "90", "80"),),
     ),
     134: (
         "What daemons do is an event.",
         (
             Edit(
-                "reconciler/lifecycle:_newest",
+                "reconciler/kerf/lifecycle:_newest",
                 "[time for pod in found if not pods.of_daemon_set(pod) for time in _times(pod)]",
                 "[time for pod in found for time in _times(pod)]",
             ),
@@ -276,7 +276,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Events of pods do not count.",
         (
             Edit(
-                "reconciler/disruption:consolidation_window",
+                "reconciler/kerf/disruption:consolidation_window",
                 "claim.status.last_pod_event_time",
                 "None",
             ),

@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod may go to a node of a zone that it does not want.",
         (
             Edit(
-                "reconciler/scheduling:serves",
+                "reconciler/kerf/scheduling:serves",
                 "all((row.has(value) for value in own.values))",
                 "any((row.has(value) for value in own.values | row.values))",
             ),
@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that are on a node take nothing of it.",
         (
             Edit(
-                "reconciler/scheduling:Surveyor._rooms",
+                "reconciler/kerf/scheduling:Surveyor._rooms",
                 "vectors((site.allocatable for site in sites)) - vectors((one.used or {} for one in there))",
                 "vectors((site.allocatable for site in sites))",
             ),
@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Labels of nodes that are there are not looked at.",
         (
             Edit(
-                "reconciler/scheduling:Places.suiting",
+                "reconciler/kerf/scheduling:Places.suiting",
                 "self.open & self.tolerating(demand.tolerations) & self._serving(demand.requirements)",
                 "self.open & self.tolerating(demand.tolerations)",
             ),
@@ -39,7 +39,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The taint of a node that is not ready yet keeps pods away while it starts.",
         (
             Edit(
-                "reconciler/model:StateNode.taints",
+                "reconciler/kerf/model:StateNode.taints",
                 "not labels.is_ephemeral_taint(t.key, t.effect) and (not any((t.matches(s) for s in startup)))",
                 "not any((t.matches(s) for s in startup))",
             ),
@@ -49,7 +49,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A start-up taint keeps pods away from a node that is starting.",
         (
             Edit(
-                "reconciler/model:StateNode.taints",
+                "reconciler/kerf/model:StateNode.taints",
                 "not labels.is_ephemeral_taint(t.key, t.effect) and (not any((t.matches(s) for s in startup)))",
                 "not labels.is_ephemeral_taint(t.key, t.effect)",
             ),
@@ -59,7 +59,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Taints of initialised nodes keep nobody away.",
         (
             Edit(
-                "reconciler/model:StateNode.taints",
+                "reconciler/kerf/model:StateNode.taints",
                 "self.node.spec.taints if self.node is not None else ()",
                 "()",
             ),
@@ -69,7 +69,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What the kubelet does not show yet is not there, whatever the claim promises.",
         (
             Edit(
-                "reconciler/model:StateNode._resources",
+                "reconciler/kerf/model:StateNode._resources",
                 "{name: value for name, value in own.items() if value}",
                 "{name: value for name, value in own.items()}",
             ),
@@ -79,7 +79,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that are still starting are tried first.",
         (
             Edit(
-                "reconciler/scheduling:tried",
+                "reconciler/kerf/scheduling:tried",
                 "not target.state.initialized",
                 "target.state.initialized",
             ),
@@ -89,7 +89,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Host ports count only where an address is given.",
         (
             Edit(
-                "reconciler/scheduling:host_ports",
+                "reconciler/kerf/scheduling:host_ports",
                 "(number := _number(pod, port)) > 0",
                 "(number := _number(pod, port)) and port.host_ip",
             ),
@@ -99,7 +99,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Daemon sets take nothing of new nodes.",
         (
             Edit(
-                "reconciler/scheduling:Template._overheads",
+                "reconciler/kerf/scheduling:Template._overheads",
                 "self.overhead = shares",
                 "self.overhead = np.zeros_like(shares)",
             ),
@@ -109,7 +109,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set's template speaks for it, not its newest pod.",
         (
             Edit(
-                "reconciler/scheduling:_speaker",
+                "reconciler/kerf/scheduling:_speaker",
                 "living if living is not None else Pod(metadata=template.metadata, spec=template.spec)",
                 "Pod(metadata=template.metadata, spec=template.spec)",
             ),
@@ -119,7 +119,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set is kept away by a taint that is only soft.",
         (
             Edit(
-                "reconciler/scheduling:Daemon.accepts",
+                "reconciler/kerf/scheduling:Daemon.accepts",
                 "(*self.tolerations, _SOFT)",
                 "self.tolerations",
             ),
@@ -129,7 +129,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set is expected where a label that it wants is not defined.",
         (
             Edit(
-                "reconciler/scheduling:Daemon.terms_for",
+                "reconciler/kerf/scheduling:Daemon.terms_for",
                 "ready.compatible(term, labels.WELL_KNOWN)",
                 "ready.conflict(term) is None",
             ),
@@ -139,7 +139,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of a daemon set's alternatives only the first is looked at.",
         (
             Edit(
-                "reconciler/scheduling:_daemon",
+                "reconciler/kerf/scheduling:_daemon",
                 "terms",
                 "terms[:1]",
             ),
@@ -149,7 +149,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Every type bears the daemons of all others.",
         (
             Edit(
-                "reconciler/scheduling:Template._overheads",
+                "reconciler/kerf/scheduling:Template._overheads",
                 "shares[here] += self.table.columns.vector(daemon.requests)",
                 "shares += self.table.columns.vector(daemon.requests)",
             ),
@@ -157,13 +157,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     97: (
         "Host ports of daemons are taken on types where they do not run, too.",
-        (Edit("reconciler/scheduling:Template._overheads", "np.flatnonzero(here)", "range(len(held))"),),
+        (Edit("reconciler/kerf/scheduling:Template._overheads", "np.flatnonzero(here)", "range(len(held))"),),
     ),
     98: (
         "What daemon sets take is kept free although their pods are there.",
         (
             Edit(
-                "reconciler/scheduling:Surveyor._rooms",
+                "reconciler/kerf/scheduling:Surveyor._rooms",
                 "shares - vectors((one.daemon_used for one in there))",
                 "shares",
             ),
@@ -173,7 +173,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Daemons that take more than was expected of them leave more room than there is.",
         (
             Edit(
-                "reconciler/scheduling:Surveyor._rooms",
+                "reconciler/kerf/scheduling:Surveyor._rooms",
                 "np.maximum(shares - vectors((one.daemon_used for one in there)), 0)",
                 "shares - vectors((one.daemon_used for one in there))",
             ),
@@ -183,7 +183,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set that waits for an initialised node is not expected on a new one.",
         (
             Edit(
-                "reconciler/scheduling:_GROWN_UP",
+                "reconciler/kerf/scheduling:_GROWN_UP",
                 "(labels.REGISTERED, labels.INITIALIZED)",
                 "(labels.REGISTERED,)",
             ),
@@ -191,33 +191,33 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     103: (
         "A claim's requests are those of its pods, without the daemons'.",
-        (Edit("reconciler/scheduling:_new_node", "done.used + listed.overhead", "done.used"),),
+        (Edit("reconciler/kerf/scheduling:_new_node", "done.used + listed.overhead", "done.used"),),
     ),
     105: (
         "The lightest NodePool comes first.",
-        (Edit("reconciler/scheduling:_pools", "-pair[0].pool.spec.weight", "pair[0].pool.spec.weight"),),
+        (Edit("reconciler/kerf/scheduling:_pools", "-pair[0].pool.spec.weight", "pair[0].pool.spec.weight"),),
     ),
     106: (
         "What is in use does not count against limits.",
-        (Edit("reconciler/scheduling:Template.within", "self.limits[name] - used[name]", "self.limits[name]"),),
+        (Edit("reconciler/kerf/scheduling:Template.within", "self.limits[name] - used[name]", "self.limits[name]"),),
     ),
     107: (
         "The sum of what a NodePool's nodes use stays 0.",
-        (Edit("reconciler/scheduling:_usage", "Usage(each, total(each.values()))", "Usage(each)"),),
+        (Edit("reconciler/kerf/scheduling:_usage", "Usage(each, total(each.values()))", "Usage(each)"),),
     ),
     109: (
         "What a pass has planned does not count against limits.",
-        (Edit("reconciler/scheduling:close", "template.deduct(types)", ""),),
+        (Edit("reconciler/kerf/scheduling:close", "template.deduct(types)", ""),),
     ),
     111: (
         "A node does not count against limits.nodes.",
-        (Edit("reconciler/scheduling:TypeTable.capacity", "1", "0"),),
+        (Edit("reconciler/kerf/scheduling:TypeTable.capacity", "1", "0"),),
     ),
     112: (
         "A NodePool counts as ready when it says anything of that.",
         (
             Edit(
-                "reconciler/scheduling:ready",
+                "reconciler/kerf/scheduling:ready",
                 "c.type == 'Ready' and c.status == 'True'",
                 "c.type == 'Ready'",
             ),
@@ -227,7 +227,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A claim does not take over the pool's terminationGracePeriod.",
         (
             Edit(
-                "reconciler/scheduling:_claim",
+                "reconciler/kerf/scheduling:_claim",
                 (
                     "NodeClaimSpec(node_class_ref=template.node_class_ref, requirements=entries, "
                     "taints=template.taints, startup_taints=template.startup_taints, "
@@ -245,7 +245,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Start-up taints of the template are not on the claim.",
         (
             Edit(
-                "reconciler/scheduling:_claim",
+                "reconciler/kerf/scheduling:_claim",
                 (
                     "NodeClaimSpec(node_class_ref=template.node_class_ref, requirements=entries, "
                     "taints=template.taints, startup_taints=template.startup_taints, "
@@ -261,21 +261,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     116: (
         "The claim does not block the deletion of its NodePool.",
-        (Edit("reconciler/scheduling:owner_reference", "True", "False"),),
+        (Edit("reconciler/kerf/scheduling:owner_reference", "True", "False"),),
     ),
     121: (
         "One value is enough for minValues.",
-        (Edit("reconciler/scheduling:Template.shortfall", "count < wanted[key]", "not count"),),
+        (Edit("reconciler/kerf/scheduling:Template.shortfall", "count < wanted[key]", "not count"),),
     ),
     125: (
         "The event does not say that minValues is why a NodePool is not used.",
-        (Edit("reconciler/scheduling:_emptiness", "f'{text} due to minValues incompatibility'", "text"),),
+        (Edit("reconciler/kerf/scheduling:_emptiness", "f'{text} due to minValues incompatibility'", "text"),),
     ),
     126: (
         "The list of types is cut by price alone.",
         (
             Edit(
-                "reconciler/scheduling:listing",
+                "reconciler/kerf/scheduling:listing",
                 "set(covering) | set(rest[:most - len(covering)])",
                 "set(types[:most].tolist())",
             ),
@@ -285,7 +285,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "BestEffort leaves the claim's minValues as they were.",
         (
             Edit(
-                "reconciler/scheduling:_listed",
+                "reconciler/kerf/scheduling:_listed",
                 "requirements, relaxed = (requirements.with_min_values(key, count or None), True)",
                 "relaxed = True",
             ),
@@ -295,7 +295,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A NodePool that misses its minValues is passed over under BestEffort, too.",
         (
             Edit(
-                "reconciler/scheduling:_emptiness",
+                "reconciler/kerf/scheduling:_emptiness",
                 "template.strict_min_values and template.shortfall(types)",
                 "template.shortfall(types)",
             ),
@@ -305,7 +305,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that share a claim of a device that a node brings may go to different nodes.",
         (
             Edit(
-                "reconciler/scheduling/devices/ledger.py",
+                "reconciler/kerf/scheduling/devices/ledger.py",
                 "elif (home.bound and home.host is not host) or not meets(",
                 "elif not meets(",
             ),

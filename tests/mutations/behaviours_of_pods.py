@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A NodePool that is being deleted makes nodes.",
         (
             Edit(
-                "reconciler/scheduling:ready",
+                "reconciler/kerf/scheduling:ready",
                 (
                     "not pool.metadata.deleting and any((c.type == 'Ready' and c.status == 'True' for c in "
                     "pool.status.conditions))"
@@ -22,7 +22,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A NodePool of which nobody knows yet whether it is ready makes nodes.",
         (
             Edit(
-                "reconciler/scheduling:ready",
+                "reconciler/kerf/scheduling:ready",
                 "c.status == 'True'",
                 "c.status != 'False'",
             ),
@@ -30,13 +30,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     8: (
         "A static NodePool makes nodes for pods.",
-        (Edit("reconciler/scheduling:usable", "ready(pool) and (not pool.static)", "ready(pool)"),),
+        (Edit("reconciler/kerf/scheduling:usable", "ready(pool) and (not pool.static)", "ready(pool)"),),
     ),
     10: (
         "Pods on a node that goes are not thought of.",
         (
             Edit(
-                "reconciler/provisioning:leaving_pods",
+                "reconciler/kerf/provisioning:leaving_pods",
                 "not state.deleting",
                 "state.deleting",
             ),
@@ -46,7 +46,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Known capacity types are refused, unknown ones are not.",
         (
             Edit(
-                "reconciler/scheduling:_problems",
+                "reconciler/kerf/scheduling:_problems",
                 "not capacity.values & {labels.ON_DEMAND, labels.SPOT, labels.RESERVED}",
                 "capacity.values & {labels.ON_DEMAND, labels.SPOT, labels.RESERVED}",
             ),
@@ -56,12 +56,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod may want another value of a label than the NodePool gives.",
         (
             Edit(
-                "reconciler/scheduling:Template.serve",
+                "reconciler/kerf/scheduling:Template.serve",
                 "self.requirements.incompatible(wanted, labels.WELL_KNOWN) is None",
                 "all((key in self.requirements or key in labels.WELL_KNOWN for key in wanted))",
             ),
             Edit(
-                "reconciler/scheduling:Template.join",
+                "reconciler/kerf/scheduling:Template.join",
                 "one & other if one.conflict(other) is None else None",
                 "one & other",
             ),
@@ -71,7 +71,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The heaviest preference is not held to.",
         (
             Edit(
-                "reconciler/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.rung",
                 (
                     "Demand(requirements, strict, self.tolerations if wishes.avoids_soft_taints else "
                     "(*self.tolerations, _SOFT), self.spreads + wishes.soft_spreads, self.affinity + "
@@ -90,17 +90,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     26: (
         "Restricted labels in a pod's selector are not noticed.",
-        (Edit("reconciler/scheduling:_problems", "set(pod.spec.node_selector)", "set[str]()"),),
+        (Edit("reconciler/kerf/scheduling:_problems", "set(pod.spec.node_selector)", "set[str]()"),),
     ),
     29: (
         "Keys for which a NodePool leaves values open get no label.",
-        (Edit("reconciler/scheduling:claim_labels", "key in defined or not row.complement", "not row.complement"),),
+        (
+            Edit(
+                "reconciler/kerf/scheduling:claim_labels", "key in defined or not row.complement", "not row.complement"
+            ),
+        ),
     ),
     30: (
         "Values are made up for well-known labels.",
         (
             Edit(
-                "reconciler/scheduling:claim_labels",
+                "reconciler/kerf/scheduling:claim_labels",
                 (
                     "(key in defined or not row.complement) and key not in labels.WELL_KNOWN and (not "
                     "labels.is_restricted(key)) and ((value := row.any_value()) is not None)"
@@ -114,21 +118,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     32: (
         "Something is said about pods that have opted out.",
-        (Edit("reconciler/scheduling:_problems", "''", "'has opted out'"),),
+        (Edit("reconciler/kerf/scheduling:_problems", "''", "'has opted out'"),),
     ),
     33: (
         "The last required term is given up, too.",
-        (Edit("reconciler/scheduling:_Wishes.relaxed", "len(self.terms) > 1", "self.terms"),),
+        (Edit("reconciler/kerf/scheduling:_Wishes.relaxed", "len(self.terms) > 1", "self.terms"),),
     ),
     34: (
         "The alternatives between the first and the last are skipped.",
-        (Edit("reconciler/scheduling:_Wishes.relaxed", "self.terms[1:]", "self.terms[-1:]"),),
+        (Edit("reconciler/kerf/scheduling:_Wishes.relaxed", "self.terms[1:]", "self.terms[-1:]"),),
     ),
     36: (
         "Preferences for nodes are never given up.",
         (
             Edit(
-                "reconciler/scheduling:_Wishes.relaxed",
+                "reconciler/kerf/scheduling:_Wishes.relaxed",
                 "('affinity', 'anti_affinity', 'preferred', 'soft_spreads')",
                 "('affinity', 'anti_affinity', 'soft_spreads')",
             ),
@@ -138,7 +142,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of a pod's preferences the lightest is held to longest.",
         (
             Edit(
-                "reconciler/scheduling:_wishes",
+                "reconciler/kerf/scheduling:_wishes",
                 "-t.weight",
                 "t.weight",
             ),
@@ -148,7 +152,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod's node selector is forgotten.",
         (
             Edit(
-                "reconciler/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.rung",
                 "(*self.selector, *(_rows(wishes.terms[0]) if wishes.terms else ()))",
                 "(*(_rows(wishes.terms[0]) if wishes.terms else ()),)",
             ),
@@ -158,7 +162,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of preferences the lightest comes first.",
         (
             Edit(
-                "reconciler/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.rung",
                 "wishes.preferred[0]",
                 "wishes.preferred[-1]",
             ),
@@ -168,7 +172,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A soft taint is never put up with.",
         (
             Edit(
-                "reconciler/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.rung",
                 "(*self.tolerations, _SOFT)",
                 "self.tolerations",
             ),
@@ -178,7 +182,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A soft taint is put up with at first, and avoided at last.",
         (
             Edit(
-                "reconciler/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.rung",
                 "wishes.avoids_soft_taints",
                 "not wishes.avoids_soft_taints",
             ),
@@ -186,13 +190,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     43: (
         "PREFERENCE_POLICY Ignore leaves soft spreads in force.",
-        (Edit("reconciler/scheduling:_wishes", "soft if respect_preferences else ()", "soft"),),
+        (Edit("reconciler/kerf/scheduling:_wishes", "soft if respect_preferences else ()", "soft"),),
     ),
     44: (
         "PREFERENCE_POLICY Ignore leaves preferred anti-affinity in force.",
         (
             Edit(
-                "reconciler/scheduling:_wishes",
+                "reconciler/kerf/scheduling:_wishes",
                 "far is not None and respect_preferences",
                 "far is not None",
             ),
@@ -200,13 +204,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     57: (
         "The overhead of a runtime class is left out.",
-        (Edit("reconciler/model:requests", "result + Resources.parse(pod.spec.overhead)", "result"),),
+        (Edit("reconciler/kerf/model:requests", "result + Resources.parse(pod.spec.overhead)", "result"),),
     ),
     59: (
         "An init container is reckoned without the sidecars that started before it.",
         (
             Edit(
-                "reconciler/model:requests",
+                "reconciler/kerf/model:requests",
                 "sidecars + _needs(container)",
                 "_needs(container)",
             ),
@@ -216,7 +220,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Requests of the pod as a whole count only where its containers have none.",
         (
             Edit(
-                "reconciler/model:requests",
+                "reconciler/kerf/model:requests",
                 "{**result, **_pod_level(pod, result, infeasible)}",
                 "{**_pod_level(pod, result, infeasible), **result}",
             ),
@@ -224,13 +228,19 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     61: (
         "A request of 0 of something that nothing has cannot be met.",
-        (Edit("reconciler/scheduling:Columns.unknown", "value > 0 and name not in self._at", "name not in self._at"),),
+        (
+            Edit(
+                "reconciler/kerf/scheduling:Columns.unknown",
+                "value > 0 and name not in self._at",
+                "name not in self._at",
+            ),
+        ),
     ),
     62: (
         "A limit without a request asks for nothing.",
         (
             Edit(
-                "reconciler/model:_needs",
+                "reconciler/kerf/model:_needs",
                 "Resources.parse(container.resources.limits)",
                 "Resources()",
             ),
@@ -240,7 +250,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Types are listed by name, not by price.",
         (
             Edit(
-                "reconciler/scheduling:Template._shape",
+                "reconciler/kerf/scheduling:Template._shape",
                 "good[np.argsort(price[good], kind='stable')]",
                 "good",
             ),
@@ -250,7 +260,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A type is as cheap as its cheapest offering, whether it is allowed or not.",
         (
             Edit(
-                "reconciler/scheduling:Template._least",
+                "reconciler/kerf/scheduling:Template._least",
                 "self.table.price[:, markets]",
                 "self.table.price",
             ),
@@ -260,7 +270,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Offerings that are not to be had count.",
         (
             Edit(
-                "reconciler/scheduling:TypeTable.__init__",
+                "reconciler/kerf/scheduling:TypeTable.__init__",
                 "if o.available:\n    self.price[row, market] = o.price",
                 "self.price[row, market] = o.price",
             ),

@@ -20,9 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.mutations.bug import Bug
+from tests.sources import FOLDERS, ROOT, python_path
 
-ROOT = Path(__file__).resolve().parents[2]
-_COPIED = ("api", "reconciler", "webhook", "charts", "docs", "manifests", "benchmarks", "tests")
+_COPIED = (*FOLDERS.values(), "charts", "docs", "manifests", "benchmarks", "tests")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__")
 _PYTEST = ("pytest", "-n0", "-q", "--tb=no", "-p", "no:cacheprovider")
 #: Wide enough that pytest says in the same line of which error a test died.
@@ -95,7 +95,7 @@ def copy() -> Iterator[Path]:
 
 def run(root: Path, part: Part) -> Finding:
     """Run a part of the suite in a copy. Raises Broken."""
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": _COLUMNS}
+    environment = {**os.environ, "PYTHONPATH": python_path(root), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": _COLUMNS}
     began = time.monotonic()
     command = [sys.executable, "-m", *part.module]
     ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 """Edits of a planted bug: in a definition, wherever it lives, a piece of its syntax tree is replaced.
 
-    Edit("reconciler/ec2:Candidates.cheapest", "max(prices)", "min(prices)")
+    Edit("reconciler/kerf/ec2:Candidates.cheapest", "max(prices)", "min(prices)")
 
 Names a folder and a definition by its qualified name: a function, a class, or an assignment of a module or class. Other
 files of the folder, line breaks, comments and spaces do not matter, so a definition may move within the folder. The

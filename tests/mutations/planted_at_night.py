@@ -11,7 +11,7 @@ BUGS = (
     Bug(
         "blanks in the log",
         "Programs that read Karpenter's log with regular expressions find nothing.",
-        (Edit("reconciler/telemetry:_compact", "(',', ':')", "(', ', ': ')"),),
+        (Edit("reconciler/kerf/telemetry:_compact", "(',', ':')", "(', ', ': ')"),),
         ("tests/unit/telemetry/test_parsed_lines.py::test_created",),
     ),
     Bug(
@@ -19,7 +19,7 @@ BUGS = (
         "Who follows an ID from an event finds the decision, and never what came of it.",
         (
             Edit(
-                "reconciler/telemetry:reconciling",
+                "reconciler/kerf/telemetry:reconciling",
                 "not id_",
                 "not id_ or _NOW.get()",
             ),
@@ -29,13 +29,13 @@ BUGS = (
     Bug(
         "debug port for everybody who has a name for it",
         "A web page in an operator's browser makes the log louder, by a name that points to this host.",
-        (Edit("reconciler/runtime:_handler.Handler._found", "local", "False"),),
+        (Edit("reconciler/kerf/runtime:_handler.Handler._found", "local", "False"),),
         (_DEBUGGING + "test_a_page_of_another_origin_gets_no_answer_and_changes_nothing",),
     ),
     Bug(
         "louder for ever",
         "A log level that somebody changed at night fills the disk by day.",
-        (Edit("reconciler/runtime:Loudness.change", "self._timer.start()", ""),),
+        (Edit("reconciler/kerf/runtime:Loudness.change", "self._timer.start()", ""),),
         (_DEBUGGING + "test_the_log_level_is_changed_for_a_time_and_then_as_it_was_set",),
     ),
     Bug(
@@ -43,7 +43,7 @@ BUGS = (
         "The status says that all is well while nothing may be destroyed.",
         (
             Edit(
-                "reconciler/runtime:_problems",
+                "reconciler/kerf/runtime:_problems",
                 "one.stale",
                 "one.age_seconds is None",
             ),
@@ -53,7 +53,7 @@ BUGS = (
     Bug(
         "each lost line is told of",
         "On a full disk standard error grows as fast as the log would.",
-        (Edit("reconciler/telemetry:Sinks._lost", "self._said = self._clock()", ""),),
+        (Edit("reconciler/kerf/telemetry:Sinks._lost", "self._said = self._clock()", ""),),
         (_LOGS + "test_a_line_that_cannot_be_written_is_told_once_a_minute_and_ends_nothing",),
     ),
     Bug(
@@ -61,7 +61,7 @@ BUGS = (
         "Who has misspelt three gates starts the controller three times.",
         (
             Edit(
-                "reconciler/runtime:_switches",
+                "reconciler/kerf/runtime:_switches",
                 "SeveralProblems(problems)",
                 "SeveralProblems(problems[:1])",
             ),

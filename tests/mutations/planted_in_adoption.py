@@ -11,7 +11,13 @@ BUGS = (
     Bug(
         "adopted claims keep their hash",
         "Claims get the new version with the hash that was made in the old way, and all of them drift.",
-        (Edit("reconciler/lifecycle:_rehash", "key.endswith('-version') or not drifted", "key.endswith('-version')"),),
+        (
+            Edit(
+                "reconciler/kerf/lifecycle:_rehash",
+                "key.endswith('-version') or not drifted",
+                "key.endswith('-version')",
+            ),
+        ),
         (
             f"{_TAKEN}::test_every_field_that_is_written_is_explained_and_no_node_is_touched",
             f"{_TAKEN}::test_what_was_hashed_as_v5_is_stamped_anew_and_not_compared",
@@ -23,7 +29,7 @@ BUGS = (
         "A class gets its new hash and its claims stay behind: nobody ever drifts again.",
         (
             Edit(
-                "reconciler/lifecycle:reconcile",
+                "reconciler/kerf/lifecycle:reconcile",
                 "lambda: view.claims_of_class(node_class.name)",
                 "tuple",
             ),
@@ -38,7 +44,7 @@ BUGS = (
         "The kubelet's settings are left out of the hash under the version that has them in it.",
         (
             Edit(
-                "api/v1:nodeclass_hash",
+                "api/kerf_api/v1:nodeclass_hash",
                 (
                     "(_class_spec(node_class.spec), _string(node_class.family), _string(ca_bundle), "
                     "_string(_kubelet_text(node_class.spec.kubelet)))"
@@ -56,7 +62,7 @@ BUGS = (
         "Nodes that nobody has marked yet, and that Kerf would replace, are said to be what Karpenter replaces.",
         (
             Edit(
-                "reconciler/cli:_drift",
+                "reconciler/kerf/cli:_drift",
                 "Finding(f'Drifted by {reason}', WRONG, text, 'kerf why node NAME says what differs')",
                 "Finding('Drift', GOOD, text, 'kerf why node NAME says what differs')",
             ),
@@ -71,7 +77,7 @@ BUGS = (
         "What would be consolidated is asked about a cluster without NodePools, and so is nothing.",
         (
             Edit(
-                "reconciler/cli:_consolidation",
+                "reconciler/kerf/cli:_consolidation",
                 "pools",
                 "{}",
             ),
@@ -83,7 +89,7 @@ BUGS = (
         "A Karpenter without leader election is taken for one that Kerf gives way to.",
         (
             Edit(
-                "reconciler/cli:_lease",
+                "reconciler/kerf/cli:_lease",
                 "own.get('DISABLE_LEADER_ELECTION', '').lower() in ('true', '1', 't')",
                 "own.get('DISABLE_LEADER_ELECTION', '') == 'yes'",
             ),

@@ -54,7 +54,7 @@ BUGS = (
         "A NodePool may be given a template with annotations that only Kerf writes.",
         (
             Edit(
-                "api/lint:_RUNTIME",
+                "api/kerf_api/lint:_RUNTIME",
                 "(rules_nodepool.check, written_annotations.of_template)",
                 "(rules_nodepool.check,)",
             ),

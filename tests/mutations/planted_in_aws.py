@@ -14,7 +14,7 @@ BUGS = (
         "While AWS refuses every third call a class is not resolved for minutes, and nothing is launched from it.",
         (
             Edit(
-                "reconciler/aws:AwsCloud._ask_once",
+                "reconciler/kerf/aws:AwsCloud._ask_once",
                 "self._answers.ask((_ATTEMPT, uid, *key), read, ATTEMPT_SECONDS)",
                 "read()",
             ),
@@ -26,7 +26,7 @@ BUGS = (
         "Subnets that were tagged or filled meanwhile are not noticed.",
         (
             Edit(
-                "reconciler/aws:AwsCloud.resolve",
+                "reconciler/kerf/aws:AwsCloud.resolve",
                 "self._answers.forget(lambda key: key[:2] == (_ATTEMPT, uid))",
                 "",
             ),
@@ -38,7 +38,7 @@ BUGS = (
         "Addresses that our own launch took are counted as free, and more is launched into a subnet than fits.",
         (
             Edit(
-                "reconciler/aws:AwsCloud.create_fleet",
+                "reconciler/kerf/aws:AwsCloud.create_fleet",
                 "key[2] in _COUNTED",
                 "key[2] not in _COUNTED",
             ),
@@ -50,7 +50,7 @@ BUGS = (
         "A profile that was deleted while IAM was asked is taken to be there for a quarter of an hour.",
         (
             Edit(
-                "reconciler/aws:Answers.forget",
+                "reconciler/kerf/aws:Answers.forget",
                 "self._asking = {this: key for this, key in self._asking.items() if not old(key)}",
                 "",
             ),
@@ -62,7 +62,7 @@ BUGS = (
         "A parameter, subnet or profile that somebody makes is not seen until its absence has been forgotten.",
         (
             Edit(
-                "reconciler/aws:Answers.ask",
+                "reconciler/kerf/aws:Answers.ask",
                 "self._asking.pop(this, None) is not None and told and answer",
                 "self._asking.pop(this, None) is not None and told",
             ),
@@ -78,7 +78,7 @@ BUGS = (
         "Nodes start with an image that AWS has withdrawn, until its parameter has been forgotten.",
         (
             Edit(
-                "reconciler/aws:ImageReader._outdated",
+                "reconciler/kerf/aws:ImageReader._outdated",
                 "{one.id for one in found if not one.deprecated}",
                 "{one.id for one in found}",
             ),
@@ -88,13 +88,13 @@ BUGS = (
     Bug(
         "deleted profile stays found",
         "A class keeps a profile that we have deleted ourselves, and nothing can be launched from it.",
-        (Edit("reconciler/aws:changing", "forget(answers)", "pass"),),
+        (Edit("reconciler/kerf/aws:changing", "forget(answers)", "pass"),),
         (f"{_ASKED}::test_a_profile_that_we_have_deleted_is_not_there",),
     ),
     Bug(
         "lost profile stays found",
         "Launches from a class fail for a quarter of an hour, because nobody looks whether its profile is still there.",
-        (Edit("reconciler/aws:AwsCloud._doubt_profiles", "any(map(profiles.unfit, words))", "not words"),),
+        (Edit("reconciler/kerf/aws:AwsCloud._doubt_profiles", "any(map(profiles.unfit, words))", "not words"),),
         (f"{_ASKED}::test_a_profile_with_which_nothing_can_be_launched_is_looked_for",),
     ),
     Bug(
@@ -102,7 +102,7 @@ BUGS = (
         "While one instance has vanished nothing is known of what ails the others.",
         (
             Edit(
-                "reconciler/aws:_of",
+                "reconciler/kerf/aws:_of",
                 "_impaired(ec2)",
                 "[]",
             ),
@@ -114,7 +114,7 @@ BUGS = (
         "A pod is planned with what a class selected minutes ago.",
         (
             Edit(
-                "reconciler/runtime:Observer._idle",
+                "reconciler/kerf/runtime:Observer._idle",
                 "state.restless or state.batch.asked_since(now - state.settings.batch_max)",
                 "state.restless",
             ),
@@ -126,7 +126,7 @@ BUGS = (
         "A subnet that was tagged as it should be counts only minutes later.",
         (
             Edit(
-                "reconciler/runtime:Catalogues.due_at",
+                "reconciler/kerf/runtime:Catalogues.due_at",
                 "idle and _settled(node_class, known.facts)",
                 "idle",
             ),

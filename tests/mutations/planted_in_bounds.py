@@ -15,7 +15,7 @@ BUGS: tuple[Bug, ...] = (
         "A timestamp of the year 9999 overflows where something is added to it.",
         (
             Edit(
-                "reconciler/kube:KindDecoder.__init__",
+                "reconciler/kerf/kube:KindDecoder.__init__",
                 "bound_of(kind.type)",
                 "None",
             ),
@@ -30,7 +30,7 @@ BUGS: tuple[Bug, ...] = (
         "A note of the year 9999 on a NodePool overflows.",
         (
             Edit(
-                "reconciler/model:read",
+                "reconciler/kerf/model:read",
                 "bounded(msgspec.json.decode(text, type=kind), kind)",
                 "msgspec.json.decode(text, type=kind)",
             ),
@@ -42,7 +42,7 @@ BUGS: tuple[Bug, ...] = (
         "A step that fails over one object gives no outcome for any.",
         (
             Edit(
-                "reconciler/model:Turn.all",
+                "reconciler/kerf/model:Turn.all",
                 "Exception",
                 "ZeroDivisionError",
             ),
@@ -52,7 +52,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a clock that is set back is not noticed",
         "Pods that came while the clock was ahead wait until it gets there again.",
-        (Edit("reconciler/runtime:State.notice", "back <= timedelta(0)", "True"),),
+        (Edit("reconciler/kerf/runtime:State.notice", "back <= timedelta(0)", "True"),),
         (f"{_CLOCKS}::test_a_state_notices_a_clock_that_is_set_back_and_nothing_else",),
     ),
     Bug(
@@ -60,7 +60,7 @@ BUGS: tuple[Bug, ...] = (
         "A clock that is an hour ahead for two seconds ends the launches under way.",
         (
             Edit(
-                "reconciler/runtime:SteadyClock.now",
+                "reconciler/kerf/runtime:SteadyClock.now",
                 "SMALL_STEP",
                 "timedelta(days=9999)",
             ),
@@ -72,7 +72,7 @@ BUGS: tuple[Bug, ...] = (
         "A drain waits for its shortest time until the clock gets where it was.",
         (
             Edit(
-                "reconciler/model:since",
+                "reconciler/kerf/model:since",
                 "at is not None and is_ahead(at, now)",
                 "at is None",
             ),

@@ -10,7 +10,7 @@ BUGS = (
         "A replacement may become a type that saves less than is asked for.",
         (
             Edit(
-                "reconciler/disruption:replacements",
+                "reconciler/kerf/disruption:replacements",
                 "most_for(view, candidates) + 1",
                 "price_of(candidates)",
             ),
@@ -22,7 +22,7 @@ BUGS = (
         "Of nodes that are only deleted those that save much count for those that save nothing.",
         (
             Edit(
-                "reconciler/disruption:shortfall",
+                "reconciler/kerf/disruption:shortfall",
                 "[candidates] if comes else [[one] for one in candidates]",
                 "[candidates]",
             ),
@@ -34,7 +34,7 @@ BUGS = (
         "A NodePool that cannot be read is consolidated as if it asked for nothing.",
         (
             Edit(
-                "reconciler/disruption:unattractive",
+                "reconciler/kerf/disruption:unattractive",
                 (
                     "if isinstance(wanted, Blocker):\n"
                     "    yield wanted\n"
@@ -53,7 +53,7 @@ BUGS = (
         "That a node has reached its age is noticed only when something else happens.",
         (
             Edit(
-                "reconciler/disruption:_one",
+                "reconciler/kerf/disruption:_one",
                 (
                     "Plan(events=() if told_elsewhere else unconsolidatable(view, state), "
                     "next_due=_waits_until(view, state))"
@@ -68,7 +68,7 @@ BUGS = (
         "What consolidation saved is told by what was planned, not by what was launched.",
         (
             Edit(
-                "reconciler/disruption:_results",
+                "reconciler/kerf/disruption:_results",
                 "one.price - came",
                 "one.promised",
             ),
@@ -80,7 +80,7 @@ BUGS = (
         "A node that was bought counts against a command for more pods of a controller than it moved.",
         (
             Edit(
-                "reconciler/disruption:_bought",
+                "reconciler/kerf/disruption:_bought",
                 "left[owner] -= 1",
                 "pass",
             ),
@@ -92,7 +92,7 @@ BUGS = (
         "A command that has been measured leaves its pods to the next one to be blamed for.",
         (
             Edit(
-                "reconciler/disruption:_kept",
+                "reconciler/kerf/disruption:_kept",
                 "not one.measured or (one.ended or now) >= oldest",
                 "not one.measured",
             ),
@@ -106,7 +106,7 @@ BUGS = (
         "A pause that another write of the NodePool held up is never written.",
         (
             Edit(
-                "reconciler/disruption:measure",
+                "reconciler/kerf/disruption:measure",
                 "Accounts(open_, losses)",
                 "Accounts(open_)",
             ),
@@ -118,7 +118,7 @@ BUGS = (
         "A NodePool whose consolidation costs more than it saves goes on with it.",
         (
             Edit(
-                "reconciler/disruption:unattractive",
+                "reconciler/kerf/disruption:unattractive",
                 "if pause is not None:\n    yield pause",
                 "",
             ),
@@ -130,7 +130,7 @@ BUGS = (
         "A change is told although something else would hold the node then.",
         (
             Edit(
-                "reconciler/judgement:remedies",
+                "reconciler/kerf/judgement:remedies",
                 "after.wanted and (not after.open)",
                 "after.wanted or after.open",
             ),
@@ -142,7 +142,7 @@ BUGS = (
         "A change of a template is tried for one of its pods, and does too little.",
         (
             Edit(
-                "reconciler/judgement:_of_pods",
+                "reconciler/kerf/judgement:_of_pods",
                 "(other.key for other in one.movable if _whose(other) == whose)",
                 "(pod.key,)",
             ),
@@ -154,7 +154,7 @@ BUGS = (
         "A few nodes go, and their pods land on those that were to go next: these are found anew, and pods move twice.",
         (
             Edit(
-                "reconciler/disruption:consolidation",
+                "reconciler/kerf/disruption:consolidation",
                 "ledger.used or not settled(view) or outweighed(view, ready)",
                 "ledger.used or not settled(view)",
             ),

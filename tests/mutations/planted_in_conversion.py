@@ -15,7 +15,7 @@ BUGS = (
     Bug(
         "nodes that never expired expire",
         "A Provisioner without ttlSecondsUntilExpired gets v1's default, and after 30 days every node is replaced.",
-        (Edit("api/conversion:provisioner", "work.draft.get(*_TEMPLATE, 'expireAfter') is None", "False"),),
+        (Edit("api/kerf_api/conversion:provisioner", "work.draft.get(*_TEMPLATE, 'expireAfter') is None", "False"),),
         _case("nothing-said"),
     ),
     Bug(
@@ -23,7 +23,7 @@ BUGS = (
         "A Provisioner that asked for nothing has its nodes consolidated.",
         (
             Edit(
-                "api/conversion:_consolidation",
+                "api/kerf_api/conversion:_consolidation",
                 "_UNDERUTILIZED if enabled else _EMPTY",
                 "_UNDERUTILIZED if enabled or ttl is None else _EMPTY",
             ),
@@ -33,13 +33,13 @@ BUGS = (
     Bug(
         "consolidation that was off begins",
         "WhenUnderutilized with consolidateAfter Never was off; it becomes 0s.",
-        (Edit("api/conversion:_disruption", "after is None", "after is None or old == _OLD_UNDERUTILIZED"),),
+        (Edit("api/kerf_api/conversion:_disruption", "after is None", "after is None or old == _OLD_UNDERUTILIZED"),),
         _case("pool-underutilized-never"),
     ),
     Bug(
         "empty nodes that stayed go",
         "WhenEmpty without consolidateAfter becomes 0s.",
-        (Edit("api/conversion:_disruption", "durations.NEVER if old == _EMPTY else '0s'", "'0s'"),),
+        (Edit("api/kerf_api/conversion:_disruption", "durations.NEVER if old == _EMPTY else '0s'", "'0s'"),),
         _case("pool-empty"),
     ),
     Bug(
@@ -47,7 +47,7 @@ BUGS = (
         "What the old webhook added to a Provisioner without requirements is not written out.",
         (
             Edit(
-                "api/conversion:_assumed_requirements",
+                "api/kerf_api/conversion:_assumed_requirements",
                 "for requirement in added:\n    work.draft.append(_REQUIREMENTS, requirement)",
                 "for requirement in ():\n    work.draft.append(_REQUIREMENTS, requirement)",
             ),
@@ -57,7 +57,7 @@ BUGS = (
     Bug(
         "reference to a kind of old",
         "The new reference names AWSNodeTemplate.",
-        (Edit("api/conversion:class_reference.refer", "old_names.KINDS.get(str(kind), kind)", "kind"),),
+        (Edit("api/kerf_api/conversion:class_reference.refer", "old_names.KINDS.get(str(kind), kind)", "kind"),),
         _case("provisioner-reference-kind"),
     ),
     Bug(
@@ -65,7 +65,7 @@ BUGS = (
         "What stood beside an ID stays in the term, which v1 refuses or reads differently.",
         (
             Edit(
-                "api/conversion:terms",
+                "api/kerf_api/conversion:terms",
                 "{'id': name}",
                 "{'id': name} | ({'tags': tags} if tags else {})",
             ),
@@ -77,7 +77,7 @@ BUGS = (
         "A tag with a list of values becomes one term that no subnet has.",
         (
             Edit(
-                "api/conversion:_combined",
+                "api/kerf_api/conversion:_combined",
                 "_listed(value) or [value]",
                 "[value]",
             ),
@@ -89,7 +89,7 @@ BUGS = (
         "The hop limit of 2 is not written out, and v1's default is 1.",
         (
             Edit(
-                "api/conversion:_hops",
+                "api/kerf_api/conversion:_hops",
                 "place = (*steps, 'metadataOptions')",
                 "place = (*steps, 'metadataOptions')\nif options is None:\n    return",
             ),
@@ -101,7 +101,7 @@ BUGS = (
         "A class without a profile gets a placeholder that nobody reads.",
         (
             Edit(
-                "api/conversion:_profile",
+                "api/kerf_api/conversion:_profile",
                 "work.tell(NO_PROFILE, steps, message, hint)",
                 "work.add(('spec', 'role'), '$KARPENTER_NODE_ROLE')",
             ),
@@ -113,7 +113,7 @@ BUGS = (
         "A class for Ubuntu without a selector starts Amazon Linux.",
         (
             Edit(
-                "api/conversion:_images",
+                "api/kerf_api/conversion:_images",
                 "family in ALIAS_FAMILIES.values()",
                 "(family := ('AL2' if family == 'Ubuntu' else family)) in ALIAS_FAMILIES.values()",
             ),
@@ -123,19 +123,19 @@ BUGS = (
     Bug(
         "one kubelet for all",
         "Two pools of one class want different things of the kubelet, and both get what the first one wants.",
-        (Edit("api/conversion:_settle", "wanted == stays", "True"),),
+        (Edit("api/kerf_api/conversion:_settle", "wanted == stays", "True"),),
         _case("kubelet-two"),
     ),
     Bug(
         "kubelet dropped in silence",
         "The class is not among the files, and nobody is told that the configuration is gone.",
-        (Edit("api/conversion:_settle", "_lost(user, f'{count} among the files', hint)", "pass"),),
+        (Edit("api/kerf_api/conversion:_settle", "_lost(user, f'{count} among the files', hint)", "pass"),),
         _case("kubelet-alone"),
     ),
     Bug(
         "half of a move",
         "A pool loses its kubelet configuration although its class could not be converted.",
-        (Edit("api/conversion:convert", "_failed(works, ties)", "_failed(works, ())"),),
+        (Edit("api/kerf_api/conversion:convert", "_failed(works, ties)", "_failed(works, ())"),),
         _case("kubelet-tied"),
     ),
     Bug(
@@ -143,7 +143,7 @@ BUGS = (
         "A misspelled field is gone after the conversion, and nobody knows.",
         (
             Edit(
-                "api/conversion:_read",
+                "api/kerf_api/conversion:_read",
                 "_unknown(work, table, here, above, value)",
                 "pass",
             ),
@@ -153,27 +153,27 @@ BUGS = (
     Bug(
         "results that v1 refuses",
         "What comes out is not checked.",
-        (Edit("api/conversion:convert", "_refuse(works, work, drafts or ())", "pass"),),
+        (Edit("api/kerf_api/conversion:convert", "_refuse(works, work, drafts or ())", "pass"),),
         _case("template-disk"),
     ),
     Bug(
         "two pools of one name",
         "In the middle of an upgrade the Provisioner becomes a second NodePool of the same name.",
-        (Edit("api/conversion:convert", "_meet_namesakes(works)", ""),),
+        (Edit("api/kerf_api/conversion:convert", "_meet_namesakes(works)", ""),),
         _case("namesakes"),
     ),
     Bug(
         "comments of what is gone are gone",
         "The comment of a field that is left out is lost.",
-        (Edit("reconciler/cli:Writer._above", "found += self._strays.get(source.spot, ())", ""),),
+        (Edit("reconciler/kerf/cli:Writer._above", "found += self._strays.get(source.spot, ())", ""),),
         ("tests/unit/conversion/test_conversion.py::test_it_becomes_what_was_reviewed[requirements-dropped]",),
     ),
     Bug(
         "half of a file written",
         "A file with something that cannot be converted is written, and half of it is of v1.",
         (
-            Edit("reconciler/cli:_write", "file.faulty", "file.unreadable"),
-            Edit("reconciler/cli:_write", "not file.whole", "False"),
+            Edit("reconciler/kerf/cli:_write", "file.faulty", "file.unreadable"),
+            Edit("reconciler/kerf/cli:_write", "not file.whole", "False"),
         ),
         ("tests/unit/cli/test_convert.py::test_a_file_that_cannot_be_converted_whole_is_left",),
     ),

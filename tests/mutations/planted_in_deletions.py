@@ -17,7 +17,7 @@ BUGS = (
         "As soon as the first step has gone, the others are few enough, and all of them go.",
         (
             Edit(
-                "reconciler/lifecycle:judge",
+                "reconciler/kerf/lifecycle:judge",
                 "len(counted) > most or any((one.claim.is_true(HELD) for one in counted))",
                 "len(counted) > most",
             ),
@@ -27,7 +27,7 @@ BUGS = (
     Bug(
         "small cluster emptied",
         "Three nodes may always go at once, though there are no more.",
-        (Edit("reconciler/lifecycle:limit", "min(FEW, nodes // 2)", "FEW"),),
+        (Edit("reconciler/kerf/lifecycle:limit", "min(FEW, nodes // 2)", "FEW"),),
         (f"{_TABLES}::test_three_go_at_once_or_the_share_and_of_a_few_nodes_half",),
     ),
     Bug(
@@ -35,7 +35,7 @@ BUGS = (
         "What has expired, or is interrupted, waits like what somebody else has deleted.",
         (
             Edit(
-                "reconciler/lifecycle:deleted",
+                "reconciler/kerf/lifecycle:deleted",
                 "not claim.managed or not claim.is_true('Registered') or ends.by_us(claim)",
                 "not claim.managed or not claim.is_true('Registered')",
             ),
@@ -50,7 +50,7 @@ BUGS = (
         "Nobody knows of a claim whose deletion it was, and Kerf holds up its own.",
         (
             Edit(
-                "reconciler/model:noted",
+                "reconciler/kerf/model:noted",
                 "yield note(claim, action.reason, snapshot.now)",
                 "pass",
             ),
@@ -62,7 +62,7 @@ BUGS = (
         "A deletion that did not come off once excuses that of somebody else, much later.",
         (
             Edit(
-                "reconciler/model:by_us",
+                "reconciler/kerf/model:by_us",
                 "noted is not None and (deleted is None or noted - SKEW <= deleted <= noted + _FOLLOWS_WITHIN)",
                 "noted is not None",
             ),
@@ -74,7 +74,7 @@ BUGS = (
         "The message is deleted, and the node waits until EC2 has taken it.",
         (
             Edit(
-                "reconciler/disruption:_one",
+                "reconciler/kerf/disruption:_one",
                 "kind is not None and kind.ends and (held := [claim for claim in waiting if not ends.by_us(claim)])",
                 (
                     "kind is not None and (not kind.ends) and (held := [claim for claim in waiting if not "
@@ -91,7 +91,7 @@ BUGS = (
     Bug(
         "steps by number alone",
         "The next nodes are drained although the pods of those before have no place yet.",
-        (Edit("reconciler/lifecycle:_held", "0 if unsettled else max(0, most - busy)", "max(0, most - busy)"),),
+        (Edit("reconciler/kerf/lifecycle:_held", "0 if unsettled else max(0, most - busy)", "max(0, most - busy)"),),
         (
             f"{_TABLES}::test_a_step_waits_for_pods_that_have_no_node_yet_but_not_for_ever",
             f"{_WORLD}[termination/pool-deleted-without-another]",
@@ -100,7 +100,7 @@ BUGS = (
     Bug(
         "stuck drain holds all",
         "Three nodes whose pods may not be disrupted keep all others from going, for ever.",
-        (Edit("reconciler/lifecycle:_held", "one.begun and _busy_until(view, one) > now", "one.begun"),),
+        (Edit("reconciler/kerf/lifecycle:_held", "one.begun and _busy_until(view, one) > now", "one.begun"),),
         (f"{_TABLES}::test_drains_that_get_no_further_do_not_hold_the_others_up_for_ever",),
     ),
     Bug(
@@ -108,7 +108,7 @@ BUGS = (
         "A claim is held until its drain has no time left.",
         (
             Edit(
-                "reconciler/lifecycle:_held",
+                "reconciler/kerf/lifecycle:_held",
                 "[one for one in open_ if one.latest is None or one.latest > now]",
                 "open_",
             ),
@@ -126,7 +126,7 @@ BUGS = (
         "What a NodePool says of its deletion is gone when its claims are deleted.",
         (
             Edit(
-                "reconciler/lifecycle:_STEPS",
+                "reconciler/kerf/lifecycle:_STEPS",
                 "(hydrate, register, demote, initialize, check, note_pod_events, tag, deletion_guard.note_leave)",
                 "(hydrate, register, demote, initialize, check, note_pod_events, tag)",
             ),
@@ -141,7 +141,7 @@ BUGS = (
         "Nobody looks for a place for the pods of nodes that are held before these are drained.",
         (
             Edit(
-                "reconciler/runtime:State._noticed_claim",
+                "reconciler/kerf/runtime:State._noticed_claim",
                 "new is not None and new.is_true(HELD)",
                 "new is not None and new.is_true(HELD) and False",
             ),

@@ -10,7 +10,7 @@ BUGS = (
         "A node that is not ready uses up no budget, so one more goes while it is away already.",
         (
             Edit(
-                "reconciler/disruption:_counts",
+                "reconciler/kerf/disruption:_counts",
                 (
                     "claim is not None and claim.managed and state.initialized and (not "
                     "claim.is_true('InstanceTerminating'))"
@@ -28,7 +28,7 @@ BUGS = (
         "A node is deleted for a saving, its pods go where nobody planned them, and one needs such a node again.",
         (
             Edit(
-                "reconciler/disruption:loss",
+                "reconciler/kerf/disruption:loss",
                 "price >= most",
                 "price > 9 * most",
             ),
@@ -40,7 +40,7 @@ BUGS = (
         "A node goes for one that is cheaper, and for a pod that finds no room then another one is bought.",
         (
             Edit(
-                "reconciler/disruption:SCATTERED",
+                "reconciler/kerf/disruption:SCATTERED",
                 "ScatteredByName",
                 "Scattered",
             ),
@@ -52,7 +52,7 @@ BUGS = (
         "A pod that may leave since its do-not-disrupt has run out is thought to stay, until something else changes.",
         (
             Edit(
-                "reconciler/disruption:_leavers_of",
+                "reconciler/kerf/disruption:_leavers_of",
                 "min(ends, default=None)",
                 "None",
             ),
@@ -64,7 +64,7 @@ BUGS = (
         "Nodes that go together are replaced when the first of them is tainted: one that stays is paid for twice.",
         (
             Edit(
-                "reconciler/disruption:_create",
+                "reconciler/kerf/disruption:_create",
                 "claim.name < min(command.peers, default='~') and all((_ready(view, p) for p in command.peers))",
                 "claim.name < min(command.peers, default='~')",
             ),
@@ -79,7 +79,7 @@ BUGS = (
         "A command that was written to some of its nodes only is never taken back.",
         (
             Edit(
-                "reconciler/disruption:_PEERS_LIMIT",
+                "reconciler/kerf/disruption:_PEERS_LIMIT",
                 "timedelta(seconds=15)",
                 "timedelta(hours=15)",
             ),
@@ -91,7 +91,7 @@ BUGS = (
         "Each of several replacements may cost as much as all that goes.",
         (
             Edit(
-                "reconciler/disruption:_within",
+                "reconciler/kerf/disruption:_within",
                 "below if len(new) == 1 else below * one.price // planned if planned else 0",
                 "below",
             ),
@@ -106,7 +106,7 @@ BUGS = (
         "A node goes because its pods fit where those of a node go that is being replaced already.",
         (
             Edit(
-                "reconciler/disruption:simulate",
+                "reconciler/kerf/disruption:simulate",
                 "homeless & before.placed.keys()",
                 "set[str]()",
             ),
@@ -122,12 +122,12 @@ BUGS = (
         "That a replacement failed is remembered in memory only; a restarted controller tries again at once.",
         (
             Edit(
-                "reconciler/disruption:_roll_back",
+                "reconciler/kerf/disruption:_roll_back",
                 "annotations[labels.COMMAND_FAILED] = text_of(failure)",
                 "assert failure.count",
             ),
             Edit(
-                "reconciler/runtime:_",
+                "reconciler/kerf/runtime:_",
                 (
                     "if isinstance(done.error, AlreadyGone):\n"
                     "    known = state.cluster.get(action.ref)\n"
@@ -157,12 +157,12 @@ BUGS = (
         "An empty node goes although a pending pod is expected there.",
         (
             Edit(
-                "reconciler/disruption:_node_blockers",
+                "reconciler/kerf/disruption:_node_blockers",
                 "view.snapshot.nominated_until.get(key)",
                 "None",
             ),
             Edit(
-                "reconciler/disruption:_stop_for_pods",
+                "reconciler/kerf/disruption:_stop_for_pods",
                 "snapshot.nominated_until.get(name)",
                 "None",
             ),
@@ -174,7 +174,7 @@ BUGS = (
         "A node goes as empty although a CapacityBuffer keeps room there.",
         (
             Edit(
-                "reconciler/disruption:_wish",
+                "reconciler/kerf/disruption:_wish",
                 "empty and (not held)",
                 "empty",
             ),
@@ -189,7 +189,7 @@ BUGS = (
         "A claim is deleted as soon as its node is tainted, with the replacements still to be created.",
         (
             Edit(
-                "reconciler/disruption:_advance",
+                "reconciler/kerf/disruption:_advance",
                 "not command.created",
                 "not command.created and command.reason == EMPTY",
             ),
@@ -204,7 +204,7 @@ BUGS = (
         "A node that expires goes before its successor is ready.",
         (
             Edit(
-                "reconciler/disruption:_one",
+                "reconciler/kerf/disruption:_one",
                 "ledger.take(found.pool.name, found.key)",
                 "successors = []\nledger.take(found.pool.name, found.key)",
             ),
@@ -219,7 +219,7 @@ BUGS = (
         "What budgets held beyond its end goes without a successor as soon as they open.",
         (
             Edit(
-                "reconciler/disruption:retirement",
+                "reconciler/kerf/disruption:retirement",
                 "ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim, ends[key])",
                 "ends[key].at > view.snapshot.now",
             ),
@@ -234,7 +234,7 @@ BUGS = (
         "Nodes are repaired however many of their NodePool are sick.",
         (
             Edit(
-                "reconciler/disruption:_too_many",
+                "reconciler/kerf/disruption:_too_many",
                 "-(-nodes // _ONE_OF)",
                 "nodes",
             ),
@@ -249,7 +249,7 @@ BUGS = (
         "What holds a node is told as an event every two minutes although nothing has changed.",
         (
             Edit(
-                "reconciler/disruption:refused",
+                "reconciler/kerf/disruption:refused",
                 "tuple((event.standing() for event in events))",
                 "events",
             ),
@@ -264,7 +264,7 @@ BUGS = (
         "Who asks why a node stays learns of the next thing that holds it only when the first is out of the way.",
         (
             Edit(
-                "reconciler/judgement:_holds",
+                "reconciler/kerf/judgement:_holds",
                 "found",
                 "found[:1]",
             ),
@@ -276,7 +276,7 @@ BUGS = (
         "Of several NodePools only the first is asked whether a move saves enough.",
         (
             Edit(
-                "reconciler/disruption:_pools",
+                "reconciler/kerf/disruption:_pools",
                 "sorted(pools)",
                 "sorted(pools)[:1]",
             ),

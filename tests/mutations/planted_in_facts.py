@@ -19,7 +19,7 @@ BUGS = (
     _bug(
         "taken over at once",
         "Every node that Karpenter left past its life goes in the minute in which Kerf takes over.",
-        "reconciler/disruption:_latest",
+        "reconciler/kerf/disruption:_latest",
         "since + PACED_FOR",
         "since",
         f"{_OF_FORCEFUL}::test_such_a_claim_is_deleted_when_the_day_is_over_and_due_then",
@@ -27,7 +27,7 @@ BUGS = (
     _bug(
         "taken over with jitter",
         "Nodes of Karpenter's go days before their life is over.",
-        "reconciler/disruption:end_of",
+        "reconciler/kerf/disruption:end_of",
         "not launched_by_kerf(claim)",
         "False",
         f"{_OF_FORCEFUL}::test_a_claim_that_was_taken_over_goes_when_its_life_is_over_and_not_before",
@@ -35,7 +35,7 @@ BUGS = (
     _bug(
         "transition not counted",
         "Karpenter led for a month in between, and Kerf believes that it did itself.",
-        "reconciler/runtime:leading_since",
+        "reconciler/kerf/runtime:leading_since",
         "transitions != str(lease.transitions)",
         "not transitions",
         f"{_OF_LEADER}::test_another_controller_in_between_ends_it",
@@ -43,7 +43,7 @@ BUGS = (
     _bug(
         "other lease not counted",
         "Karpenter led by a lease of its own, and Kerf believes that it did itself.",
-        "reconciler/runtime:Leading.since",
+        "reconciler/kerf/runtime:Leading.since",
         "max(since, self._karpenter.last_led())",
         "since",
         "tests/unit/runtime/test_leading.py::test_another_process_knows_when_karpenter_led_last",
@@ -51,7 +51,7 @@ BUGS = (
     _bug(
         "first answer counts",
         "One API server that is ahead replaces every node.",
-        "reconciler/runtime:KubernetesVersion.answered",
+        "reconciler/kerf/runtime:KubernetesVersion.answered",
         "at - self._first.at >= CONFIRMED_AFTER and (not (kept and _is_lower(version, self.counted)))",
         "not (kept and _is_lower(version, self.counted))",
         f"{_OF_UPGRADE}::test_one_answer_of_a_server_that_is_ahead_moves_no_node",
@@ -59,7 +59,7 @@ BUGS = (
     _bug(
         "version goes down",
         "API servers that are behind replace every node twice.",
-        "reconciler/runtime:KubernetesVersion.answered",
+        "reconciler/kerf/runtime:KubernetesVersion.answered",
         "at - self._first.at >= CONFIRMED_AFTER and (not (kept and _is_lower(version, self.counted)))",
         "at - self._first.at >= CONFIRMED_AFTER",
         f"{_OF_UPGRADE}::test_a_server_that_is_behind_moves_no_node_back",
@@ -67,7 +67,7 @@ BUGS = (
     _bug(
         "any version on the lease",
         "A lease makes replicas look for images of a version that is not there.",
-        "reconciler/runtime:KubernetesVersion._take_noted",
+        "reconciler/kerf/runtime:KubernetesVersion._take_noted",
         "number is not None and number == _next(self.counted)",
         "self.counted",
         f"{_OF_VERSIONS}::test_another_replica_takes_the_next_version_from_the_leader",
@@ -75,7 +75,7 @@ BUGS = (
     _bug(
         "classes keep their images",
         "A new version counts, and nobody asks for its images before the next refresh.",
-        "reconciler/runtime:State._",
+        "reconciler/kerf/runtime:State._",
         "if self.known_cluster.take(news):\n    self.catalogues.look_again()",
         "self.known_cluster.take(news)",
         f"{_OF_UPGRADE}::test_nodes_drift_to_images_of_the_next_version_under_budgets",
@@ -83,7 +83,7 @@ BUGS = (
     _bug(
         "prices not awaited",
         "The first pods are placed by estimates.",
-        "reconciler/runtime:Catalogues._renew_region",
+        "reconciler/kerf/runtime:Catalogues._renew_region",
         "self._types is None or self._awaited",
         "self._types is None",
         f"{_OF_READING}::test_nothing_is_known_of_types_before_their_prices_are_read_or_have_failed",
@@ -91,7 +91,7 @@ BUGS = (
     _bug(
         "estimates in dollars",
         "A type without a known price looks seven times as cheap in China.",
-        "reconciler/ec2:priced",
+        "reconciler/kerf/ec2:priced",
         "round(guessed.get(name, 0) * level)",
         "guessed.get(name, 0)",
         f"{_OF_PRICES}::test_a_missing_price_is_estimated_at_the_level_of_the_known_ones",
@@ -99,7 +99,7 @@ BUGS = (
     _bug(
         "level by the mean",
         "One price that is far off moves all estimates.",
-        "reconciler/ec2:_median",
+        "reconciler/kerf/ec2:_median",
         "ordered = sorted(values)\nreturn ordered[len(ordered) // 2]",
         "found = list(values)\nreturn sum(found, Fraction(0)) / len(found)",
         f"{_OF_PRICES}::test_one_price_that_is_far_off_does_not_move_the_level",

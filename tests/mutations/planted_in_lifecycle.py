@@ -19,7 +19,7 @@ BUGS = (
         "Nodes are asked for from a class that nobody may launch from.",
         (
             Edit(
-                "reconciler/lifecycle:Trial._ask",
+                "reconciler/kerf/lifecycle:Trial._ask",
                 ("self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))\nreturn None"),
                 (
                     "self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))\n"
@@ -34,7 +34,7 @@ BUGS = (
         "What was found out before the class was changed counts for what it has become.",
         (
             Edit(
-                "reconciler/lifecycle:Trial.verdict",
+                "reconciler/kerf/lifecycle:Trial.verdict",
                 "known is None or known.identity != validation.identity(of)",
                 "known is None",
             ),
@@ -46,7 +46,7 @@ BUGS = (
         "A class is valid before anybody knows on which types its expressions fail.",
         (
             Edit(
-                "reconciler/lifecycle:Trial.verdict",
+                "reconciler/kerf/lifecycle:Trial.verdict",
                 "snapshot.catalogues.get(of.name) is None",
                 "not of.name",
             ),
@@ -58,7 +58,7 @@ BUGS = (
         "What is reserved follows the pods that a type has by itself, whatever maxPods says.",
         (
             Edit(
-                "reconciler/ec2:resolved",
+                "reconciler/kerf/ec2:resolved",
                 "known['max_pods'] = capacity.pods(info, sizing)",
                 "",
             ),
@@ -70,7 +70,7 @@ BUGS = (
         "Nodes are planned, and started, with numbers of pods that no kubelet takes.",
         (
             Edit(
-                "reconciler/ec2:_value",
+                "reconciler/kerf/ec2:_value",
                 "found < 0 or (len(steps) == 1 and found > _MOST_PODS)",
                 "found < 0 and (not steps)",
             ),
@@ -82,7 +82,7 @@ BUGS = (
         "Pods are evicted from a node that takes new ones, so they come back to it and the drain never ends.",
         (
             Edit(
-                "reconciler/lifecycle:_stages",
+                "reconciler/kerf/lifecycle:_stages",
                 "untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]",
                 "untainted: list[tuple[Node, Node]] = []",
             ),
@@ -95,7 +95,7 @@ BUGS = (
         "Pods that run on a node of which nobody hears are cut off with it.",
         (
             Edit(
-                "reconciler/lifecycle:_drain_stage",
+                "reconciler/kerf/lifecycle:_drain_stage",
                 "(wait := drain(view, node, deadline, why)) is not None",
                 "node.ready and (wait := drain(view, node, deadline, why)) is not None",
             ),
@@ -108,7 +108,7 @@ BUGS = (
         "Between the launch and the write nothing but a tag says whose the instances are.",
         (
             Edit(
-                "reconciler/lifecycle:_new_group",
+                "reconciler/kerf/lifecycle:_new_group",
                 "return _write(request, members)",
                 (
                     "names = tuple((claim.name for claim in members))\n"
@@ -125,7 +125,7 @@ BUGS = (
         "Whatever has been created by the next look is launched by itself: calls of AWS by the dozen.",
         (
             Edit(
-                "reconciler/lifecycle:_new_groups",
+                "reconciler/kerf/lifecycle:_new_groups",
                 "until is not None and until > view.snapshot.now",
                 "False",
             ),
@@ -137,7 +137,7 @@ BUGS = (
         "The claim lets go as soon as the termination has been asked for, whether or not it took effect.",
         (
             Edit(
-                "reconciler/lifecycle:terminate",
+                "reconciler/kerf/lifecycle:terminate",
                 "begun and listed and (instance is None)",
                 "begun",
             ),
@@ -150,7 +150,7 @@ BUGS = (
         "Pods that were told a node which died wait for it, and get no other.",
         (
             Edit(
-                "reconciler/lifecycle:_taken_back",
+                "reconciler/kerf/lifecycle:_taken_back",
                 "node is None or node.metadata.deleting",
                 "node is not None and node.metadata.deleting",
             ),
@@ -162,7 +162,7 @@ BUGS = (
         "A node loses its taint while the pods that it was made for do not know of it: others come first.",
         (
             Edit(
-                "reconciler/lifecycle:first",
+                "reconciler/kerf/lifecycle:first",
                 "tells and (not one.waits) and (one.last >= beaten.get(one.claim.pool_name, -inf))",
                 "tells and one.last >= beaten.get(one.claim.pool_name, -inf)",
             ),
@@ -174,7 +174,7 @@ BUGS = (
         "A node opens although more important pods wait for another: they come to it, or make its own pods go.",
         (
             Edit(
-                "reconciler/lifecycle:_safe",
+                "reconciler/kerf/lifecycle:_safe",
                 (
                     "able, away = ([one for one in rows if one.up], max((one.top for one in rows if not one.up), "
                     "default=-inf))"
@@ -193,7 +193,7 @@ BUGS = (
         "A node opens at the same time as the one that more important pods wait for: they come to it all the same.",
         (
             Edit(
-                "reconciler/lifecycle:_ready",
+                "reconciler/kerf/lifecycle:_ready",
                 "found and one.top <= last and (one.first != first)",
                 "False",
             ),
@@ -205,7 +205,7 @@ BUGS = (
         "A pod that was tried just before its node opened is expected there no more, and others take its room.",
         (
             Edit(
-                "reconciler/lifecycle:_comes",
+                "reconciler/kerf/lifecycle:_comes",
                 "_told_until(claim)",
                 "None",
             ),
@@ -217,7 +217,7 @@ BUGS = (
         "The instance that ends is the one behind the Node of the claim's node name, whoever registered under it.",
         (
             Edit(
-                "reconciler/lifecycle:terminate",
+                "reconciler/kerf/lifecycle:terminate",
                 "if _shared(view, claim):\n    return (progress, True)",
                 (
                     "if _shared(view, claim):\n"
@@ -235,7 +235,7 @@ BUGS = (
         "An instance without a claim is ended at once, though its claim may only not have been seen yet.",
         (
             Edit(
-                "reconciler/lifecycle:_adopted_by",
+                "reconciler/kerf/lifecycle:_adopted_by",
                 "instance.launched + view.snapshot.settings.adoption_time",
                 "instance.launched",
             ),
@@ -248,12 +248,12 @@ BUGS = (
         "An annotation that cannot be read keeps the whole plan from being made.",
         (
             Edit(
-                "reconciler/lifecycle:guarded",
+                "reconciler/kerf/lifecycle:guarded",
                 "Exception",
                 "KeyError",
             ),
             Edit(
-                "reconciler/model:planning.guarded",
+                "reconciler/kerf/model:planning.guarded",
                 "Exception",
                 "KeyError",
             ),
@@ -265,7 +265,7 @@ BUGS = (
         "A node is initialized although a driver whose devices pods claim has published nothing yet.",
         (
             Edit(
-                "reconciler/lifecycle:_silent_drivers",
+                "reconciler/kerf/lifecycle:_silent_drivers",
                 "sorted({driver.strip() for driver in wanted.split(',')} - own - {''})",
                 "[]",
             ),
@@ -279,7 +279,7 @@ BUGS = (
         "What is launched there cannot be relied on, and takes no traffic.",
         (
             Edit(
-                "reconciler/ec2:_shut",
+                "reconciler/kerf/ec2:_shut",
                 "frozenset((subnet.zone for subnet in facts.subnets)) - roomy | _shifted(facts)",
                 "frozenset((subnet.zone for subnet in facts.subnets)) - roomy",
             ),
@@ -291,7 +291,7 @@ BUGS = (
         "What EC2 says of an impaired zone is believed, and what may run there is ended.",
         (
             Edit(
-                "reconciler/lifecycle:terminate",
+                "reconciler/kerf/lifecycle:terminate",
                 "claim_held(view, claim, instance)",
                 "None",
             ),
@@ -303,7 +303,7 @@ BUGS = (
         "Pods that are to be in different partitions are counted in none.",
         (
             Edit(
-                "reconciler/lifecycle:register",
+                "reconciler/kerf/lifecycle:register",
                 "placement.is_awaited(progress.claim)",
                 "False",
             ),
@@ -315,7 +315,7 @@ BUGS = (
         "When claims are lost their instances lose their role half an hour later, and cannot pull an image any more.",
         (
             Edit(
-                "reconciler/lifecycle:_profiles",
+                "reconciler/kerf/lifecycle:_profiles",
                 "name in names or name in claimed or name in running",
                 "name in names or name in claimed",
             ),
@@ -327,7 +327,7 @@ BUGS = (
         "A launch that waits for long finds its template gone again and again.",
         (
             Edit(
-                "reconciler/lifecycle:_templates",
+                "reconciler/kerf/lifecycle:_templates",
                 "names",
                 "frozenset[str]()",
             ),

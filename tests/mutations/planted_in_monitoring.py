@@ -12,7 +12,7 @@ BUGS = (
     Bug(
         "a node that changes is one more",
         "The number of nodes grows whenever something about a node is written.",
-        (Edit("reconciler/telemetry:Fleet.see", "if before is not None:\n    self._nodes[before] -= 1", ""),),
+        (Edit("reconciler/kerf/telemetry:Fleet.see", "if before is not None:\n    self._nodes[before] -= 1", ""),),
         (f"{_COUNTING}::test_a_node_counts_once_whatever_else_changes_about_it",),
     ),
     Bug(
@@ -20,7 +20,7 @@ BUGS = (
         "The share of spot is that of the whole cluster, its static node groups included.",
         (
             Edit(
-                "reconciler/telemetry:_place",
+                "reconciler/kerf/telemetry:_place",
                 (
                     "if not pool:\n"
                     "    return None\n"

@@ -10,7 +10,7 @@ BUGS = (
         "Fleet calls are made twice, and writes meet conflicts by the hundred, whenever a look takes long.",
         (
             Edit(
-                "reconciler/runtime:Executor._claim",
+                "reconciler/kerf/runtime:Executor._claim",
                 "lane in self._busy or lane in self._unknown",
                 "lane in self._busy",
             ),
@@ -23,13 +23,13 @@ BUGS = (
     Bug(
         "memory of the largest node",
         "More is planned with than most machines of a type have, and pods wait on nodes that are too small.",
-        (Edit("reconciler/runtime:LearnedMemory.seen", "memory <= known[0]", "memory >= known[0]"),),
+        (Edit("reconciler/kerf/runtime:LearnedMemory.seen", "memory <= known[0]", "memory >= known[0]"),),
         ("tests/unit/aws/catalogue/test_memory.py::test_119_of_several_nodes_the_least_counts",),
     ),
     Bug(
         "template of a dry run left behind",
         "Each look at a class leaves a launch template in the account.",
-        (Edit("reconciler/aws:dry_run", "templates.withdraw(template)", "pass"),),
+        (Edit("reconciler/kerf/aws:dry_run", "templates.withdraw(template)", "pass"),),
         (
             "tests/contract/test_aws_catalogue_validation.py"
             "::test_185_a_template_is_made_the_others_only_tried_and_nothing_is_left",
@@ -40,7 +40,7 @@ BUGS = (
         "A fleet call that is repeated because its answer was lost launches a second time.",
         (
             Edit(
-                "reconciler/aws:parameters",
+                "reconciler/kerf/aws:parameters",
                 (
                     "{'Type': 'instant', 'ClientToken': request.group, 'LaunchTemplateConfigs': [_config(request, "
                     "template.name) for template in request.templates], 'TargetCapacitySpecification': "
@@ -63,10 +63,10 @@ BUGS = (
         "A pod whose eviction its PodDisruptionBudget refused is deleted instead.",
         (
             Edit(
-                "reconciler/runtime:_",
+                "reconciler/kerf/runtime:_",
                 "kube.evict(action.ref, uid=action.uid)",
                 (
-                    "from reconciler.ports import EvictionBlocked\n"
+                    "from kerf.ports import EvictionBlocked\n"
                     "try:\n"
                     "    kube.evict(action.ref, uid=action.uid)\n"
                     "except EvictionBlocked:\n"
@@ -82,7 +82,7 @@ BUGS = (
         "When a watch's version is too old, everything of its kind counts as gone until it is listed again.",
         (
             Edit(
-                "reconciler/runtime:Reflector.step",
+                "reconciler/kerf/runtime:Reflector.step",
                 "self._lost(error, relist=True)",
                 "self._lost(error, relist=True)\nself._inbox.put(Listed(self.kind, (), '', now))",
             ),
@@ -94,10 +94,10 @@ BUGS = (
         "A list that we may not read counts as a list of nothing.",
         (
             Edit(
-                "reconciler/runtime:Reflector._list",
+                "reconciler/kerf/runtime:Reflector._list",
                 "listing = self._kube.list(self.kind)",
                 (
-                    "from reconciler.ports import Forbidden, Listing\n"
+                    "from kerf.ports import Forbidden, Listing\n"
                     "try:\n"
                     "    listing = self._kube.list(self.kind)\n"
                     "except Forbidden:\n"
@@ -112,7 +112,7 @@ BUGS = (
         "What was written counts only when the watch shows it, so it is decided and written again until then.",
         (
             Edit(
-                "reconciler/runtime:absorb",
+                "reconciler/kerf/runtime:absorb",
                 "_succeeded(done.action, done, state)",
                 "",
             ),
@@ -125,7 +125,7 @@ BUGS = (
         "A node goes as empty while the pod that it was made for is about to be placed there again.",
         (
             Edit(
-                "reconciler/runtime:State._noticed_pod",
+                "reconciler/kerf/runtime:State._noticed_pod",
                 "self._expects_no_more(name, now)",
                 "pass",
             ),
@@ -140,7 +140,7 @@ BUGS = (
         "A termination starts although the lease's renew deadline has passed while the plan was being performed.",
         (
             Edit(
-                "reconciler/runtime:Executor._tried",
+                "reconciler/kerf/runtime:Executor._tried",
                 "not self._may_act()",
                 "not self._may_act() and type(action).__name__ != 'TerminateInstance'",
             ),
@@ -152,7 +152,7 @@ BUGS = (
         "An empty node is deleted although a pod has come to it that the watch has not told of.",
         (
             Edit(
-                "reconciler/runtime:_",
+                "reconciler/kerf/runtime:_",
                 "action.expected_pods is not None and action.node_name",
                 "action.expected_pods is not None and (not action.node_name)",
             ),
@@ -164,12 +164,12 @@ BUGS = (
         "Nodes are drained and instances ended by what was true an hour ago.",
         (
             Edit(
-                "reconciler/runtime:Freshness.within",
+                "reconciler/kerf/runtime:Freshness.within",
                 "age",
                 "40 * age",
             ),
             Edit(
-                "reconciler/model:Snapshot.fresh",
+                "reconciler/kerf/model:Snapshot.fresh",
                 "self.settings.stale_after",
                 "40 * self.settings.stale_after",
             ),
@@ -181,7 +181,7 @@ BUGS = (
         "What failed is tried again at once, by the same news, without a look at the world.",
         (
             Edit(
-                "reconciler/runtime:Executor._run",
+                "reconciler/kerf/runtime:Executor._run",
                 "done = replace(self._perform(action), reconcile_id=look)",
                 (
                     "done = self._perform(action)\n"
@@ -196,7 +196,7 @@ BUGS = (
         "While one object is left alone because something failed, nothing else is done either.",
         (
             Edit(
-                "reconciler/runtime:Controller._ready",
+                "reconciler/kerf/runtime:Controller._ready",
                 "waiting[action.lane] = until",
                 "return ([], until)",
             ),
@@ -208,12 +208,12 @@ BUGS = (
         "A new leader measures from when it first saw a pod, although the one before decided about it.",
         (
             Edit(
-                "reconciler/telemetry:PodTimes.see",
+                "reconciler/kerf/telemetry:PodTimes.see",
                 "wait.asking and wait.seen is None and telling",
                 "wait.asking and wait.seen is None",
             ),
             Edit(
-                "reconciler/telemetry:PodTimes._lead",
+                "reconciler/kerf/telemetry:PodTimes._lead",
                 "wait.seen, wait.decided, wait.served = (now if leading and wait.asking else None, False, None)",
                 "wait.decided, wait.served = (False, None)",
             ),
@@ -228,7 +228,7 @@ BUGS = (
         "EC2 ends none of those that it is asked to end together when it does not know one of them.",
         (
             Edit(
-                "reconciler/aws:Terminations._end",
+                "reconciler/kerf/aws:Terminations._end",
                 "self._end(rest) if rest else {}",
                 "dict.fromkeys(rest, error)",
             ),
@@ -243,7 +243,7 @@ BUGS = (
         "While many nodes are launched none is ended.",
         (
             Edit(
-                "reconciler/aws:Pace._take",
+                "reconciler/kerf/aws:Pace._take",
                 "common.wait(now, of.leaves)",
                 "common.wait(now)",
             ),
@@ -256,7 +256,7 @@ BUGS = (
     Bug(
         "a solution is kept although the world has changed",
         "Nodes are made for pods that found room while their batch was open.",
-        (Edit("reconciler/model:Memory._touch", "self.held = None", "pass"),),
+        (Edit("reconciler/kerf/model:Memory._touch", "self.held = None", "pass"),),
         (
             "tests/unit/provisioning/test_solved_ahead.py::test_what_has_changed_since_is_reckoned_with",
             "tests/laws/test_memory_laws.py::test_what_is_held_is_held_for_as_long_as_nothing_changes",
@@ -267,7 +267,7 @@ BUGS = (
         "A batch that waits keeps the controller busy, and EC2 too.",
         (
             Edit(
-                "reconciler/runtime:_",
+                "reconciler/kerf/runtime:_",
                 "state.settle(action.key, '', done.at + TEMPLATE_STAYS)",
                 "",
             ),
@@ -279,7 +279,7 @@ BUGS = (
         "Templates are made ahead that no call names, and those that the calls name are waited for.",
         (
             Edit(
-                "reconciler/provisioning:_ahead",
+                "reconciler/kerf/provisioning:_ahead",
                 "creations_of(then, solution)",
                 "creations_of(then, solution)[1:]",
             ),
@@ -294,7 +294,7 @@ BUGS = (
         "The instances of a large batch are asked for half a second later.",
         (
             Edit(
-                "reconciler/runtime:Controller._turn",
+                "reconciler/kerf/runtime:Controller._turn",
                 "self.looked_at if plan.provisioned else after",
                 "after",
             ),

@@ -10,7 +10,7 @@ BUGS = (
         "A claim whose offerings are out of stock by now loses its pods to a second node, though its machine comes.",
         (
             Edit(
-                "reconciler/scheduling:_asked_for",
+                "reconciler/kerf/scheduling:_asked_for",
                 "bool(group)",
                 "False",
             ),
@@ -25,7 +25,7 @@ BUGS = (
         "Claims that have no Node yet do not count against their pool's limits.",
         (
             Edit(
-                "reconciler/scheduling:_usage",
+                "reconciler/kerf/scheduling:_usage",
                 "state.pool_name == pool.name and (not state.deleting)",
                 "state.pool_name == pool.name and (not state.deleting) and (state.node is not None)",
             ),
@@ -38,7 +38,7 @@ BUGS = (
         "Pods on a node that starts do not count for a spread that honours taints: one more node is made beside it.",
         (
             Edit(
-                "reconciler/scheduling:_Admission.__call__",
+                "reconciler/kerf/scheduling:_Admission.__call__",
                 "self._coming.get(node.name, node.spec.taints)",
                 "node.spec.taints",
             ),
@@ -50,7 +50,7 @@ BUGS = (
         "A creation that is repeated makes a second claim instead of meeting the first.",
         (
             Edit(
-                "reconciler/scheduling:claim_name",
+                "reconciler/kerf/scheduling:claim_name",
                 "purpose = '\\n'.join([salt, node.pool, *sorted(_uids(snapshot, node))])",
                 (
                     "once = snapshot.now.isoformat()\n"
@@ -65,7 +65,7 @@ BUGS = (
         "A node that can attach no more volumes is taken for one that can.",
         (
             Edit(
-                "reconciler/scheduling:VolumeSlots._free",
+                "reconciler/kerf/scheduling:VolumeSlots._free",
                 "limit - self._attached.counts[driver]",
                 "limit.copy()",
             ),
@@ -77,7 +77,7 @@ BUGS = (
         "A pod that claims devices in an init container only is placed as if it claimed nothing.",
         (
             Edit(
-                "reconciler/model:claims_devices",
+                "reconciler/kerf/model:claims_devices",
                 "(pod.spec.containers, pod.spec.init_containers)",
                 "(pod.spec.containers,)",
             ),
@@ -89,7 +89,7 @@ BUGS = (
         "A device that allows one allocation is given to every claim that asks.",
         (
             Edit(
-                "reconciler/scheduling:Usage.admits",
+                "reconciler/kerf/scheduling:Usage.admits",
                 "if not device.spec.allow_multiple_allocations:\n    return False",
                 "",
             ),
@@ -101,7 +101,7 @@ BUGS = (
         "Default spread constraints count whom any Service of the namespace selects.",
         (
             Edit(
-                "reconciler/scheduling:DefaultSpread._selector",
+                "reconciler/kerf/scheduling:DefaultSpread._selector",
                 "all((own.get(key) == value for key, value in selector.items()))",
                 "selector",
             ),
@@ -113,7 +113,7 @@ BUGS = (
         "While the creation of a static pool's member is under way, another one is created in its place.",
         (
             Edit(
-                "reconciler/provisioning:_filled",
+                "reconciler/kerf/provisioning:_filled",
                 "missing - len(asked)",
                 "missing",
             ),
@@ -128,7 +128,7 @@ BUGS = (
         "Room that CapacityBuffers keep is found before pods that exist have a place.",
         (
             Edit(
-                "reconciler/scheduling:solve",
+                "reconciler/kerf/scheduling:solve",
                 "(False, True)",
                 "(True, False)",
             ),
@@ -138,7 +138,7 @@ BUGS = (
     Bug(
         "pods tried in vain count",
         "A pod for which limits leave no node counts in the zone where it was tried, and others keep away from it.",
-        (Edit("reconciler/scheduling:Opening.withdraw", "self._reckon(way, -number)", ""),),
+        (Edit("reconciler/kerf/scheduling:Opening.withdraw", "self._reckon(way, -number)", ""),),
         ("tests/unit/scheduling/test_leftovers.py::test_a_spread_is_kept_and_what_was_tried_in_vain_counts_nowhere",),
     ),
     Bug(
@@ -146,7 +146,7 @@ BUGS = (
         "A planned node that becomes a larger one counts with the smaller one's cores, and the limit is exceeded.",
         (
             Edit(
-                "reconciler/scheduling:_Table._closed",
+                "reconciler/kerf/scheduling:_Table._closed",
                 "closed, _ = close(template, [draft], self._most_types, frugal=frugal)",
                 (
                     "before = dict(template.remaining) if template.remaining is not None else None\n"
@@ -162,7 +162,7 @@ BUGS = (
         "Few nodes are made fewer, and never more, whatever two smaller ones would cost.",
         (
             Edit(
-                "reconciler/scheduling:_better",
+                "reconciler/kerf/scheduling:_better",
                 "(*_taken_over(bins, costs), *_emptied(bins, costs), *_moved(bins, costs), *_parted(bins, costs))",
                 "(*_taken_over(bins, costs), *_emptied(bins, costs), *_moved(bins, costs))",
             ),
@@ -174,7 +174,7 @@ BUGS = (
         "Nodes are told apart by a label's present name only, so one with the old name counts like any other.",
         (
             Edit(
-                "reconciler/scheduling:asked_labels",
+                "reconciler/kerf/scheduling:asked_labels",
                 "keys | {old for old, new in labels.ALIASES.items() if new in keys}",
                 "keys",
             ),

@@ -20,7 +20,7 @@ BUGS = (
     _bug(
         "request not in the mark",
         "The request may be another one than the one that Kerf marked.",
-        "reconciler/runtime:LaunchKeys.check",
+        "reconciler/kerf/runtime:LaunchKeys.check",
         "request is not None and _digest(request) == digest",
         "request is not None",
         f"{_OF_UNMARKED}::test_a_request_that_was_changed_under_its_mark_is_not_sent",
@@ -28,7 +28,7 @@ BUGS = (
     _bug(
         "claim not in the mark",
         "A mark may be copied to another NodeClaim.",
-        "reconciler/runtime:LaunchKeys._code",
+        "reconciler/kerf/runtime:LaunchKeys._code",
         "[_PURPOSE, self._cluster_name, uid, group, digest]",
         "[_PURPOSE, self._cluster_name, group, digest]",
         f"{_OF_KEYS}::test_neither_another_claim_nor_another_group_nor_another_cluster_is_covered",
@@ -36,7 +36,7 @@ BUGS = (
     _bug(
         "group not in the mark",
         "A marked NodeClaim may name the group of others.",
-        "reconciler/runtime:LaunchKeys._code",
+        "reconciler/kerf/runtime:LaunchKeys._code",
         "[_PURPOSE, self._cluster_name, uid, group, digest]",
         "[_PURPOSE, self._cluster_name, uid, digest]",
         f"{_OF_KEYS}::test_neither_another_claim_nor_another_group_nor_another_cluster_is_covered",
@@ -44,7 +44,7 @@ BUGS = (
     _bug(
         "fields of the mark joined",
         "The end of one field may be the beginning of the next.",
-        "reconciler/runtime:LaunchKeys._code",
+        "reconciler/kerf/runtime:LaunchKeys._code",
         "json.dumps",
         "''.join",
         f"{_OF_KEYS}::test_fields_do_not_run_into_each_other",
@@ -52,7 +52,7 @@ BUGS = (
     _bug(
         "requests without a mark",
         "A request counts whoever wrote it.",
-        "reconciler/lifecycle:request_of",
+        "reconciler/kerf/lifecycle:request_of",
         "if not view.mark_of(claim).request:\n    return None",
         "",
         f"{_OF_UNMARKED}::test_a_request_that_was_changed_under_its_mark_is_not_sent",
@@ -60,7 +60,7 @@ BUGS = (
     _bug(
         "groups without a mark",
         "A launch group counts whoever wrote it.",
-        "reconciler/lifecycle:View.group_of",
+        "reconciler/kerf/lifecycle:View.group_of",
         "self.mark_of(claim).group",
         "True",
         f"{_OF_UNMARKED}::test_a_claim_that_names_the_group_of_others_takes_none_of_their_instances",
@@ -68,7 +68,7 @@ BUGS = (
     _bug(
         "named instances",
         "A NodeClaim gets whatever instance it names.",
-        "reconciler/lifecycle:pairs",
+        "reconciler/kerf/lifecycle:pairs",
         "instance is not None and is_own(view, claim, instance)",
         "instance is not None",
         f"{_OF_UNMARKED}::test_a_claim_that_names_the_instance_of_another_does_not_get_it",
@@ -76,7 +76,7 @@ BUGS = (
     _bug(
         "doubt without a list",
         "An unmarked group is taken as one without instances before a list could show them.",
-        "reconciler/lifecycle:step",
+        "reconciler/kerf/lifecycle:step",
         "if not view.listed_after(since + SETTLES):\n    return Reason(UNMARKED, _TEXT)",
         "",
         f"{_OF_UNMARKED}::test_after_an_upgrade_the_instances_of_a_call_are_adopted",
@@ -84,7 +84,7 @@ BUGS = (
     _bug(
         "unmarked claims first",
         "A NodeClaim that others wrote is dealt an instance before the NodeClaims of the group.",
-        "reconciler/lifecycle:_rank",
+        "reconciler/kerf/lifecycle:_rank",
         "(not marked, marked and claim.metadata.deleting, claim.name)",
         "(False, claim.metadata.deleting, claim.name)",
         f"{_OF_UNMARKED}::test_a_marked_claim_that_still_waits_is_dealt_its_instance_first",
@@ -92,7 +92,7 @@ BUGS = (
     _bug(
         "orphans with a friend",
         "An eternal NodeClaim with an orphan's launch group keeps the orphan for ever.",
-        "reconciler/lifecycle:may_get_instance",
+        "reconciler/kerf/lifecycle:may_get_instance",
         "since is None or not view.listed_after(since + SETTLES)",
         "True",
         f"{_OF_UNMARKED}::test_an_eternal_claim_with_the_group_of_an_orphan_keeps_it_for_two_minutes_at_most",
@@ -100,7 +100,7 @@ BUGS = (
     _bug(
         "doubts grow old",
         "A group that was written a moment ago is as old as the one before.",
-        "reconciler/runtime:Marks._check",
+        "reconciler/kerf/runtime:Marks._check",
         "since is not None and known is not None and (old is not None) and (_group(old) == _group(claim))",
         "since is not None and known is not None and (old is not None)",
         f"{_OF_MARKS}::test_an_unmarked_group_is_doubted_from_when_it_was_first_seen",
@@ -108,7 +108,7 @@ BUGS = (
     _bug(
         "doubts while standing by",
         "A call that the leader before made is taken for one that was not made.",
-        "reconciler/runtime:Marks.stand_by",
+        "reconciler/kerf/runtime:Marks.stand_by",
         "now",
         "None",
         f"{_OF_MARKS}::test_a_doubt_begins_again_while_this_process_stands_by",
@@ -116,7 +116,7 @@ BUGS = (
     _bug(
         "limits by claim",
         "Each call of a look may take all that limits leave.",
-        "reconciler/lifecycle:PoolLimits.planned",
+        "reconciler/kerf/lifecycle:PoolLimits.planned",
         "left.less(self._largest(pool_name, call, len(call.members)))",
         "left",
         f"{_OF_LIMITS}::test_calls_of_one_look_leave_the_rest_to_each_other",
@@ -124,7 +124,7 @@ BUGS = (
     _bug(
         "limits without commands",
         "Nodes with a command never count, so that whoever writes commands has no limits.",
-        "reconciler/lifecycle:PoolLimits._work_out",
+        "reconciler/kerf/lifecycle:PoolLimits._work_out",
         "min(later[name], 2 * limit - staying - replaced)",
         "later[name]",
         f"{_OF_LIMITS}::test_commands_that_others_write_on_every_node_at_most_double_the_limits",
@@ -132,7 +132,7 @@ BUGS = (
     _bug(
         "instances without a claim",
         "Limits forget instances whose claims went without their finalizer.",
-        "reconciler/lifecycle:PoolLimits._work_out",
+        "reconciler/kerf/lifecycle:PoolLimits._work_out",
         "min(later[name], 2 * limit - staying - replaced) - apart[name]",
         "min(later[name], 2 * limit - staying - replaced)",
         f"{_OF_LIMITS}::test_instances_count_when_their_claims_are_gone_and_others_wait_for_their_end",
@@ -140,7 +140,7 @@ BUGS = (
     _bug(
         "claims let go",
         "A claim that another finalizer keeps holds its instance for ever.",
-        "reconciler/lifecycle:holds",
+        "reconciler/kerf/lifecycle:holds",
         "claim.managed and (not let_go)",
         "True",
         "tests/unit/lifecycle/test_garbage.py::test_a_claim_that_kerf_does_not_end_keeps_no_instance",
@@ -148,7 +148,7 @@ BUGS = (
     _bug(
         "class statuses",
         "A launch takes image, groups and profile from the status of the class.",
-        "reconciler/lifecycle:planned",
+        "reconciler/kerf/lifecycle:planned",
         "nodeclass.as_resolved(listed, snapshot.class_facts.get(listed.name))",
         "listed",
         f"{_OF_OWN}::test_a_launch_uses_what_aws_gave_for_the_class_and_not_its_status",
@@ -156,7 +156,7 @@ BUGS = (
     _bug(
         "nodes of others",
         "The node that a status names is drained, whoever it belongs to.",
-        "reconciler/lifecycle:_registered_nodes",
+        "reconciler/kerf/lifecycle:_registered_nodes",
         "len(view.claims.get(claim.status.provider_id, ())) > 1 or not nodes or _of_others(view, claim)",
         "len(view.claims.get(claim.status.provider_id, ())) > 1",
         f"{_OF_OWN}::test_a_node_of_another_claim_is_not_drained_for_a_claim_whose_status_names_it",
@@ -164,7 +164,7 @@ BUGS = (
     _bug(
         "malformed keys",
         "A key of a few bytes counts as a key.",
-        "reconciler/runtime:_key",
+        "reconciler/kerf/runtime:_key",
         "key if len(key) >= KEY_BYTES else None",
         "key or None",
         f"{_OF_SECRET}::test_a_malformed_key_is_replaced_and_reported",
@@ -172,7 +172,7 @@ BUGS = (
     _bug(
         "earlier key forgotten",
         "After a rotation no mark of before counts.",
-        "reconciler/runtime:LaunchSecret._wanted",
+        "reconciler/kerf/runtime:LaunchSecret._wanted",
         "earlier = used",
         "earlier = None",
         f"{_OF_SECRET}::test_deletion_rotates_the_key_and_the_earlier_one_counts_until_no_claim_bears_it",

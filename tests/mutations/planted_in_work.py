@@ -12,7 +12,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a simulation has no bound",
         "A drifted node with hostile pods takes seconds in each pass.",
-        (Edit("reconciler/disruption:within_steps", "Work(most // 2, most=most)", "Work()"),),
+        (Edit("reconciler/kerf/disruption:within_steps", "Work(most // 2, most=most)", "Work()"),),
         (
             f"{_TESTS}::test_a_candidate_that_takes_too_much_work_stays_with_the_reason",
             f"{_TESTS}::test_each_candidate_has_its_turn_and_a_pass_its_bound[0]",
@@ -21,13 +21,13 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a method has no share",
         "A pass begins one expensive candidate after the other.",
-        (Edit("reconciler/disruption:Share.begins", "self.used >= _STEPS", "False"),),
+        (Edit("reconciler/kerf/disruption:Share.begins", "self.used >= _STEPS", "False"),),
         (f"{_TESTS}::test_a_candidate_that_did_not_get_its_turn_comes_first",),
     ),
     Bug(
         "candidates that were left over come last again",
         "The candidate that has drifted longest takes all work of each pass.",
-        (Edit("reconciler/disruption:Share.first", "late or order", "order"),),
+        (Edit("reconciler/kerf/disruption:Share.first", "late or order", "order"),),
         (
             f"{_TESTS}::test_a_candidate_that_did_not_get_its_turn_comes_first",
             f"{_TESTS}::test_each_candidate_has_its_turn_and_a_pass_its_bound[0]",
@@ -38,7 +38,7 @@ BUGS: tuple[Bug, ...] = (
         "After a pass that may begin nothing, candidates start their wait again.",
         (
             Edit(
-                "reconciler/disruption:_started",
+                "reconciler/kerf/disruption:_started",
                 "unready + _left_over(seen.snapshot, shares)",
                 "unready",
             ),
@@ -48,7 +48,11 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "the search for proposals has no bound",
         "Hostile pods keep the worker process from any answer, and the cluster from consolidation.",
-        (Edit("reconciler/disruption:Bounded.exhausted", "self._left <= 0 or self._steps <= 0", "self._left <= 0"),),
+        (
+            Edit(
+                "reconciler/kerf/disruption:Bounded.exhausted", "self._left <= 0 or self._steps <= 0", "self._left <= 0"
+            ),
+        ),
         (f"{_TESTS}::test_the_search_for_proposals_ends_however_much_work_there_is",),
     ),
     Bug(
@@ -56,7 +60,7 @@ BUGS: tuple[Bug, ...] = (
         "Pending pods of one tenant keep the nodes of another from being replaced.",
         (
             Edit(
-                "reconciler/disruption:Scheduler.within",
+                "reconciler/kerf/disruption:Scheduler.within",
                 "pod.spec.node_name",
                 "not pod.spec.node_name",
             ),

@@ -9,9 +9,10 @@ import pytest
 
 from tests.mutations.bug import RULES, Bug
 from tests.mutations.catalogue import BROKEN, DRAWN, NO_BUG, SEED
-from tests.mutations.copies import ROOT, Broken, copy, found, named_tests, run, unmutated
+from tests.mutations.copies import Broken, copy, found, named_tests, run, unmutated
 from tests.mutations.edits import changed
 from tests.mutations.planted import BUGS
+from tests.sources import ROOT
 
 ALL = (*BUGS, *(bug for each in BROKEN.values() for bug in each.bugs.values()))
 CATALOGUES = pytest.mark.parametrize("name", BROKEN)
@@ -60,7 +61,7 @@ def test_every_rule_is_in_the_documentation() -> None:
 
 def test_a_copy_that_cannot_be_imported_has_found_nothing() -> None:
     with copy() as root:
-        (root / "reconciler" / "__init__.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
+        (root / "reconciler" / "kerf" / "__init__.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
         with pytest.raises(Broken):
             run(root, named_tests(BUGS[0]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from api import labels
+from kerf_api import labels
 from tests.differential import supply
 from tests.differential.draft import REQUIRED, TEAM, Json
 from tests.oracle.sketch import RACK, Sketch, bound, daemon_pod, on_node, pending

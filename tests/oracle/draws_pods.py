@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from api import labels
+from kerf_api import labels
 from tests.differential.draft import CPUS, REQUIRED, TEAM, ZONES, Json, Workload, template_spec
 from tests.oracle.sketch import RACK, RACKS, Sketch, pending
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from api import labels
+from kerf_api import labels
 from tests.differential import supply, wishes
 from tests.differential.draft import GPU, REQUIRED, TEAM, Json
 from tests.oracle import draws_nodes as nodes

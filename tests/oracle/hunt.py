@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from tests.mutations.edits import Edit, changed
 from tests.oracle.planted import MISREADINGS, Misreading
+from tests.sources import module_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: Each misreading must be found within so many seeds.
@@ -42,7 +43,7 @@ class Planting(MetaPathFinder):
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         texts = changed(edits, ROOT)
-        self._texts = {file.removesuffix(".py").replace("/", "."): text for file, text in texts.items()}
+        self._texts = {module_of(file): text for file, text in texts.items()}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

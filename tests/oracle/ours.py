@@ -10,20 +10,20 @@ from typing import Any, Final
 
 import msgspec
 
-from api import labels
-from api.v1.meta import Value, decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model import kinds
-from reconciler.model.cluster import build
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.objects import Pod
-from reconciler.model.plan import INTERNAL_ERROR
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.provisioning.boundary import solve_apart
-from reconciler.provisioning.pending import pending_pods
-from reconciler.scheduling.claims import to_claim
-from reconciler.scheduling.solution import Solution
+from kerf.model import kinds
+from kerf.model.cluster import build
+from kerf.model.instance_type import Catalogue
+from kerf.model.objects import Pod
+from kerf.model.plan import INTERNAL_ERROR
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.provisioning.boundary import solve_apart
+from kerf.provisioning.pending import pending_pods
+from kerf.scheduling.claims import to_claim
+from kerf.scheduling.solution import Solution
+from kerf_api import labels
+from kerf_api.v1.meta import Value, decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.differential.draft import Json
 from tests.differential.ours import instance_type
 from tests.oracle.sketch import as_joined

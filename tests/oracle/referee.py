@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from reconciler.model.objects import Pod
-from reconciler.scheduling.solution import Solution
+from kerf.model.objects import Pod
+from kerf.scheduling.solution import Solution
 from tests.differential.draft import Json
 from tests.oracle.client import ALL_NODES, Oracle
 from tests.oracle.difference import BLAMED, LET_PASS, Difference

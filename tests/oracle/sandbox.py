@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind
-from reconciler.sandbox.api_server import ApiServer
-from reconciler.sandbox.clock import START, Agenda, VirtualClock
-from reconciler.sandbox.pod_requests import Manifest
-from reconciler.sandbox.scheduler import Scheduler
-from reconciler.sandbox.weather import Weather
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.sandbox.api_server import ApiServer
+from kerf.sandbox.clock import START, Agenda, VirtualClock
+from kerf.sandbox.pod_requests import Manifest
+from kerf.sandbox.scheduler import Scheduler
+from kerf.sandbox.weather import Weather
 from tests.differential.draft import Json
 from tests.oracle.client import ALL_NODES, Oracle
 from tests.oracle.difference import Difference

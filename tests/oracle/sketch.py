@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from api import labels
+from kerf_api import labels
 from tests.differential.draft import Draft, Json, Workload
 from tests.differential.generator import manifests
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Final
 
-from api import labels
+from kerf_api import labels
 from tests.differential.draft import Json
 from tests.oracle.client import Oracle
 from tests.oracle.difference import Difference

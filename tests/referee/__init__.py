@@ -1,6 +1,6 @@
 """The referee: checks a scheduler's answer against the rules of Kubernetes and the API, plainly and slowly.
 
-It shares nothing with the engine but the values of `api` and `reconciler.model`. Where an answer depends on the order
+It shares nothing with the engine but the values of `api` and `kerf.model`. Where an answer depends on the order
 in which pods bind (a spread that counts pods which do not own it), it asks only for what every order needs.
 Preferences and the order of NodePools by weight are no rules: to miss them is no violation.
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
-from api.requirements import Requirements
-from api.resources import Resources
+from kerf_api.requirements import Requirements
+from kerf_api.resources import Resources
 
 
 class Given(Protocol):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
 from tests.referee import company, spread, standing
 from tests.referee.answers import Violation
 from tests.referee.census import Census

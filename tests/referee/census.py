@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from reconciler.model.objects import LabelSelector, Pod, PodAffinityTerm
-from reconciler.model.snapshot import Snapshot
+from kerf.model.objects import LabelSelector, Pod, PodAffinityTerm
+from kerf.model.snapshot import Snapshot
 from tests.referee.kinds import Kind, Kinds
 from tests.referee.places import Place
 from tests.referee.selecting import matches

@@ -24,10 +24,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from api import labels
-from api.v1.meta import Taint
-from reconciler.model.objects import Expression, Pod
-from reconciler.model.snapshot import Snapshot
+from kerf.model.objects import Expression, Pod
+from kerf.model.snapshot import Snapshot
+from kerf_api import labels
+from kerf_api.v1.meta import Taint
 from tests.referee.answers import Answer
 from tests.referee.daemons import Daemons
 from tests.referee.needs import requests

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from api import labels
-from api.resources import EMPTY, Resources
-from api.v1.meta import Taint
-from reconciler.model.objects import DaemonSet, Pod, Toleration
-from reconciler.model.snapshot import Snapshot
+from kerf.model.objects import DaemonSet, Pod, Toleration
+from kerf.model.snapshot import Snapshot
+from kerf_api import labels
+from kerf_api.resources import EMPTY, Resources
+from kerf_api.v1.meta import Taint
 from tests.referee.needs import HostPort, claims_devices, host_ports, requests
 from tests.referee.selecting import affinity_holds, selector_holds, untolerated
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from reconciler.model.objects import Expression, LabelSelector, Pod
-from reconciler.model.snapshot import Snapshot
+from kerf.model.objects import Expression, LabelSelector, Pod
+from kerf.model.snapshot import Snapshot
 from tests.referee.selecting import matches
 
 

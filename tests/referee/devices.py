@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from api import labels, quantity
-from reconciler.model.devices import ResourceClaim, ResourceSliceSpec, SliceDevice
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot
+from kerf.model.devices import ResourceClaim, ResourceSliceSpec, SliceDevice
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
+from kerf_api import labels, quantity
 from tests.referee.answers import Answer, Violation
 from tests.referee.needs import claims_devices
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
 from tests.referee import arriving, company, devices, reserved, spread, standing
 from tests.referee.answers import Answer, Violation
 from tests.referee.census import Census

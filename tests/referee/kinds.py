@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from api.resources import Resources
-from reconciler.model.objects import Pod, PodAffinityTerm
+from kerf.model.objects import Pod, PodAffinityTerm
+from kerf_api.resources import Resources
 from tests.referee.needs import HostPort, host_ports, requests
 from tests.referee.selecting import required_affinity
 

@@ -5,8 +5,8 @@ Source: Kubernetes, "Resource sharing within containers" and "Pod-level resource
 
 from __future__ import annotations
 
-from api.resources import Resources
-from reconciler.model.objects import Container, Pod, Quantities
+from kerf.model.objects import Container, Pod, Quantities
+from kerf_api.resources import Resources
 
 #: Address, port, protocol.
 HostPort = tuple[str, int, str]

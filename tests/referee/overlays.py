@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from api import labels, quantity
-from api.resources import Resources
-from api.v1.meta import Entry
-from api.v1.nodeoverlay import NodeOverlay
-from api.v1.nodepool import NodePool
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.model.snapshot import Snapshot
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.snapshot import Snapshot
+from kerf_api import labels, quantity
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import Entry
+from kerf_api.v1.nodeoverlay import NodeOverlay
+from kerf_api.v1.nodepool import NodePool
 from tests.referee.selecting import holds
 
 #: What an overlay says something of: a resource of a type in a pool, or the price of one of its offerings.

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from api import labels
-from api.requirements import Requirements
-from api.resources import Resources
-from api.v1.meta import Taint
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot, StateNode
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot, StateNode
+from kerf_api import labels
+from kerf_api.requirements import Requirements
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import Taint
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.referee.answers import Answer, Violation
 from tests.referee.daemons import Daemons
 from tests.referee.needs import HostPort

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from api.requirements import Requirements
-from api.resources import Resources, total
-from api.v1.nodepool import NodePool
-from reconciler.model.instance_type import InstanceType
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot
+from kerf.model.instance_type import InstanceType
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
+from kerf_api.requirements import Requirements
+from kerf_api.resources import Resources, total
+from kerf_api.v1.nodepool import NodePool
 from tests.referee.answers import Answer, PlannedNode, Violation
 from tests.referee.daemons import Daemons
 from tests.referee.needs import HostPort, requests

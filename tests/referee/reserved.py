@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from api import labels
-from reconciler.model.snapshot import Snapshot
+from kerf.model.snapshot import Snapshot
+from kerf_api import labels
 from tests.referee.answers import Answer, PlannedNode, Violation
 from tests.referee.places import offers
 from tests.referee.planned import types_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from api import labels
-from api.v1.meta import Taint
-from reconciler.model.objects import Expression, LabelSelector, NodeSelector, NodeSelectorTerm, Pod, Toleration
+from kerf.model.objects import Expression, LabelSelector, NodeSelector, NodeSelectorTerm, Pod, Toleration
+from kerf_api import labels
+from kerf_api.v1.meta import Taint
 
 
 def selector_holds(pod: Pod, node_labels: Mapping[str, str]) -> bool:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from api.resources import total
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
+from kerf_api.resources import total
 from tests.referee import attaching, volumes
 from tests.referee.answers import Violation
 from tests.referee.kinds import Kind, Kinds

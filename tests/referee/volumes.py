@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from api import labels
-from reconciler.model.objects import NodeSelectorTerm, Pod
-from reconciler.model.snapshot import Snapshot
-from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf.model.objects import NodeSelectorTerm, Pod
+from kerf.model.snapshot import Snapshot
+from kerf.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf_api import labels
 from tests.referee.places import Place
 from tests.referee.selecting import expressions_hold
 

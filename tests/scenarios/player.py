@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from reconciler.model.plan import INTERNAL_ERROR, Plan
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.world import World
+from kerf.model.plan import INTERNAL_ERROR, Plan
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.runtime.controller import Controller
+from kerf.sandbox.world import World
 from tests.simulation.calm import Calm
 from tests.simulation.chaos import Proposals, bugs
 from tests.simulation.evictions import Evictions

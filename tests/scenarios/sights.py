@@ -10,15 +10,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.costs import price
-from reconciler.model import kinds
-from reconciler.model.objects import Node, Pod
-from reconciler.model.pods import of_daemon_set
-from reconciler.model.snapshot import Snapshot
-from reconciler.sandbox.kinds import EVENT
-from reconciler.sandbox.world import World
-from reconciler.scheduling.solve import solve
+from kerf.disruption.costs import price
+from kerf.model import kinds
+from kerf.model.objects import Node, Pod
+from kerf.model.pods import of_daemon_set
+from kerf.model.snapshot import Snapshot
+from kerf.sandbox.kinds import EVENT
+from kerf.sandbox.world import World
+from kerf.scheduling.solve import solve
+from kerf_api import labels
 from tests.referee.cost import lp_bound
 from tests.scenarios.player import Player
 from tests.simulation.arithmetic import at_work

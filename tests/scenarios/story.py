@@ -14,7 +14,7 @@ A scenario is a list of steps. Verbs:
   pod of it is), `in POOL`, or `not NAME` (a claim that is not among those remembered);
 - `stock_out`, `withdraw` (a type), `reclaim`, `rebalance`, `impair` and `recover` (what EC2 says of instances),
   `end_instance`, `stray` (an instance that has no claim), `sicken` (so many nodes of those that are well), `cure` (all
-  of them), `condition` (of a node), `weather` (fields of `reconciler/sandbox/weather.py`; with `lacking`,
+  of them), `condition` (of a node), `weather` (fields of `reconciler/kerf/sandbox/weather.py`; with `lacking`,
   `lacking_attachments`, `missing_labels` and `late_taint` the nodes that register from then on differ from their plan);
 - `run` (virtual time), `until` (a day and hour in UTC), `idle` (time in which nothing may be written or told),
   `restart` (another controller takes over);
@@ -32,15 +32,15 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api import durations, labels
-from reconciler.model import kinds
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.kubelets import NOT_READY
-from reconciler.sandbox.machines import Machine
-from reconciler.sandbox.manifests import timestamp
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.settings import FeatureGates, Settings
+from kerf.sandbox.api_server import Record
+from kerf.sandbox.kubelets import NOT_READY
+from kerf.sandbox.machines import Machine
+from kerf.sandbox.manifests import timestamp
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
+from kerf_api import durations, labels
 from tests.scenarios.player import Player
 from tests.scenarios.sights import Sights
 from tests.simulation.clusters import pdb

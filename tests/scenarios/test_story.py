@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.sandbox.faults import Call
+from kerf.model import kinds
+from kerf.sandbox.faults import Call
+from kerf_api import labels
 from tests.scenarios.story import Broken, Story
 from tests.simulation.invariants import Violation
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from api import labels
-from api.v1.nodepool import Budget
-from reconciler.model.cloud import InstanceTypeInfo
-from reconciler.model.objects import Node, Pod
+from kerf.model.cloud import InstanceTypeInfo
+from kerf.model.objects import Node, Pod
+from kerf_api import labels
+from kerf_api.v1.nodepool import Budget
 from tests.simulation.hours import holds
 
 #: A pod that is still there so long after it should have ended holds up nobody.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.machines import Machine
-from reconciler.sandbox.world import World
+from kerf.sandbox.api_server import Record
+from kerf.sandbox.machines import Machine
+from kerf.sandbox.world import World
 from tests.simulation.evictions import Evictions
 from tests.simulation.trouble import lives
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from reconciler.model import kinds
-from reconciler.model.plan import Plan, ValidateClass
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.plan import Plan, ValidateClass
+from kerf.sandbox.world import World
 
 #: After so long without a change a world counts as calm; and what is looked at all the same, this often.
 CALM, AT_LEAST_EVERY = timedelta(minutes=5), timedelta(hours=3)

@@ -18,19 +18,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from reconciler.decide import decide
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.model.memory import Memory
-from reconciler.model.plan import INTERNAL_ERROR, Plan
-from reconciler.model.pods import of_daemon_set
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.provisioning.progress import AWAITS_NODE
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.inbox import Inbox, Proposed
-from reconciler.runtime.proposer import InlineProposer
-from reconciler.sandbox.world import Unsettled, World
+from kerf.decide import decide
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.model.memory import Memory
+from kerf.model.plan import INTERNAL_ERROR, Plan
+from kerf.model.pods import of_daemon_set
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.provisioning.progress import AWAITS_NODE
+from kerf.runtime.controller import Controller
+from kerf.runtime.inbox import Inbox, Proposed
+from kerf.runtime.proposer import InlineProposer
+from kerf.sandbox.world import Unsettled, World
 from tests.aws_calls import LEDGER, sandbox
 from tests.simulation import memories, memory
 from tests.simulation.hands import Hands, Staff

@@ -14,15 +14,15 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from reconciler.decide import decide
-from reconciler.disruption.methods import METHODS, Method
-from reconciler.model.kinds import Ref
-from reconciler.model.plan import INTERNAL_ERROR
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.proposer import Proposer
-from reconciler.sandbox.world import World
+from kerf.decide import decide
+from kerf.disruption.methods import METHODS, Method
+from kerf.model.kinds import Ref
+from kerf.model.plan import INTERNAL_ERROR
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.runtime.controller import Controller
+from kerf.runtime.proposer import Proposer
+from kerf.sandbox.world import World
 from tests.referee.cost import lp_bound
 from tests.simulation.bill import Bill
 from tests.simulation.calm import Calm

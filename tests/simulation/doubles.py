@@ -17,23 +17,23 @@ from functools import reduce
 from operator import add, and_
 from typing import Final
 
-from api.v1.budgets import EMPTY, UNDERUTILIZED
-from reconciler.disruption.budgets import Ledger
-from reconciler.disruption.candidates import Candidate, candidate
-from reconciler.disruption.command import command_id
-from reconciler.disruption.commands import start, start_together
-from reconciler.disruption.costs import empty
-from reconciler.disruption.methods import METHODS, Method, by_savings
-from reconciler.disruption.moves import replacements
-from reconciler.disruption.pacing import settled
-from reconciler.disruption.proposals import consolidatable
-from reconciler.disruption.simulation import Manner, Solve, simulate
-from reconciler.disruption.view import View
-from reconciler.model.plan import NOTHING, Plan, joined
-from reconciler.model.pods import requests
-from reconciler.scheduling import prices
-from reconciler.scheduling.claims import to_claim
-from reconciler.scheduling.solution import NewNode
+from kerf.disruption.budgets import Ledger
+from kerf.disruption.candidates import Candidate, candidate
+from kerf.disruption.command import command_id
+from kerf.disruption.commands import start, start_together
+from kerf.disruption.costs import empty
+from kerf.disruption.methods import METHODS, Method, by_savings
+from kerf.disruption.moves import replacements
+from kerf.disruption.pacing import settled
+from kerf.disruption.proposals import consolidatable
+from kerf.disruption.simulation import Manner, Solve, simulate
+from kerf.disruption.view import View
+from kerf.model.plan import NOTHING, Plan, joined
+from kerf.model.pods import requests
+from kerf.scheduling import prices
+from kerf.scheduling.claims import to_claim
+from kerf.scheduling.solution import NewNode
+from kerf_api.v1.budgets import EMPTY, UNDERUTILIZED
 
 #: Equal for as long as nothing changes in the world.
 News = Callable[[], object]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind
-from reconciler.model.objects import Pod
-from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.model.objects import Pod
+from kerf.sandbox.api_server import Record
+from kerf.sandbox.world import World
 from tests.simulation.arithmetic import at_work
 
 #: What may control a pod, and how many pods one of it asks for.

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from api import labels
-from api.v1.conditions import TRUE, get
-from reconciler.model import kinds
-from reconciler.model.kinds import STATEFUL_SET, Kind
-from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.kubelets import NOT_READY
-from reconciler.sandbox.manifests import copied
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.kinds import STATEFUL_SET, Kind
+from kerf.sandbox.api_server import Record
+from kerf.sandbox.kubelets import NOT_READY
+from kerf.sandbox.manifests import copied
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.conditions import TRUE, get
 from tests.simulation.clusters import daemon_set, job, pdb
 from tests.simulation.scripts import Script
 from tests.simulation.trouble import lives

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from api import durations
+from kerf_api import durations
 
 _DESCRIPTORS = {
     "@yearly": "0 0 1 1 *",

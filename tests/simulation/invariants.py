@@ -14,18 +14,18 @@ from typing import Any
 
 import msgspec
 
-from api import durations, labels
-from api.v1.budgets import EXPIRED
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model import kinds
-from reconciler.model.cloud import SCHEDULED
-from reconciler.model.kinds import Kind
-from reconciler.model.objects import Node, Pod
-from reconciler.model.settings import Settings
-from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.faults import Call
-from reconciler.sandbox.machines import Machine
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.cloud import SCHEDULED
+from kerf.model.kinds import Kind
+from kerf.model.objects import Node, Pod
+from kerf.model.settings import Settings
+from kerf.sandbox.api_server import Record
+from kerf.sandbox.faults import Call
+from kerf.sandbox.machines import Machine
+from kerf.sandbox.world import World
+from kerf_api import durations, labels
+from kerf_api.v1.budgets import EXPIRED
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.simulation.arithmetic import allowed, at_work, beyond_bearing, holds_up_a_drain, size, wants_a_place
 from tests.simulation.rest import instance_of
 from tests.simulation.sight import INSTANCES

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reconciler.model.plan import Plan
+from kerf.model.plan import Plan
 
 _SHOWN = 3
 

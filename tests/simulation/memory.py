@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-_OURS = ("reconciler.", "prometheus_client.")
-_NOT_OURS = ("reconciler.sandbox.",)
+_OURS = ("kerf.", "prometheus_client.")
+_NOT_OURS = ("kerf.sandbox.",)
 _SEVERAL = (list, tuple, set, frozenset, deque)
 #: Rings of a fixed length, queues that are swept when they have so many more rows than there are entries, and series
 #: whose labels have few values: they fill up, and no more. What one answer of a step consists of is a value.
@@ -73,5 +73,5 @@ def _holds_something(value: object) -> bool:
     if isinstance(value, (type, msgspec.Struct)) or (parameters is not None and parameters.frozen):
         return False
     module = type(value).__module__
-    plain = isinstance(value, (Mapping, *_SEVERAL)) and not module.startswith("api.")
+    plain = isinstance(value, (Mapping, *_SEVERAL)) and not module.startswith("kerf_api.")
     return plain or (module.startswith(_OURS) and not module.startswith(_NOT_OURS))

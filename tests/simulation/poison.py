@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from reconciler.kube.decoding import KindDecoder
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind, Ref
-from reconciler.ports import AlreadyGone, Listing, Unavailable
-from reconciler.sandbox.manifests import merged
+from kerf.kube.decoding import KindDecoder
+from kerf.model import kinds
+from kerf.model.kinds import Kind, Ref
+from kerf.ports import AlreadyGone, Listing, Unavailable
+from kerf.sandbox.manifests import merged
+from kerf_api import labels
 
 LONG = "x" * 10_000
 BORN = "2026-01-01T00:00:00Z"

@@ -7,13 +7,13 @@ from collections.abc import Container, Iterator
 from datetime import timedelta
 from typing import Any
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.command import failure_of
-from reconciler.model import kinds
-from reconciler.model.kinds import DEPLOYMENT, STATEFUL_SET, Kind
-from reconciler.model.objects import Node, Pod
-from reconciler.sandbox.world import World
+from kerf.disruption.command import failure_of
+from kerf.model import kinds
+from kerf.model.kinds import DEPLOYMENT, STATEFUL_SET, Kind
+from kerf.model.objects import Node, Pod
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 
 #: So long after a back-off, at most, the slow half has thought again, and what it proposes has stood its time.
 THOUGHT_AGAIN = timedelta(minutes=3)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from reconciler.model import kinds
-from reconciler.sandbox.weather import Weather
+from kerf.model import kinds
+from kerf.sandbox.weather import Weather
 from tests.simulation.clusters import Cluster, Manifest, cluster
 
 #: The storm lasts this long; what a user began ends with it.

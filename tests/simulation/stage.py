@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from reconciler.decide import decide
-from reconciler.model import kinds
-from reconciler.model.memory import Memory
-from reconciler.model.plan import Plan
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.leader import Leader
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.machines import Machine
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.decide import decide
+from kerf.model import kinds
+from kerf.model.memory import Memory
+from kerf.model.plan import Plan
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.runtime.controller import Controller
+from kerf.runtime.leader import Leader
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.machines import Machine
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
 from tests.simulation.memories import difference
 from tests.simulation.scripts import TYPES
 from tests.simulation.trouble import HARMLESS, READS, Killed, lives

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.settings import FeatureGates
-from reconciler.sandbox.weather import Weather
+from kerf.model import kinds
+from kerf.model.settings import FeatureGates
+from kerf.sandbox.weather import Weather
 from tests.simulation.stage import EAGER, SETTINGS, Stage
 from tests.worlds import deployment
 

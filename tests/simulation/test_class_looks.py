@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cloud import Impairment
-from reconciler.ports import Unavailable
-from reconciler.runtime.catalogues import RESOLVE_EVERY
-from reconciler.sandbox.cloud import SandboxCloud
-from reconciler.sandbox.world import World
+from kerf.model.cloud import Impairment
+from kerf.ports import Unavailable
+from kerf.runtime.catalogues import RESOLVE_EVERY
+from kerf.sandbox.cloud import SandboxCloud
+from kerf.sandbox.world import World
 from tests.simulation.stage import EAGER, SETTINGS, Play, Stage
 from tests.worlds import deployment, node_class, node_pool
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.manifests import timestamp
-from reconciler.sandbox.world import ControllerLike, World
+from kerf.model import kinds
+from kerf.model.settings import FeatureGates, Settings
+from kerf.runtime.controller import Controller
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.manifests import timestamp
+from kerf.sandbox.world import ControllerLike, World
+from kerf_api import labels
 from tests.simulation.scripts import TYPES
 from tests.simulation.stage import ALONE, STILL
 from tests.simulation.trouble import READS, Killed

@@ -6,7 +6,7 @@ import json
 
 from typer.testing import CliRunner
 
-from reconciler.cli.app import app
+from kerf.cli.app import app
 
 
 def test_the_summary_says_that_all_was_reached() -> None:

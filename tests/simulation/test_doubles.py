@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from api import labels
-from reconciler.model import kinds
+from kerf.model import kinds
+from kerf_api import labels
 from tests.simulation.days import Days, Rival
 from tests.simulation.doubles import Greedy, Threshold, greedy, threshold
 from tests.simulation.test_thrift import SMALL, Steady

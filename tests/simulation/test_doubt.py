@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model import kinds
-from reconciler.model.objects import Pod
-from reconciler.ports import Change, Expired
-from reconciler.runtime.controller import Controller
+from kerf.model import kinds
+from kerf.model.objects import Pod
+from kerf.ports import Change, Expired
+from kerf.runtime.controller import Controller
 from tests.simulation.poison import POISON
 from tests.simulation.stage import EAGER, SETTINGS, Stage, of
 from tests.simulation.test_poison import Story

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import pytest
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.settings import Settings
-from reconciler.ports import Forbidden
-from reconciler.sandbox.weather import Weather
-from reconciler.scheduling.claims import pod_mark
+from kerf.model import kinds
+from kerf.model.settings import Settings
+from kerf.ports import Forbidden
+from kerf.sandbox.weather import Weather
+from kerf.scheduling.claims import pod_mark
+from kerf_api import labels
 from tests.simulation.stage import SETTINGS, Stage, of
 from tests.worlds import deployment
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from reconciler.model import kinds
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
 from tests.simulation.stage import Play
 from tests.worlds import node_class, node_pool
 

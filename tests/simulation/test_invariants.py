@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.nodepool import Budget
-from reconciler.model import kinds
-from reconciler.model.plan import Plan, Reason, Refusal
-from reconciler.ports import Conflict, PortError, Unavailable
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.faults import Call
-from reconciler.sandbox.kubelets import NOT_READY
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.plan import Plan, Reason, Refusal
+from kerf.ports import Conflict, PortError, Unavailable
+from kerf.runtime.controller import Controller
+from kerf.sandbox.faults import Call
+from kerf.sandbox.kubelets import NOT_READY
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.nodepool import Budget
 from tests.simulation.arithmetic import allowed
 from tests.simulation.chaos import SETTINGS
 from tests.simulation.invariants import PATIENCE, Invariants, Violation

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reconciler.model.settings import FeatureGates
-from reconciler.sandbox.world import World
+from kerf.model.settings import FeatureGates
+from kerf.sandbox.world import World
 from tests.simulation.stage import SETTINGS, Play
 from tests.worlds import node_class, node_pool
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from reconciler.ports import Unavailable
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World
+from kerf.ports import Unavailable
+from kerf.runtime.controller import Controller
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World
 from tests.simulation.stage import SETTINGS
 from tests.worlds import deployment, node_class, node_pool
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
-from api.v1.ec2nodeclass import MetadataOptions
-from reconciler.model import kinds
-from reconciler.model.cloud import FleetRequest, LaunchTemplate, Override
-from reconciler.ports import Unavailable
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.manifests import copied
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.cloud import FleetRequest, LaunchTemplate, Override
+from kerf.ports import Unavailable
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.manifests import copied
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import MetadataOptions
 from tests.simulation.stage import ALONE, Play
 from tests.worlds import deployment, node_class, node_pool
 

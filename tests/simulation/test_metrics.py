@@ -10,15 +10,15 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.settings import Settings
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.world import World
-from reconciler.telemetry.clouds import MeasuredCloud
-from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.listing import CONDITIONS, DETAILS
-from reconciler.telemetry.logs import silent
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model.settings import Settings
+from kerf.runtime.controller import Controller
+from kerf.sandbox.world import World
+from kerf.telemetry.clouds import MeasuredCloud
+from kerf.telemetry.events import EventWriter
+from kerf.telemetry.listing import CONDITIONS, DETAILS
+from kerf.telemetry.logs import silent
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.telemetry import Telemetry
 from tests.metric_lives import Served, missing, served, unlike_the_table
 from tests.simulation.scripts import TYPES
 from tests.simulation.stage import EAGER

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from api import labels
-from reconciler.judgement.judge import why
-from reconciler.judgement.values import Judgement
-from reconciler.model import kinds
-from reconciler.runtime.looking import look
-from reconciler.sandbox.weather import Weather
+from kerf.judgement.judge import why
+from kerf.judgement.values import Judgement
+from kerf.model import kinds
+from kerf.runtime.looking import look
+from kerf.sandbox.weather import Weather
+from kerf_api import labels
 from tests.simulation.stage import EAGER, SETTINGS, STILL, Stage
 from tests.worlds import deployment, node_pool
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind
-from reconciler.model.objects import TopologySpreadConstraint
-from reconciler.model.plan import Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.plan import Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.runtime.controller import Controller
+from kerf.sandbox.world import World
+from kerf_api import labels
 from tests.simulation.chaos import bugs
 from tests.simulation.poison import POISON, PoisonedKube
 from tests.worlds import deployment, node_class, node_pool

@@ -6,11 +6,11 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any
 
-from api import labels
-from reconciler.model.cloud import CapacityReservation
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.sandbox.machines import Machine
-from reconciler.sandbox.world import World
+from kerf.model.cloud import CapacityReservation
+from kerf.model.settings import FeatureGates, Settings
+from kerf.sandbox.machines import Machine
+from kerf.sandbox.world import World
+from kerf_api import labels
 from tests.simulation.stage import ALONE, STILL, Play
 from tests.worlds import deployment, node_class, node_pool
 

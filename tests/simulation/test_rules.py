@@ -11,15 +11,15 @@ from itertools import pairwise
 
 import pytest
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.ports import Expired, Forbidden, Invalid, Unavailable
-from reconciler.runtime.leader import Leader
-from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.faults import Call
-from reconciler.sandbox.kubelets import NOT_READY
-from reconciler.sandbox.manifests import timestamp
-from reconciler.sandbox.weather import Weather
+from kerf.model import kinds
+from kerf.ports import Expired, Forbidden, Invalid, Unavailable
+from kerf.runtime.leader import Leader
+from kerf.sandbox.api_server import Record
+from kerf.sandbox.faults import Call
+from kerf.sandbox.kubelets import NOT_READY
+from kerf.sandbox.manifests import timestamp
+from kerf.sandbox.weather import Weather
+from kerf_api import labels
 from tests.simulation.stage import EAGER, SETTINGS, Stage, of
 from tests.simulation.trouble import Killed, lives
 from tests.worlds import deployment, node_pool

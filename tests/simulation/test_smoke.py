@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from reconciler.model.settings import Settings
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.world import World
+from kerf.model.settings import Settings
+from kerf.runtime.controller import Controller
+from kerf.sandbox.world import World
 from tests.worlds import node_class
 
 NODE_CLASS = node_class()

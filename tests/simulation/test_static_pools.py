@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.settings import FeatureGates
-from reconciler.ports import Invalid, Unavailable
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.settings import FeatureGates
+from kerf.ports import Invalid, Unavailable
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
+from kerf_api import labels
 from tests.simulation.scripts import TYPES
 from tests.simulation.stage import ALONE, EAGER, SETTINGS, Play, Stage, of
 from tests.simulation.test_crash_points import KillAt

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.model import backoff
-from reconciler.model.cloud import FleetError, FleetRequest, FleetResult
-from reconciler.sandbox.world import World
+from kerf.model import backoff
+from kerf.model.cloud import FleetError, FleetRequest, FleetResult
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 from tests.simulation.stage import Play
 from tests.worlds import deployment, node_class, node_pool
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from api.v1.budgets import UNDERUTILIZED
-from reconciler.disruption.budgets import Ledger
-from reconciler.disruption.candidates import Candidate, candidate
-from reconciler.disruption.commands import start
-from reconciler.disruption.methods import Method
-from reconciler.disruption.simulation import Manner, Solve, simulate
-from reconciler.disruption.view import View
-from reconciler.model.plan import NOTHING, Plan
-from reconciler.scheduling.claims import to_claim
+from kerf.disruption.budgets import Ledger
+from kerf.disruption.candidates import Candidate, candidate
+from kerf.disruption.commands import start
+from kerf.disruption.methods import Method
+from kerf.disruption.simulation import Manner, Solve, simulate
+from kerf.disruption.view import View
+from kerf.model.plan import NOTHING, Plan
+from kerf.scheduling.claims import to_claim
+from kerf_api.v1.budgets import UNDERUTILIZED
 from tests.simulation.days import Days
 from tests.simulation.load import Service
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 
-from reconciler.model.settings import Settings
-from reconciler.provisioning.why import why
-from reconciler.sandbox.world import World
+from kerf.model.settings import Settings
+from kerf.provisioning.why import why
+from kerf.sandbox.world import World
 from tests.simulation.stage import ALONE, STILL, Play
 from tests.worlds import deployment, node_class, node_pool
 

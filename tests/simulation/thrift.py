@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from api import labels
-from reconciler.model.kinds import NODE_CLAIM
-from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.world import World
+from kerf.model.kinds import NODE_CLAIM
+from kerf.sandbox.api_server import Record
+from kerf.sandbox.world import World
+from kerf_api import labels
 from tests.simulation.rest import unrest
 from tests.simulation.trouble import lives
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.ports import (
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.ports import (
     Conflict,
     Disconnected,
     Expired,
@@ -21,8 +21,8 @@ from reconciler.ports import (
     Throttled,
     Unavailable,
 )
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.machines import Machine
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.machines import Machine
 from tests.simulation.scripts import Fault
 from tests.simulation.sight import INSTANCES, Sight
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from reconciler.decide import decide
-from reconciler.model.cluster import build
-from reconciler.model.plan import INTERNAL_ERROR
-from reconciler.model.snapshot import Batch
+from kerf.decide import decide
+from kerf.model.cluster import build
+from kerf.model.plan import INTERNAL_ERROR
+from kerf.model.snapshot import Batch
 from tests.unit.disruption.worlds import NOW, claim, node, pool, snapshot
 
 

@@ -18,21 +18,21 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("api", "image", "reconciler", "webhook")
+from tests.sources import FOLDERS, ROOT
+
+PACKAGES = (*FOLDERS.values(), "image")
 #: Expressions for texts that no stranger writes, or that are linear for another reason.
 EXEMPT = {
-    "api/lint/cel.py": "the rules of Kerf's own CRDs",
-    "api/lint/rulebook/paths.py": "the paths of Kerf's own rules",
+    "api/kerf_api/lint/cel.py": "the rules of Kerf's own CRDs",
+    "api/kerf_api/lint/rulebook/paths.py": "the paths of Kerf's own rules",
     "image/holdings.py": "the files of the image that is built",
-    "reconciler/kube/transport.py": "a header of at most 64 KiB; a quote ends each match",
-    "reconciler/sandbox/selectors.py": "the selectors of Kerf's own requests to its sandbox",
-    "reconciler/scheduling/devices/selectors.py": "punctuation ends each match where another may begin",
+    "reconciler/kerf/kube/transport.py": "a header of at most 64 KiB; a quote ends each match",
+    "reconciler/kerf/sandbox/selectors.py": "the selectors of Kerf's own requests to its sandbox",
+    "reconciler/kerf/scheduling/devices/selectors.py": "punctuation ends each match where another may begin",
 }
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
 ANCHORED = {"match", "fullmatch"}
@@ -227,7 +227,9 @@ FOUND = list(expressions())
 
 def test_the_expressions_of_the_sources_are_found() -> None:
     assert len(FOUND) > 80
-    assert {"api/durations.py", "reconciler/cli/documents.py"} <= {place.split(":")[0] for place, *_ in FOUND}
+    assert {"api/kerf_api/durations.py", "reconciler/kerf/cli/documents.py"} <= {
+        place.split(":")[0] for place, *_ in FOUND
+    }
 
 
 @pytest.mark.parametrize(("place", "text", "flags", "searched"), FOUND, ids=[row[0] for row in FOUND])

@@ -11,26 +11,26 @@ from flask.testing import FlaskClient
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from api import labels, lint
-from api.foreign import is_foreign, own_pool
-from api.lint.changes import Located, changes
-from api.v1.meta import NodeClassRef, Taint, decode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
-from reconciler.decide import decide
-from reconciler.model import kinds
-from reconciler.model.cloud import Interruption, Message
-from reconciler.model.cluster import Cluster
-from reconciler.model.kinds import Ref
-from reconciler.model.objects import Node
-from reconciler.model.plan import CreateNodeClaim, DeleteMessage, PatchObject
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.runtime.inbox import Changed, Listed, Removed
-from reconciler.runtime.state import State
-from reconciler.telemetry.fleet import Fleet
+from kerf.decide import decide
+from kerf.model import kinds
+from kerf.model.cloud import Interruption, Message
+from kerf.model.cluster import Cluster
+from kerf.model.kinds import Ref
+from kerf.model.objects import Node
+from kerf.model.plan import CreateNodeClaim, DeleteMessage, PatchObject
+from kerf.model.settings import FeatureGates, Settings
+from kerf.runtime.inbox import Changed, Listed, Removed
+from kerf.runtime.state import State
+from kerf.telemetry.fleet import Fleet
+from kerf_api import labels, lint
+from kerf_api.foreign import is_foreign, own_pool
+from kerf_api.lint.changes import Located, changes
+from kerf_api.v1.meta import NodeClassRef, Taint, decode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
+from kerf_webhook import create_app
 from tests.unit.disruption import worlds as w
 from tests.unit.webhook.reviews import review
-from webhook import create_app
 
 OWN = NodeClassRef(group=labels.AWS_GROUP, kind="EC2NodeClass", name="default")
 #: Wholly of another controller, of another group, and of another kind of our group. Each has the name of Kerf's class.

@@ -1,18 +1,46 @@
-"""What is installed is all there is: the list of packages in pyproject.toml names every one of the tree."""
+"""Wheel, editable install, type checker, layers, formatter and tests agree on where the packages are."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import FOLDERS, ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+TOOLS = PROJECT["tool"]
 
 
-def test_every_package_is_installed() -> None:
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    there = {
-        ".".join(path.parent.relative_to(ROOT).parts)
-        for top in ("api", "reconciler", "webhook")
-        for path in (ROOT / top).rglob("__init__.py")
-    }
-    assert set(listed) == there
+def test_a_folder_holds_its_package_and_nothing_else() -> None:
+    for package, folder in FOLDERS.items():
+        assert {path.relative_to(ROOT / folder).parts[0] for path in (ROOT / folder).rglob("*.py")} == {package}
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    modules = [path for folder in FOLDERS.values() for path in (ROOT / folder).rglob("*.py")]
+    assert modules
+    assert [path for path in modules if not (path.parent / "__init__.py").is_file()] == []
+
+
+def test_a_wheel_has_all_packages() -> None:
+    wanted = {f"{folder}/{package}" for package, folder in FOLDERS.items()}
+    assert set(TOOLS["hatch"]["build"]["targets"]["wheel"]["packages"]) == wanted
+
+
+def test_every_tool_looks_for_packages_where_they_are() -> None:
+    folders = list(FOLDERS.values())
+    assert TOOLS["hatch"]["build"]["dev-mode-dirs"] == folders
+    assert TOOLS["mypy"]["mypy_path"].split(":") == folders
+    assert TOOLS["pytest"]["ini_options"]["pythonpath"] == folders
+    assert TOOLS["ruff"]["src"] == [".", *folders]
+
+
+def test_types_and_layers_are_checked_in_all_packages() -> None:
+    assert set(TOOLS["mypy"]["packages"]) >= FOLDERS.keys()
+    assert set(TOOLS["importlinter"]["root_packages"]) == FOLDERS.keys()
+
+
+def test_no_name_is_one_that_another_distribution_may_have() -> None:
+    name = PROJECT["project"]["name"]
+    assert all(package == name or package.startswith(f"{name}_") for package in FOLDERS)
+    assert not Path(ROOT / name).exists()

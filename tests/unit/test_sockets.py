@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from reconciler import sockets
+from kerf import sockets
 from tests.ipv6 import HAS_IPV6
 
 #: In a network of its own: no address is there but those of `lo`, and its switches are this program's alone.
 _ALONE = """
 import pathlib, socket
-from reconciler.sockets import everywhere, loopback
+from kerf.sockets import everywhere, loopback
 def switch(name, value):
     pathlib.Path("/proc/sys/net/ipv6", name).write_text(value)
 switch("bindv6only", "1")

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from api.lint import Problem, validate
-from api.lint.rulebook.paths import long_path
+from kerf_api.lint import Problem, validate
+from kerf_api.lint.rulebook.paths import long_path
 
 from .manifests import BASES, changed, placed
 from .table import ACCEPTED, REFUSED

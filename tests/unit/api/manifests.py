@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
-from api.lint.rulebook.paths import steps
+from kerf_api.lint.rulebook.paths import steps
 
 
 class _Absent:

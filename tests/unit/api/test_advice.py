@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.lint import LintSettings, validate
-from api.lint.catalogue import Catalogue, Table
-from api.lint.settings import STANDARD
+from kerf_api import labels
+from kerf_api.lint import LintSettings, validate
+from kerf_api.lint.catalogue import Catalogue, Table
+from kerf_api.lint.settings import STANDARD
 
 from .manifests import changed
 from .table.rows import requirement

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from api import crds, labels
-from api.crds.__main__ import main, render, rendered, stale
-from api.lint import cel
+from kerf_api import crds, labels
+from kerf_api.crds.__main__ import main, render, rendered, stale
+from kerf_api.lint import cel
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("manifests/crds", "charts/kerf-crd/files")
@@ -18,7 +18,7 @@ FOLDERS = ("manifests/crds", "charts/kerf-crd/files")
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_rendered_definitions_are_current(folder: str) -> None:
-    assert stale(ROOT / folder) == (), f"run python -m api.crds render {folder}"
+    assert stale(ROOT / folder) == (), f"run python -m kerf_api.crds render {folder}"
 
 
 def test_render_writes_every_kind_and_check_notices_a_change(tmp_path: Path) -> None:

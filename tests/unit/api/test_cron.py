@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import cron
+from kerf_api import cron
 
 FRIDAY = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.defaulting import default, patch
+from kerf_api.defaulting import default, patch
 
 from .manifests import BASES, EC2NODECLASS, NODECLAIM, NODEPOOL, changed
 

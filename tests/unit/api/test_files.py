@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from api.lint import validate
+from kerf_api.lint import validate
 
 ROOT = Path(__file__).resolve().parents[3]
 WRONG = sorted((ROOT / "tests" / "wrong_manifests").glob("*.yaml"))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api.v1 import meta
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION, nodeclass_hash, nodepool_hash
-from api.v1.nodepool import NodePool
+from kerf_api.v1 import meta
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION, nodeclass_hash, nodepool_hash
+from kerf_api.v1.nodepool import NodePool
 
 EBS = {
     "deleteOnTermination": False,

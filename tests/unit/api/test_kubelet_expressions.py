@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.kubelet import expressions
-from api.kubelet.expressions import PLAIN, ExpressionError
+from kerf_api.kubelet import expressions
+from kerf_api.kubelet.expressions import PLAIN, ExpressionError
 
 
 @pytest.mark.parametrize(

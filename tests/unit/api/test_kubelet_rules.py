@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api import lint
-from api.kubelet import rules
+from kerf_api import lint
+from kerf_api.kubelet import rules
 
 from .manifests import BASES, placed
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import crds, labels
-from api.lint import Problem, path_text, together, validate
-from api.lint.plain import MOST_VALUES, plain
+from kerf_api import crds, labels
+from kerf_api.lint import Problem, path_text, together, validate
+from kerf_api.lint.plain import MOST_VALUES, plain
 
 from .manifests import ABSENT, BASES, NODECLAIM, NODEPOOL, changed
 from .table.rows import requirement

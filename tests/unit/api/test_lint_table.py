@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from api.lint import cel
-from api.lint.rulebook import book
+from kerf_api.lint import cel
+from kerf_api.lint.rulebook import book
 
 from .corpus import Case, creations
 from .table import REFUSED

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from api import crds
-from api.defaulting import default
-from api.lint import quick
-from api.lint.keywords import validator
-from api.lint.plain import plain
+from kerf_api import crds
+from kerf_api.defaulting import default
+from kerf_api.lint import quick
+from kerf_api.lint.keywords import validator
+from kerf_api.lint.plain import plain
 
 from .manifests import changed
 from .table import ACCEPTED, REFUSED

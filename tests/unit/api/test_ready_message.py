@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.v1 import conditions
-from api.v1.conditions import FALSE, NODECLAIM_DEPENDENTS, NODECLASS_DEPENDENTS, NODEPOOL_DEPENDENTS, TRUE, UNKNOWN
-from api.v1.meta import Condition
+from kerf_api.v1 import conditions
+from kerf_api.v1.conditions import FALSE, NODECLAIM_DEPENDENTS, NODECLASS_DEPENDENTS, NODEPOOL_DEPENDENTS, TRUE, UNKNOWN
+from kerf_api.v1.meta import Condition
 
 NOW = datetime(2026, 1, 1, 12, 0, 5, 700_000, tzinfo=UTC)
 CREATED = NOW.replace(microsecond=0)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from api.crds import kinds, load, schema
-from api.crds.reference import main, markdown
+from kerf_api.crds import kinds, load, schema
+from kerf_api.crds.reference import main, markdown
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/reference/api.md"
 ROW = re.compile(r"^\| `(\S+)`(\*?) \| ([^|]+) \| ([^|]*) \|(.*)\|$", re.MULTILINE)

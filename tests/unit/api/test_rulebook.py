@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from api.lint import Problem, together, validate
-from api.lint.changes import Located, changes
-from api.lint.rulebook import Entry, book
-from api.lint.rulebook.page import markdown, text
+from kerf_api.lint import Problem, together, validate
+from kerf_api.lint.changes import Located, changes
+from kerf_api.lint.rulebook import Entry, book
+from kerf_api.lint.rulebook.page import markdown, text
+from tests.sources import ROOT
 
 from .manifests import ABSENT, BASES, placed
 
-API = Path(__file__).resolve().parents[3] / "api"
+API = ROOT / "api" / "kerf_api"
 #: Rules whose example would be a book of its own; their tests are in test_lint.py.
 TOO_LONG_TO_PRINT = {"KERF-SCHEMA-DEPTH", "KERF-SCHEMA-LIMIT", "KERF-SCHEMA-TEXT", "KERF-EC2-103", "KERF-EC2-207"}
 #: Rules of the command line, about files; their tests are in tests/unit/cli.
@@ -117,7 +117,7 @@ def test_an_entry_reads_well(entry: Entry) -> None:
 
 
 def test_the_reference_page_is_current() -> None:
-    assert (API.parent / "docs/reference/rules.md").read_text() == markdown(), "run make manifests"
+    assert (ROOT / "docs/reference/rules.md").read_text() == markdown(), "run make manifests"
 
 
 def test_a_rule_explains_itself_in_plain_text() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.lint import validate
-from api.lint.rules_launch import OWN_TAGS
-from api.userdata import cloud_init, mime
-from api.v1 import meta
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.ec2 import tags
+from kerf.ec2 import tags
+from kerf_api import labels
+from kerf_api.lint import validate
+from kerf_api.lint.rules_launch import OWN_TAGS
+from kerf_api.userdata import cloud_init, mime
+from kerf_api.v1 import meta
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.api.manifests import changed
 from tests.unit.ec2.ec2_facts import node_class, one
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.lint import validate
+from kerf_api.lint import validate
 from tests.unit.api.manifests import changed
 
 AMI, GROUP, SUBNET = "spec.amiSelectorTerms", "spec.securityGroupSelectorTerms", "spec.subnetSelectorTerms"

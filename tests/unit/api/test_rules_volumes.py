@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.lint import validate
+from kerf_api.lint import validate
 from tests.unit.api.manifests import changed
 
 REFUSED, BEYOND, DEVICE = "KERF-EC2-113", "KERF-EC2-220", "KERF-EC2-114"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.lint import validate
+from kerf_api.lint import validate
 
 from .manifests import changed
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from api import labels, thresholds
-from api.thresholds import Saving, Thresholds, saving
+from kerf_api import labels, thresholds
+from kerf_api.thresholds import Saving, Thresholds, saving
 
 ASKED = Thresholds(saving("10%"), timedelta(hours=1), timedelta(minutes=30))
 

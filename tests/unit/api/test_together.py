@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.lint import together
+from kerf_api import labels
+from kerf_api.lint import together
 
 from .manifests import BASES, CAPACITYBUFFER, EC2NODECLASS, NODEPOOL, placed
 from .table.rows import requirement

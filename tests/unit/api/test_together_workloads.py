@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.lint import together
+from kerf_api.lint import together
 
 from .manifests import ABSENT, NODEPOOL, placed
 

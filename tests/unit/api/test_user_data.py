@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from api.lint import Problem, validate
-from api.userdata import bottlerocket, cloud_init, mime, node_config, rules
-from api.userdata.doubts import doubts
+from kerf_api.lint import Problem, validate
+from kerf_api.userdata import bottlerocket, cloud_init, mime, node_config, rules
+from kerf_api.userdata.doubts import doubts
 
 from .manifests import changed, placed
 
@@ -270,9 +270,9 @@ def test_messages_hold_nothing_that_a_terminal_obeys() -> None:
 def test_a_class_without_user_data_loads_no_reader() -> None:
     code = """
 import sys
-from api.lint import validate
+from kerf_api.lint import validate
 validate({"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "a"}, "spec": {}})
-print([name for name in ("tomllib", "email.feedparser", "ruamel.yaml", "api.userdata") if name in sys.modules])
+print([name for name in ("tomllib", "email.feedparser", "ruamel.yaml", "kerf_api.userdata") if name in sys.modules])
 """
     done = run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

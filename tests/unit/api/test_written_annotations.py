@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api import labels
-from api.lint import Problem, together, validate
-from api.written_annotations import WRITTEN
+from kerf_api import labels
+from kerf_api.lint import Problem, together, validate
+from kerf_api.written_annotations import WRITTEN
 
 from .manifests import BASES, placed
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from api import crds
+from kerf_api import crds
 
 from .cases import CASES, Change, Object, recorded, states
 from .lua import Health, health, key_of, run, scripts

@@ -7,22 +7,22 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, Final
 
 import boto3
 import pytest
 
-from reconciler.aws import clients as clients_module
-from reconciler.aws import instance_rows, probes
-from reconciler.aws.answer_checks import ALWAYS, NAMED, UnexpectedAnswer
-from reconciler.aws.clients import Clients, pages
-from reconciler.aws.cloud import AwsCloud
-from reconciler.aws.errors import translated
-from reconciler.model.cloud import Message
-from reconciler.ports import Forbidden, Invalid, PortError, Throttled, Unavailable
+from kerf.aws import clients as clients_module
+from kerf.aws import instance_rows, probes
+from kerf.aws.answer_checks import ALWAYS, NAMED, UnexpectedAnswer
+from kerf.aws.clients import Clients, pages
+from kerf.aws.cloud import AwsCloud
+from kerf.aws.errors import translated
+from kerf.model.cloud import Message
+from kerf.ports import Forbidden, Invalid, PortError, Throttled, Unavailable
+from tests.sources import ROOT
 
-AWS = Path(__file__).resolve().parents[3] / "reconciler" / "aws"
+AWS = ROOT / "reconciler" / "kerf" / "aws"
 REGION = "us-west-2"
 #: By operation: the service, and parameters that it cannot do without.
 ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.aws.answers import FOR_EVER, Answers, just_under
-from reconciler.ports import Throttled
+from kerf.aws.answers import FOR_EVER, Answers, just_under
+from kerf.ports import Throttled
 
 KEY = ("describe_subnets", "a")
 

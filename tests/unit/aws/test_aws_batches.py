@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from reconciler.aws.batches import Batches, Outcomes
-from reconciler.ports import AlreadyGone, Throttled
+from kerf.aws.batches import Batches, Outcomes
+from kerf.ports import AlreadyGone, Throttled
 
 LONG = 20.0
 

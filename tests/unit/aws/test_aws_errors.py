@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from botocore import exceptions as boto
 
-from reconciler import ports
-from reconciler.aws.errors import translate, translated
+from kerf import ports
+from kerf.aws.errors import translate, translated
 
 
 def client_error(code: str, status: int = 400) -> boto.ClientError:

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.v1.ec2nodeclass import (
+from kerf.aws.fleets import TOO_FEW, parameters, result
+from kerf.aws.instances import capacity_type, instance
+from kerf.aws.launch_templates import gibibytes, template_data
+from kerf.model.cloud import FleetRequest, HeldReservation, LaunchTemplate, Override
+from kerf_api.v1.ec2nodeclass import (
     BlockDevice,
     BlockDeviceMapping,
     ConnectionTracking,
     MetadataOptions,
     NetworkInterface,
 )
-from reconciler.aws.fleets import TOO_FEW, parameters, result
-from reconciler.aws.instances import capacity_type, instance
-from reconciler.aws.launch_templates import gibibytes, template_data
-from reconciler.model.cloud import FleetRequest, HeldReservation, LaunchTemplate, Override
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 TEMPLATE = LaunchTemplate(

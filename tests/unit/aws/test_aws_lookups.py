@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.v1.ec2nodeclass import SelectorTerm
-from reconciler.aws.cluster_facts import KnownFacts, merge
-from reconciler.aws.networks import questions, tag_filters
-from reconciler.aws.profiles import profile_path, role_name
+from kerf.aws.cluster_facts import KnownFacts, merge
+from kerf.aws.networks import questions, tag_filters
+from kerf.aws.profiles import profile_path, role_name
+from kerf_api.v1.ec2nodeclass import SelectorTerm
 
 FIELDS = {"id": "group-id", "name": "group-name"}
 DESCRIBED: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.aws.pace import (
+from kerf.aws.pace import (
     ALL,
     CREATE,
     DESCRIBE,
@@ -23,7 +23,7 @@ from reconciler.aws.pace import (
     Pace,
     family,
 )
-from reconciler.ports import Throttled
+from kerf.ports import Throttled
 
 
 class Time:

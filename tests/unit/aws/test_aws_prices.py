@@ -9,9 +9,9 @@ from typing import Any
 import boto3
 import pytest
 
-from reconciler.aws import prices
-from reconciler.aws.clients import Clients
-from reconciler.aws.prices import (
+from kerf.aws import prices
+from kerf.aws.clients import Clients
+from kerf.aws.prices import (
     micro_dollars,
     on_demand_prices,
     price_list,
@@ -19,7 +19,7 @@ from reconciler.aws.prices import (
     read_on_demand,
     spot_prices,
 )
-from reconciler.ports import Unavailable
+from kerf.ports import Unavailable
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from reconciler.aws.interruptions import MOST_AT_ONCE, Queue
-from reconciler.ports import Throttled
+from kerf.aws.interruptions import MOST_AT_ONCE, Queue
+from kerf.ports import Throttled
 
 
 class Sqs:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from api.v1.ec2nodeclass import SelectorTerm
-from reconciler.aws.reservations import of_rows, questions
-from reconciler.model.cloud import CapacityReservation
+from kerf.aws.reservations import of_rows, questions
+from kerf.model.cloud import CapacityReservation
+from kerf_api.v1.ec2nodeclass import SelectorTerm
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ACTIVE = {"Name": "state", "Values": ["active"]}

@@ -11,8 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from reconciler.aws.launch_templates import LaunchTemplates
-from reconciler.ports import Throttled
+from kerf.aws.launch_templates import LaunchTemplates
+from kerf.ports import Throttled
 from tests.unit.aws.test_aws_launches import TEMPLATE
 
 OTHER = replace(TEMPLATE, name="karpenter.k8s.aws/2")

@@ -13,20 +13,20 @@ import pytest
 from botocore.exceptions import BotoCoreError
 from botocore.loaders import create_loader
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from reconciler.aws.clients import Clients
-from reconciler.aws.prices import price_list
-from reconciler.ec2.catalogue import build
-from reconciler.model.cloud import ClusterFacts
-from reconciler.ports import PortError, Unavailable
-from reconciler.runtime import connecting
-from reconciler.runtime.inbox import ClusterRead, Inbox
-from reconciler.runtime.observer import Observer
-from reconciler.runtime.options import Options
-from reconciler.runtime.preflight import account
-from reconciler.runtime.state import State
-from reconciler.sandbox.clock import VirtualClock
+from kerf.aws.clients import Clients
+from kerf.aws.prices import price_list
+from kerf.ec2.catalogue import build
+from kerf.model.cloud import ClusterFacts
+from kerf.ports import PortError, Unavailable
+from kerf.runtime import connecting
+from kerf.runtime.inbox import ClusterRead, Inbox
+from kerf.runtime.observer import Observer
+from kerf.runtime.options import Options
+from kerf.runtime.preflight import account
+from kerf.runtime.state import State
+from kerf.sandbox.clock import VirtualClock
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
 from tests.unit.docs.clusters_page import TEXT, VALUES, environment_of, options
 
 #: What an ordinary cluster calls.

@@ -15,10 +15,10 @@ import pytest
 from cfnlint.api import lint_all
 from ruamel.yaml import YAML
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from reconciler.ec2 import tags
+from kerf.ec2 import tags
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
 from tests.unit.aws.policies import AWS, POLICIES, ROOT, allowed, statement, statements
 
 SERVICES: Final = ("arc-zonal-shift", "ec2", "eks", "iam", "pricing", "sqs", "ssm")

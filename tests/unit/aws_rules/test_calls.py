@@ -20,9 +20,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from api.v1.nodeclaim import NodeClaim
-from reconciler.ports import Invalid
-from reconciler.sandbox.world import World
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf.ports import Invalid
+from kerf.sandbox.world import World
 
 EC2 = boto3.client("ec2", region_name="us-west-2", aws_access_key_id="a", aws_secret_access_key="b",
                    endpoint_url="http://127.0.0.1:9")

@@ -14,6 +14,7 @@ from botocore.validate import ParamValidator
 from tests.aws_rules import RULES, check, rules_for
 from tests.aws_rules.model import NAME, pattern, service_model
 from tests.aws_rules.rule import READ
+from tests.sources import FOLDERS
 
 from .valid import CALLS, with_value
 from .wrong import AND, OUT_OF_MODEL, WRONG
@@ -115,4 +116,4 @@ def test_the_table_imports_nothing_of_kerf() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-            assert not any(name.split(".")[0] in ("reconciler", "api", "webhook") for name in names), path.name
+            assert not any(name.split(".")[0] in FOLDERS for name in names), path.name

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.lint import validate
-from api.resources import Resources
 from benchmarks import scheduling, workloads
 from benchmarks.nodepools import nodepool
 from benchmarks.table import Row, quantile, text
-from reconciler.model import pods
+from kerf.model import pods
+from kerf_api import labels
+from kerf_api.lint import validate
+from kerf_api.resources import Resources
 
 
 def encoded(value: Any) -> bytes:

@@ -12,7 +12,7 @@ from benchmarks.feed.measuring import memory, ticks
 from benchmarks.feed.store import Write
 from benchmarks.table import Row, missed
 from benchmarks.usage import Usage
-from reconciler.telemetry.turns import Turn
+from kerf.telemetry.turns import Turn
 
 GIB = 2**30
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from api.v1.meta import decode
 from benchmarks.document import rewrite
 from benchmarks.growth import DOCUMENT
 from benchmarks.peers.kwok import instance_types
 from benchmarks.scale_down.__main__ import HEAD, Figures, cells, targets, timeline
 from benchmarks.scale_down.journal import AuditLog, Change, Moment
 from benchmarks.scale_down.load import LEFT, PODS, Measure, catalogue, deployments, family_names
-from reconciler.model.objects import Node, Pod
+from kerf.model.objects import Node, Pod
+from kerf_api.v1.meta import decode
 
 BEFORE = Moment(0.0, 52, 52, 20_000_000, 0, 0, 0, 0.0, 0)
 MOMENTS = (

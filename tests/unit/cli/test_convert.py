@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import convert
+from kerf.cli import convert
 
 POOL = """\
 apiVersion: karpenter.sh/v1beta1
@@ -226,6 +226,6 @@ def test_carriage_returns_stay(tmp_path: Path) -> None:
 
 def test_it_is_a_verb_of_kerf() -> None:
     shown = subprocess.run(
-        [sys.executable, "-m", "reconciler.cli.main", "convert", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "kerf.cli.main", "convert", "--help"], capture_output=True, text=True, check=True
     )
     assert shown.stdout.startswith("usage: kerf convert")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import convert, replacing
+from kerf.cli import convert, replacing
+from tests.sources import python_path
 
 from .test_convert import NEW_POOL, POOL
 
-ROOT = Path(__file__).resolve().parents[3]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -90,11 +90,11 @@ def _killed(repo: Path, function: str) -> None:
     """Run the command, and kill it in a system call."""
     program = (
         "import os, signal, sys\n"
-        "from reconciler.cli import convert\n"
+        "from kerf.cli import convert\n"
         f"os.{function} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "convert.main(['--in-place', 'a.yaml'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=repo, env={"PYTHONPATH": str(ROOT)}, check=False)
+    done = subprocess.run([sys.executable, "-c", program], cwd=repo, env={"PYTHONPATH": python_path()}, check=False)
     assert done.returncode == -signal.SIGKILL
 
 

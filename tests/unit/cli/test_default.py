@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from api.defaulting import default as defaulted
-from reconciler.cli import default
-from reconciler.cli.documents import Document, read
-from reconciler.cli.filling import filled
+from kerf.cli import default
+from kerf.cli.documents import Document, read
+from kerf.cli.filling import filled
+from kerf_api.defaulting import default as defaulted
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted((ROOT / "manifests" / "examples").glob("*.yaml"))

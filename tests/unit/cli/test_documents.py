@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.documents import LARGEST, Document, read
-from reconciler.cli.nodes import MOST_REPEATED, Node, Unreadable, locate, locate_key
+from kerf.cli.documents import LARGEST, Document, read
+from kerf.cli.nodes import MOST_REPEATED, Node, Unreadable, locate, locate_key
 
 DEEP = 100_000
 NINE = 9

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from api.lint import Problem
-from api.lint.rulebook import book
-from reconciler.cli import convert, default, escaping, file_rules, formats, validate
-from reconciler.cli.checking import Content, Finding, Report, Subject, Wish, check
-from reconciler.cli.nodes import Place
+from kerf.cli import convert, default, escaping, file_rules, formats, validate
+from kerf.cli.checking import Content, Finding, Report, Subject, Wish, check
+from kerf.cli.nodes import Place
+from kerf_api.lint import Problem
+from kerf_api.lint.rulebook import book
 
 BAIT = "x\n::error::a\r\x1b[31m\x9b2J\u202e\u2028##[error]b##vso[task.x]c\udcff"
 RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e\udcff]|##\\[|##vso\\[")

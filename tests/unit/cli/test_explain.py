@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.lint.rulebook import book
-from reconciler.cli import explain, file_rules
+from kerf.cli import explain, file_rules
+from kerf_api.lint.rulebook import book
 
 
 def test_a_page(capsys: pytest.CaptureFixture[str]) -> None:

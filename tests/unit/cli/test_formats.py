@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.cli import formats, validate
-from reconciler.cli.checking import Content, Report, Wish, check
+from kerf.cli import formats, validate
+from kerf.cli.checking import Content, Report, Wish, check
 
 from .test_checking import CLAIM, OTHER, known
 

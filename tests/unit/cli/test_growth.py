@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from api.conversion import Wish as Conversion
-from reconciler.cli import converting, file_rules, filling
-from reconciler.cli.checking import Content, Wish, check
-from reconciler.cli.nodes import Unreadable
-from reconciler.cli.origins import _without_braces
+from kerf.cli import converting, file_rules, filling
+from kerf.cli.checking import Content, Wish, check
+from kerf.cli.nodes import Unreadable
+from kerf.cli.origins import _without_braces
+from kerf_api.conversion import Wish as Conversion
 
 ROOT = Path(__file__).resolve().parents[3]
 POOL = (ROOT / "manifests/examples/general-purpose.yaml").read_text()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import file_rules, formats
-from reconciler.cli.checking import Content, Wish, check
-from reconciler.cli.documents import lines
-from reconciler.cli.filling import filled
-from reconciler.cli.nodes import Unreadable
+from kerf.cli import file_rules, formats
+from kerf.cli.checking import Content, Wish, check
+from kerf.cli.documents import lines
+from kerf.cli.filling import filled
+from kerf.cli.nodes import Unreadable
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [path.read_text() for path in sorted((ROOT / "manifests" / "examples").glob("*.yaml"))]

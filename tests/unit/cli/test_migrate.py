@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner
 
-from reconciler.cli.app import app
-from reconciler.cli.migrate_settings import TRUSTED
+from kerf.cli.app import app
+from kerf.cli.migrate_settings import TRUSTED
 from tests.adoption import sample
 from tests.unit.charts.values_table import defaults
 

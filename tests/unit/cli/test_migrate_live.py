@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.cli import migrate_page
-from reconciler.model import kinds
-from reconciler.model.indexes import InstanceIndex
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Unavailable
-from reconciler.runtime.looking import look
-from reconciler.runtime.preflight.findings import Finding
-from reconciler.runtime.settings import Options
+from kerf.cli import migrate_page
+from kerf.model import kinds
+from kerf.model.indexes import InstanceIndex
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Unavailable
+from kerf.runtime.looking import look
+from kerf.runtime.preflight.findings import Finding
+from kerf.runtime.settings import Options
 from tests.adoption import sample
 from tests.adoption.world import Adopted
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.cli.node_page import page
-from reconciler.disruption.command import Command, Failure
-from reconciler.judgement.judge import why
-from reconciler.model.annotations import text_of
+from kerf.cli.node_page import page
+from kerf.disruption.command import Command, Failure
+from kerf.judgement.judge import why
+from kerf.model.annotations import text_of
+from kerf_api import labels
 from tests.unit.disruption.worlds import (
     HOUR,
     NOW,

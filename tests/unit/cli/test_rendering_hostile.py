@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import rendering_tools, validate
-from reconciler.cli.rendering_tools import Failed, Runner
+from kerf.cli import rendering_tools, validate
+from kerf.cli.rendering_tools import Failed, Runner
 from tests.gitops.repositories import write
 
 from .test_rendering import BASE, chart, kustomized, tools

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli import scalars
+from kerf.cli import scalars
 
 
 @pytest.mark.parametrize("word", scalars.TRUE)

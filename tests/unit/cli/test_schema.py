@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from api import crds
-from reconciler.cli import schema
+from kerf.cli import schema
+from kerf_api import crds
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted((ROOT / "manifests" / "examples").glob("*.yaml"))

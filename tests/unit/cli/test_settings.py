@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from reconciler.cli.app import app
+from kerf.cli.app import app
 
 
 def told(*arguments: str, **environment: str) -> tuple[int, str, str]:

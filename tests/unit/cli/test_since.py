@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli import validate
+from kerf.cli import validate
 from tests.gitops.repositories import commit, git, repository, write
+from tests.sources import python_path
 
-ROOT = Path(__file__).resolve().parents[3]
 POOL = """\
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -239,7 +239,9 @@ def test_standard_input_has_no_history(repo: Path, capsys: Capture) -> None:
 
 def test_in_a_hook_of_git_itself(repo: Path) -> None:
     hook = repo / ".git/hooks/pre-commit"
-    program = f"PYTHONPATH={ROOT} {sys.executable} -m reconciler.cli.main validate --strict --changed-since HEAD . >&2"
+    program = (
+        f"PYTHONPATH={python_path()} {sys.executable} -m kerf.cli.main validate --strict --changed-since HEAD . >&2"
+    )
     hook.write_text(f"#!/bin/sh\n{program}\n")
     hook.chmod(0o755)
     write(repo, {"pools/general.yaml": POOL.replace("24h", "12h")})

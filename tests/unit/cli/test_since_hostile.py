@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import bounded, repository, validate
+from kerf.cli import bounded, repository, validate
 from tests.gitops.repositories import commit, git, write
 from tests.gitops.repositories import repository as new_repository
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import convert, default, validate
+from kerf.cli import convert, default, validate
+from tests.sources import python_path
 
 from .test_since import CLASS, POOL
 
-ROOT = Path(__file__).resolve().parents[3]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -88,8 +88,8 @@ def test_a_link_within_the_folder_is_read(repo: Path, capsys: Capture) -> None:
 
 def test_a_pipe_of_the_shell_is_read(repo: Path) -> None:
     (repo / "pools/a.yaml").write_text(POOL)
-    command = f"{sys.executable} -m reconciler.cli.main validate <(cat pools/a.yaml) class.yaml /dev/stdin < /dev/null"
-    environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+    command = f"{sys.executable} -m kerf.cli.main validate <(cat pools/a.yaml) class.yaml /dev/stdin < /dev/null"
+    environment = {"PYTHONPATH": python_path(), "PATH": os.environ["PATH"]}
     done = subprocess.run(
         ["bash", "-c", command], cwd=repo, env=environment, capture_output=True, text=True, check=False, timeout=60
     )

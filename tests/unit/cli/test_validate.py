@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import sources, validate
+from kerf.cli import sources, validate
 
 from .test_checking import CLAIM, OTHER
 
@@ -141,7 +141,7 @@ def test_an_example_is_clean(path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_pipe_and_what_a_process_loads() -> None:
     program = (
-        "import sys; from reconciler.cli.main import main\n"
+        "import sys; from kerf.cli.main import main\n"
         "try: main()\n"
         f"finally: print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)"
     )

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from api import labels
-from reconciler.cli import account_page, answers, node_page
-from reconciler.cli.app import app
-from reconciler.judgement.judge import why as why_node
-from reconciler.model.settings import Settings
-from reconciler.provisioning.why import why
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.looking import look
-from reconciler.sandbox.world import World
+from kerf.cli import account_page, answers, node_page
+from kerf.cli.app import app
+from kerf.judgement.judge import why as why_node
+from kerf.model.settings import Settings
+from kerf.provisioning.why import why
+from kerf.runtime.controller import Controller
+from kerf.runtime.looking import look
+from kerf.sandbox.world import World
+from kerf_api import labels
 from tests import worlds
 from tests.unit.disruption.worlds import snapshot
 from tests.unit.judgement.yards import ON_DEMAND, machine, on_demand, worker

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from api.conversion import Wish
-from reconciler.cli import formats
-from reconciler.cli.checking import Content
-from reconciler.cli.converting import Converted, convert_files
+from kerf.cli import formats
+from kerf.cli.checking import Content
+from kerf.cli.converting import Converted, convert_files
+from kerf_api.conversion import Wish
 
 FOLDER: Final = Path(__file__).parent / "cases"
 AS_IT_IS: Final = "(as it is)\n"

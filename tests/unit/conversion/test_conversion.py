@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from api import crds, old_names
-from api.lint import LintSettings, validate
-from api.lint.rulebook import book
-from reconciler.cli.documents import Document, read
+from kerf.cli.documents import Document, read
+from kerf_api import crds, old_names
+from kerf_api.lint import LintSettings, validate
+from kerf_api.lint.rulebook import book
 
 from .cases import CASES, Case
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from benchmarks.peers.karpenter import PeerClaim, PeerOutcome
-from reconciler.model.cluster import build
-from reconciler.model.pods import requests
-from reconciler.scheduling.solution import Solution
+from kerf.model.cluster import build
+from kerf.model.pods import requests
+from kerf.scheduling.solution import Solution
 from tests.differential.draft import Json
 from tests.differential.explained import EXPLAINED
 from tests.differential.generator import world_with

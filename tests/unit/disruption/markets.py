@@ -11,19 +11,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from api.resources import Resources
-from api.v1.meta import decode, encode
-from reconciler.disruption.candidates import Blocker, Candidate, candidate
-from reconciler.disruption.moves import Move, judge
-from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Scheduler
-from reconciler.disruption.view import view
-from reconciler.model.instance_type import InstanceType, Offering, Reservation
-from reconciler.model.objects import Node, Pod
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Proposal
+from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.moves import Move, judge
+from kerf.disruption.propose import propose
+from kerf.disruption.simulation import Scheduler
+from kerf.disruption.view import view
+from kerf.model.instance_type import InstanceType, Offering, Reservation
+from kerf.model.objects import Node, Pod
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Proposal
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import decode, encode
 from tests.unit.disruption import worlds as w
 
 ON_DEMAND, SPOT, RESERVED = labels.ON_DEMAND, labels.SPOT, labels.RESERVED

@@ -7,19 +7,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.v1.capacitybuffer import CapacityBuffer
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.disruption.candidates import Blocker, Candidate, candidate
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.moves import judge
-from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Manner, Scheduler, simulate
-from reconciler.disruption.view import view
-from reconciler.model.plan import Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.model.workloads import StoredTemplate
+from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.moves import judge
+from kerf.disruption.propose import propose
+from kerf.disruption.simulation import Manner, Scheduler, simulate
+from kerf.disruption.view import view
+from kerf.model.plan import Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Snapshot
+from kerf.model.workloads import StoredTemplate
+from kerf_api.v1.capacitybuffer import CapacityBuffer
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption import worlds as w
 
 CATALOGUE = (w.instance_type("m5.large", 96_000), w.instance_type("t3.small", 20_000))

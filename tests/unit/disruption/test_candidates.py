@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption import costs
-from reconciler.disruption.candidates import Blocker, Candidate
-from reconciler.model.objects import Pod
-from reconciler.model.pdbs import Pdbs
+from kerf.disruption import costs
+from kerf.disruption.candidates import Blocker, Candidate
+from kerf.model.objects import Pod
+from kerf.model.pdbs import Pdbs
+from kerf_api import labels
 from tests.unit.disruption.worlds import PROTECTED, claim, code, judged, node, pdb, pod, pool, snapshot, torn
 
 READY_TRUE = [{"type": "Ready", "status": "True"}]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api import labels
-from reconciler.disruption.command import Command, Failure, command_of, failure_of
-from reconciler.model.annotations import text_of
+from kerf.disruption.command import Command, Failure, command_of, failure_of
+from kerf.model.annotations import text_of
+from kerf_api import labels
 from tests.unit.disruption.worlds import NOW
 
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.command import Command, Failure, command_of, failure_of
-from reconciler.model.annotations import text_of
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
+from kerf.disruption.command import Command, Failure, command_of, failure_of
+from kerf.model.annotations import text_of
+from kerf.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
+from kerf_api import labels
 from tests.unit.disruption.worlds import (
     NOW,
     World,

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import ObjectMeta
-from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.conditions import conditions
-from reconciler.disruption.view import view
-from reconciler.model.cloud import HeldReservation, Instance
-from reconciler.model.plan import PatchObject, Source
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.disruption.conditions import conditions
+from kerf.disruption.view import view
+from kerf.model.cloud import HeldReservation, Instance
+from kerf.model.plan import PatchObject, Source
+from kerf.model.settings import FeatureGates, Settings
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import ObjectMeta
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.disruption.worlds import HOUR, NOW, claim, node, pool, snapshot, torn
 
 MINUTE = timedelta(minutes=1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api import labels
-from reconciler.disruption.command import Command
-from reconciler.model.annotations import text_of
+from kerf.disruption.command import Command
+from kerf.model.annotations import text_of
+from kerf_api import labels
 from tests.unit.disruption.worlds import NOW, claim, node, pool
 from tests.unit.judgement.yards import end, judged, machine, on_demand, worker
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.disruption.balanced import Totals
-from reconciler.disruption.candidates import Blocker, Candidate, candidate
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.moves import Move, judge
-from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Manner, Solve
-from reconciler.disruption.view import view
-from reconciler.model.objects import Pod
-from reconciler.model.plan import Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Proposal
-from reconciler.scheduling.solution import Solution
+from kerf.disruption.balanced import Totals
+from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.moves import Move, judge
+from kerf.disruption.propose import propose
+from kerf.disruption.simulation import Manner, Solve
+from kerf.disruption.view import view
+from kerf.model.objects import Pod
+from kerf.model.plan import Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Proposal
+from kerf.scheduling.solution import Solution
 from tests.unit.disruption.worlds import (
     CATALOGUE,
     NOW,

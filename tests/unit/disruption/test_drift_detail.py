@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool, Template
-from reconciler.disruption import drift_detail as detail
-from reconciler.disruption.conditions import conditions
-from reconciler.disruption.view import view
-from reconciler.model.cloud import HeldReservation, Instance
-from reconciler.model.plan import PatchObject
+from kerf.disruption import drift_detail as detail
+from kerf.disruption.conditions import conditions
+from kerf.disruption.view import view
+from kerf.model.cloud import HeldReservation, Instance
+from kerf.model.plan import PatchObject
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool, Template
 from tests.unit.disruption.worlds import HOUR, LOST, NOW, claim, node, pool, snapshot
 
 HASHES = {labels.NODEPOOL_HASH: "new", labels.NODEPOOL_HASH_VERSION: "v3"}

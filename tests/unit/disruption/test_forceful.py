@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus, ResolvedReservation
-from api.v1.meta import Condition, ObjectMeta
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.expiration import LEAD, end_of, expire
-from reconciler.disruption.interruption import interrupt
-from reconciler.model.cloud import Instance, Interruption, Message
-from reconciler.model.ends import HELD
-from reconciler.model.instants import rfc3339
-from reconciler.model.memory import Memory, Turn
-from reconciler.model.plan import DeleteMessage, DeleteObject, Source
-from reconciler.model.settings import Settings
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.expiration import LEAD, end_of, expire
+from kerf.disruption.interruption import interrupt
+from kerf.model.cloud import Instance, Interruption, Message
+from kerf.model.ends import HELD
+from kerf.model.instants import rfc3339
+from kerf.model.memory import Memory, Turn
+from kerf.model.plan import DeleteMessage, DeleteObject, Source
+from kerf.model.settings import Settings
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus, ResolvedReservation
+from kerf_api.v1.meta import Condition, ObjectMeta
 from tests.unit.disruption.worlds import HOUR, NOW, claim, never, node, pod, pool, snapshot, torn
 
 MINUTE = timedelta(minutes=1)

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.disrupt import forced_ends
-from reconciler.disruption.impairment import BORNE, impaired
-from reconciler.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment, Interruption, Message
-from reconciler.model.memory import Memory
-from reconciler.model.plan import DeleteObject, PatchObject, Plan
+from kerf.disruption.disrupt import forced_ends
+from kerf.disruption.impairment import BORNE, impaired
+from kerf.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment, Interruption, Message
+from kerf.model.memory import Memory
+from kerf.model.plan import DeleteObject, PatchObject, Plan
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.disruption.worlds import NOW, claim, node, pod, snapshot, torn
 
 SECOND = timedelta(seconds=1)

@@ -14,18 +14,18 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import encode
-from api.v1.nodepool import NodePool
-from reconciler.disruption.command import Command, Failure
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.simulation import Manner
-from reconciler.kube.salvage import salvage
-from reconciler.model.annotations import text_of
-from reconciler.model.cloud import Interruption, Message
-from reconciler.model.objects import Pod
-from reconciler.model.plan import Source
-from reconciler.scheduling.solution import PodRefusal, Solution
+from kerf.disruption.command import Command, Failure
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.simulation import Manner
+from kerf.kube.salvage import salvage
+from kerf.model.annotations import text_of
+from kerf.model.cloud import Interruption, Message
+from kerf.model.objects import Pod
+from kerf.model.plan import Source
+from kerf.scheduling.solution import PodRefusal, Solution
+from kerf_api import labels
+from kerf_api.v1.meta import encode
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption.worlds import (
     HASHES,
     HOUR,
@@ -239,7 +239,7 @@ def test_an_idle_world_asks_for_nothing() -> None:
 _ROOT = Path(__file__).parents[3]
 _PROGRAM = """
 from tests.unit.disruption.test_methods import busy
-from reconciler.disruption.disrupt import disrupt
+from kerf.disruption.disrupt import disrupt
 from tests.unit.disruption.worlds import on_new_nodes, snapshot
 print(repr(disrupt(snapshot(busy()), on_new_nodes("m5.large"))))
 """

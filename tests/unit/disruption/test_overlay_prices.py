@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.resources import Resources
-from api.v1.meta import decode
-from api.v1.nodeoverlay import NodeOverlay
-from reconciler.disruption.candidates import Blocker, Candidate, candidate, known_candidate
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.moves import Move, judge
-from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Solve
-from reconciler.disruption.view import view
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.instance_type import Offering
-from reconciler.model.memory import Memory
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.disruption.candidates import Blocker, Candidate, candidate, known_candidate
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.moves import Move, judge
+from kerf.disruption.propose import propose
+from kerf.disruption.simulation import Solve
+from kerf.disruption.view import view
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.instance_type import Offering
+from kerf.model.memory import Memory
+from kerf.model.settings import FeatureGates, Settings
+from kerf_api import labels
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeoverlay import NodeOverlay
 from tests.unit.disruption.worlds import CATALOGUE, NOW, ZONE, claim, elsewhere, node, on_new_nodes, pod, pool, snapshot
 
 GATE = Settings("test", gates=FeatureGates(node_overlay=True))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.meta import Condition
-from reconciler.disruption.command import Command, Failure, command_of
-from reconciler.disruption.expiration import end_of
-from reconciler.model.annotations import text_of
-from reconciler.model.plan import DeleteObject, Plan
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.disruption.command import Command, Failure, command_of
+from kerf.disruption.expiration import end_of
+from kerf.model.annotations import text_of
+from kerf.model.plan import DeleteObject, Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf_api import labels
+from kerf_api.v1.meta import Condition
 from tests.unit.disruption.worlds import (
     HOUR,
     NOW,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1 import hashes
-from api.v1.meta import Condition
-from api.v1.nodepool import NodePool
+from kerf_api import labels
+from kerf_api.v1 import hashes
+from kerf_api.v1.meta import Condition
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption.worlds import HOUR, NOW, World, claim, never, node, on_new_nodes, pdb, pod, pool
 
 KIND = "nodepool/default"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.decide import decide
-from reconciler.disruption.pausing import Pause, pause_of, paused
-from reconciler.disruption.propose import propose
-from reconciler.model.accounts import NO_ACCOUNTS, Measured
-from reconciler.model.memory import Memory
-from reconciler.model.plan import Event, Plan
+from kerf.decide import decide
+from kerf.disruption.pausing import Pause, pause_of, paused
+from kerf.disruption.propose import propose
+from kerf.model.accounts import NO_ACCOUNTS, Measured
+from kerf.model.memory import Memory
+from kerf.model.plan import Event, Plan
+from kerf_api import labels
 from tests.unit.disruption.worlds import (
     HOUR,
     MINUTE,

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 import pytest
 
-from api.v1.budgets import UNDERUTILIZED
 from benchmarks.clusters import Shape, Yard, half_empty
 from benchmarks.consolidation import settle
-from reconciler.disruption.budgets import Ledger
-from reconciler.disruption.candidates import Candidate, candidate
-from reconciler.disruption.moves import Move, judge
-from reconciler.disruption.propose import propose
-from reconciler.disruption.search import Bounded, deletable
-from reconciler.disruption.simulation import Manner, Scheduler, Solve
-from reconciler.disruption.view import View, view
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.memory import Memory
-from reconciler.model.objects import Pod
-from reconciler.scheduling.solution import NewNode, Solution
+from kerf.disruption.budgets import Ledger
+from kerf.disruption.candidates import Candidate, candidate
+from kerf.disruption.moves import Move, judge
+from kerf.disruption.propose import propose
+from kerf.disruption.search import Bounded, deletable
+from kerf.disruption.simulation import Manner, Scheduler, Solve
+from kerf.disruption.view import View, view
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.memory import Memory
+from kerf.model.objects import Pod
+from kerf.scheduling.solution import NewNode, Solution
+from kerf_api.v1.budgets import UNDERUTILIZED
 
 #: About twenty nodes, and a few.
 SHAPE, FEW = Shape(pods=600, deployments=8), Shape(pods=100, deployments=4, most_cpus=4)

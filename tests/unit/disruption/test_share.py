@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from api.v1.budgets import UNDERUTILIZED
-from api.v1.meta import Condition, decode
-from reconciler.disruption import search, share
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.moves import DELETE
-from reconciler.disruption.proposals import versions
-from reconciler.disruption.propose import consider
-from reconciler.disruption.retirement import EXPIRING
-from reconciler.disruption.share import NEXT_TIME, Share, longest_turn, turn_of
-from reconciler.disruption.simulation import Manner, Scheduler
-from reconciler.judgement.judge import why
-from reconciler.model.objects import Pod
-from reconciler.model.plan import Plan
-from reconciler.model.snapshot import Proposal, Snapshot
-from reconciler.runtime.promises import Promises
-from reconciler.scheduling.work import WORK_BUDGET, Work
+from kerf.disruption import search, share
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.moves import DELETE
+from kerf.disruption.proposals import versions
+from kerf.disruption.propose import consider
+from kerf.disruption.retirement import EXPIRING
+from kerf.disruption.share import NEXT_TIME, Share, longest_turn, turn_of
+from kerf.disruption.simulation import Manner, Scheduler
+from kerf.judgement.judge import why
+from kerf.model.objects import Pod
+from kerf.model.plan import Plan
+from kerf.model.snapshot import Proposal, Snapshot
+from kerf.runtime.promises import Promises
+from kerf.scheduling.work import WORK_BUDGET, Work
+from kerf_api.v1.budgets import UNDERUTILIZED
+from kerf_api.v1.meta import Condition, decode
 from tests.unit.disruption.worlds import (
     HOUR,
     MINUTE,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.command import Failure
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model.annotations import text_of
-from reconciler.model.plan import Plan, Refusal
+from kerf.disruption.command import Failure
+from kerf.disruption.disrupt import disrupt
+from kerf.model.annotations import text_of
+from kerf.model.plan import Plan, Refusal
+from kerf_api import labels
 from tests.unit.disruption.worlds import NOW, claim, never, node, pdb, pod, pool, snapshot
 
 PROTECTED = {labels.DO_NOT_DISRUPT: "true"}

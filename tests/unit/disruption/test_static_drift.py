@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from reconciler.disruption.command import Failure
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model.annotations import text_of
-from reconciler.model.plan import Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.provisioning.static import keep_replicas
+from kerf.disruption.command import Failure
+from kerf.disruption.disrupt import disrupt
+from kerf.model.annotations import text_of
+from kerf.model.plan import Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.provisioning.static import keep_replicas
+from kerf_api import labels
 from tests.unit.disruption import worlds as w
 
 ON = Settings("test", gates=FeatureGates(static_capacity=True))

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.command import Command
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model.annotations import text_of
-from reconciler.model.plan import Action, DeleteObject, Plan, Source
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.disruption.command import Command
+from kerf.disruption.disrupt import disrupt
+from kerf.model.annotations import text_of
+from kerf.model.plan import Action, DeleteObject, Plan, Source
+from kerf.model.settings import FeatureGates, Settings
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.disruption import worlds as w
 
 ON = Settings("test", gates=FeatureGates(static_capacity=True))

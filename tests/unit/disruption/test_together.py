@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.disruption.candidates import Blocker, Candidate, candidate
-from reconciler.disruption.command import command_of
-from reconciler.disruption.moves import Move, judge
-from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Manner, Solve
-from reconciler.disruption.view import view
-from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Proposal
-from reconciler.scheduling.solution import Solution
+from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.command import command_of
+from kerf.disruption.moves import Move, judge
+from kerf.disruption.propose import propose
+from kerf.disruption.simulation import Manner, Solve
+from kerf.disruption.view import view
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Proposal
+from kerf.scheduling.solution import Solution
+from kerf_api import labels
 from tests.unit.disruption.worlds import (
     NOW,
     World,

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.disruption.command import command_of
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model.plan import STANDING_SECONDS, DeleteObject, Event, Plan
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.disruption.command import command_of
+from kerf.disruption.disrupt import disrupt
+from kerf.model.plan import STANDING_SECONDS, DeleteObject, Event, Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf_api import labels
 from tests.unit.disruption.worlds import (
     HOUR,
     LOST,

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.thresholds import Thresholds, saving
-from reconciler.disruption.balanced import Policy
-from reconciler.disruption.candidates import Blocker, Candidate, candidate
-from reconciler.disruption.moves import Move, judge
-from reconciler.disruption.propose import consider, propose
-from reconciler.disruption.search import single
-from reconciler.disruption.simulation import Manner, Solve
-from reconciler.disruption.view import view
-from reconciler.model.objects import Pod
-from reconciler.model.settings import Settings
-from reconciler.scheduling.solution import Solution
+from kerf.disruption.balanced import Policy
+from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.moves import Move, judge
+from kerf.disruption.propose import consider, propose
+from kerf.disruption.search import single
+from kerf.disruption.simulation import Manner, Solve
+from kerf.disruption.view import view
+from kerf.model.objects import Pod
+from kerf.model.settings import Settings
+from kerf.scheduling.solution import Solution
+from kerf_api import labels
+from kerf_api.thresholds import Thresholds, saving
 from tests.unit.disruption.worlds import (
     CATALOGUE,
     HOUR,

@@ -10,24 +10,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from api.resources import Resources
-from api.v1.meta import decode, encode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
-from reconciler.disruption.candidates import Blocker, Candidate, candidate
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.simulation import Manner, Solve
-from reconciler.disruption.view import view
-from reconciler.model import kinds
-from reconciler.model.cluster import build
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.model.objects import Node, Pod, PodDisruptionBudget
-from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, PatchObject, Plan, Source
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
+from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.simulation import Manner, Solve
+from kerf.disruption.view import view
+from kerf.model import kinds
+from kerf.model.cluster import build
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.objects import Node, Pod, PodDisruptionBudget
+from kerf.model.plan import Action, CreateNodeClaim, DeleteObject, PatchObject, Plan, Source
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solution import NewNode, PodRefusal, Solution
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import decode, encode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 from tests.merge_patch import merged
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import yaml
 
-from reconciler.runtime.options import Options
-from reconciler.runtime.settings import parse
+from kerf.runtime.options import Options
+from kerf.runtime.settings import parse
 from tests import guides
+from tests.sources import ROOT
 from tests.unit.charts.test_values import merged
 from tests.unit.charts.values_table import CHART, defaults
 
-TEXT: Final = (guides.ROOT / "docs/clusters.md").read_text(encoding="utf-8")
+TEXT: Final = (ROOT / "docs/clusters.md").read_text(encoding="utf-8")
 FILES: Final = guides.files(TEXT)
 MANIFESTS: Final = {name: [*yaml.safe_load_all(text)] for name, text in FILES.items() if "apiVersion:" in text}
 VALUES: Final = {name: yaml.safe_load(text) for name, text in FILES.items() if name not in MANIFESTS}

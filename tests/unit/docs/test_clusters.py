@@ -10,13 +10,13 @@ from typing import Any, Final
 import pytest
 from botocore.utils import ContainerMetadataFetcher
 
-from api import lint
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from reconciler.aws.surroundings import SPOT_ROLE
-from reconciler.ec2 import profile_verdicts
-from reconciler.ec2.errors import classify
-from reconciler.runtime.preflight import surroundings
+from kerf.aws.surroundings import SPOT_ROLE
+from kerf.ec2 import profile_verdicts
+from kerf.ec2.errors import classify
+from kerf.runtime.preflight import surroundings
+from kerf_api import lint
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
 from tests.unit.charts.test_values import problems
 from tests.unit.docs.clusters_page import MANIFESTS, TEXT, VALUES, options
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tests.guides import ROOT
+from tests.sources import ROOT
 
 _, _, REST = (ROOT / "docs/migration.md").read_text(encoding="utf-8").partition("## Going back: the safe order\n")
 COMMANDS: Final = re.findall(r"^(?:\$ )?(kubectl .*)$", REST.partition("\n## ")[0], re.MULTILINE)

@@ -13,14 +13,14 @@ from typing import Any
 import moto
 from msgspec.structs import replace
 
-from api.v1 import meta
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2 import nodeclass, prices
-from reconciler.ec2.catalogue import build
-from reconciler.model.cloud import ClassFacts, ClusterFacts, Gpu, Image, InstanceTypeInfo, Region, SecurityGroup, Subnet
-from reconciler.model.instance_type import Catalogue, InstanceType
-from reconciler.model.settings import Settings
+from kerf.ec2 import nodeclass, prices
+from kerf.ec2.catalogue import build
+from kerf.model.cloud import ClassFacts, ClusterFacts, Gpu, Image, InstanceTypeInfo, Region, SecurityGroup, Subnet
+from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.model.settings import Settings
+from kerf_api.v1 import meta
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.nodeclaim import NodeClaim
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 SETTINGS = Settings(cluster_name="demo")

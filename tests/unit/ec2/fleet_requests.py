@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2 import fleet
-from reconciler.ec2.fleet import FleetProblem
-from reconciler.model.cloud import FleetRequest
-from reconciler.model.instance_type import Catalogue
+from kerf.ec2 import fleet
+from kerf.ec2.fleet import FleetProblem
+from kerf.model.cloud import FleetRequest
+from kerf.model.instance_type import Catalogue
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, SETTINGS, catalogue, claim, node_class, ready
 
 TYPE, CAPACITY_TYPE, ZONE = labels.INSTANCE_TYPE, labels.CAPACITY_TYPE, labels.ZONE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from email import message_from_string
 from typing import Any
 
-from api.v1.meta import Taint
-from reconciler.ec2 import userdata
+from kerf.ec2 import userdata
+from kerf_api.v1.meta import Taint
 from tests.unit.ec2.ec2_facts import CLUSTER
 
 LABELS = {"team": "platform", "karpenter.sh/nodepool": "default"}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.ec2 import branch_interfaces
-from reconciler.model.settings import Settings
+from kerf.ec2 import branch_interfaces
+from kerf.model.settings import Settings
 from tests.unit.ec2.ec2_facts import SETTINGS, all_names, catalogue, info, node_class, one
 
 MIB, GIB = 2**20, 2**30

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.requirements import Requirements, requirement
-from reconciler.ec2 import images
-from reconciler.ec2.catalogue import build
-from reconciler.model.cloud import CapacityReservation, Image, Subnet
-from reconciler.model.instance_type import InstanceType, Offering, Reservation
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.ec2 import images
+from kerf.ec2.catalogue import build
+from kerf.model.cloud import CapacityReservation, Image, Subnet
+from kerf.model.instance_type import InstanceType, Offering, Reservation
+from kerf.model.settings import FeatureGates, Settings
+from kerf_api import labels
+from kerf_api.requirements import Requirements, requirement
 from tests.unit.ec2 import ec2_facts
 from tests.unit.ec2.ec2_facts import SETTINGS, ZONES, all_names, catalogue, facts, info, node_class, one, region
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
-from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2 import drift, nodeclass
-from reconciler.ec2.images import listed
-from reconciler.model.cloud import CapacityReservation, HeldReservation, Image, Instance
+from kerf.ec2 import drift, nodeclass
+from kerf.ec2.images import listed
+from kerf.model.cloud import CapacityReservation, HeldReservation, Image, Instance
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2.ec2_facts import NOW, catalogue, claim, facts, node_class, ready
 
 TYPES = catalogue("c5.large", "m5.large", "m7g.large")

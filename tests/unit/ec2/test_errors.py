@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.ec2.errors import CAPACITY_CODES, is_capacity, launch_condition
-from reconciler.model.cloud import FleetError
+from kerf.ec2.errors import CAPACITY_CODES, is_capacity, launch_condition
+from kerf.model.cloud import FleetError
 
 SPOT_ROLE = FleetError("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "no")
 DENIED = "You are not authorized to perform this operation"

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1 import meta
-from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2.fleet import equal_launch
-from reconciler.model.cloud import Subnet
+from kerf.ec2.fleet import equal_launch
+from kerf.model.cloud import Subnet
+from kerf_api import labels
+from kerf_api.v1 import meta
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2.ec2_facts import CLUSTER, SETTINGS, ZONES, catalogue, claim, facts, node_class, ready
 from tests.unit.ec2.fleet_requests import BOTH, CLASS, GENERIC, TYPE, request, typed
 

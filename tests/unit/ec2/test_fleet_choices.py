@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from api.resources import Resources
-from api.v1 import meta
-from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2 import fleet
-from reconciler.ec2.candidates import exotic
-from reconciler.ec2.fleet import equal_launch
-from reconciler.model.cloud import Subnet
-from reconciler.model.instance_type import Catalogue
+from kerf.ec2 import fleet
+from kerf.ec2.candidates import exotic
+from kerf.ec2.fleet import equal_launch
+from kerf.model.cloud import Subnet
+from kerf.model.instance_type import Catalogue
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+from kerf_api.resources import Resources
+from kerf_api.v1 import meta
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2 import ec2_facts
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, all_names, catalogue, claim, facts, node_class, ready
 from tests.unit.ec2.fleet_requests import BOTH, CAPACITY_TYPE, GENERIC, TYPE, ZONE, names, problem, request, typed

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.ec2 import nodeclass
-from reconciler.ec2.formulas import Unresolvable
-from reconciler.model.cloud import FleetRequest
-from reconciler.model.instance_type import InstanceType
-from reconciler.model.settings import FeatureGates
+from kerf.ec2 import nodeclass
+from kerf.ec2.formulas import Unresolvable
+from kerf.model.cloud import FleetRequest
+from kerf.model.instance_type import InstanceType
+from kerf.model.settings import FeatureGates
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.aws.catalogue.test_user_data import node_config
 from tests.unit.ec2 import ec2_facts
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, SETTINGS, catalogue, claim, facts, node_class, one

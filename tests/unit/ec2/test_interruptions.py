@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.ec2.interruptions import parse
-from reconciler.model.cloud import Message
+from kerf.ec2.interruptions import parse
+from kerf.model.cloud import Message
 
 
 def message(body: Any) -> Message:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.v1 import conditions
-from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
-from api.v1.meta import encode
-from reconciler.ec2 import nodeclass
-from reconciler.model.cloud import CapacityReservation, ClassFacts, Image, SecurityGroup, Subnet
+from kerf.ec2 import nodeclass
+from kerf.model.cloud import CapacityReservation, ClassFacts, Image, SecurityGroup, Subnet
+from kerf_api.v1 import conditions
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
+from kerf_api.v1.meta import encode
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, facts, node_class
 
 LATER = NOW + timedelta(hours=1)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from api import labels
+from kerf_api import labels
 from tests.unit.ec2.ec2_facts import one
 
 MIB = 2**20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.ec2 import tags
+from kerf.ec2 import tags
 from tests.unit.ec2.ec2_facts import node_class
 
 

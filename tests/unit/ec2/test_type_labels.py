@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from api import labels
-from api.requirements import DOES_NOT_EXIST, EXISTS, IN, requirement
-from reconciler.ec2 import families, type_labels
-from reconciler.model.cloud import Gpu
+from kerf.ec2 import families, type_labels
+from kerf.model.cloud import Gpu
+from kerf_api import labels
+from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, requirement
 from tests.unit.ec2.ec2_facts import info, node_class, one
 
 PREFIX = "karpenter.k8s.aws/instance-"

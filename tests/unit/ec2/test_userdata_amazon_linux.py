@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from reconciler.ec2 import nodeadm, userdata
-from reconciler.model.cloud import ClusterFacts
+from kerf.ec2 import nodeadm, userdata
+from kerf.model.cloud import ClusterFacts
 from tests.unit.ec2.ec2_facts import claim
 from tests.unit.ec2.rendered import parts, render
 

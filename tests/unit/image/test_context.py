@@ -16,8 +16,8 @@ RULES = patterns((ROOT / ".dockerignore").read_text())
     ("path", "is_seen"),
     [
         ("pyproject.toml", True),
-        ("api/crds/nodepools.yaml", True),
-        ("reconciler/cli/demo.yaml", True),
+        ("api/kerf_api/crds/nodepools.yaml", True),
+        ("reconciler/kerf/cli/demo.yaml", True),
         ("api/__pycache__/quantity.cpython-311.pyc", False),
         ("api/.env", False),
         ("kerf.egg-info/PKG-INFO", False),
@@ -56,5 +56,5 @@ def test_every_file_of_the_packages_is_seen_and_little_else() -> None:
         "reconciler",
         "webhook",
     }
-    assert Path("api/lint/instance_types.json") in found
+    assert Path("api/kerf_api/lint/instance_types.json") in found
     assert not [path for path in found if path.suffix == ".pyc"]

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import Condition
-from reconciler.disruption.command import Failure
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.expiration import end_of
-from reconciler.disruption.simulation import Solve
-from reconciler.judgement.judge import why
-from reconciler.judgement.values import End, Judgement
-from reconciler.model.annotations import text_of
-from reconciler.model.plan import Source
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Batch, Proposal
+from kerf.disruption.command import Failure
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.expiration import end_of
+from kerf.disruption.simulation import Solve
+from kerf.judgement.judge import why
+from kerf.judgement.values import End, Judgement
+from kerf.model.annotations import text_of
+from kerf.model.plan import Source
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Batch, Proposal
+from kerf_api import labels
+from kerf_api.v1.meta import Condition
 from tests.unit.disruption.worlds import (
     HOUR,
     NOW,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.judgement.values import Judgement
+from kerf.judgement.values import Judgement
+from kerf_api import labels
 from tests.unit.disruption import markets
 from tests.unit.disruption.worlds import NOW, PROTECTED, claim, node, pdb, pool
 from tests.unit.judgement.test_remedies import APART, GPU, HALF_FULL, SPREAD

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.judgement.trials import MOST_TRIES
-from reconciler.judgement.values import Judgement
+from kerf.judgement.trials import MOST_TRIES
+from kerf.judgement.values import Judgement
+from kerf_api import labels
 from tests.unit.disruption.worlds import CATALOGUE, HASHES, NOW, PROTECTED, instance_type, pdb, pool
 from tests.unit.judgement.yards import LARGE, ON_DEMAND, SPOT, end, judged, machine, on_demand, worker
 

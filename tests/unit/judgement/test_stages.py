@@ -7,16 +7,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.command import Command
-from reconciler.disruption.expiration import end_of
-from reconciler.judgement.judge import why
-from reconciler.judgement.values import Judgement
-from reconciler.model.annotations import text_of
-from reconciler.model.objects import Node
-from reconciler.model.storage import VolumeAttachment
+from kerf.disruption.command import Command
+from kerf.disruption.expiration import end_of
+from kerf.judgement.judge import why
+from kerf.judgement.values import Judgement
+from kerf.model.annotations import text_of
+from kerf.model.objects import Node
+from kerf.model.storage import VolumeAttachment
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.disruption.worlds import (
     HOUR,
     NOW,

@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import OwnerReference
-from api.v1.nodepool import NodePool
-from reconciler.judgement.judge import why
-from reconciler.judgement.values import End, Judgement
-from reconciler.model.objects import Pod
+from kerf.judgement.judge import why
+from kerf.judgement.values import End, Judgement
+from kerf.model.objects import Pod
+from kerf_api import labels
+from kerf_api.v1.meta import OwnerReference
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption.worlds import claim, node, pod, pool, snapshot
 
 LARGE = {"key": labels.INSTANCE_TYPE, "operator": "In", "values": ["m5.large", "m5.xlarge"]}

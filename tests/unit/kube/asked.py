@@ -1,10 +1,10 @@
 """What the controller's code can ask of the API server, read from its source.
 
 All calls of the Kube port in the rooms that run as the controller are found, and what each method asks for is put
-together: what is watched is a list of kinds (`reconciler/model/kinds.py`); what is written is found where actions are
-made, by what their object is called. Names are nouns here: what a parameter or a field named `claim` is said to be in
-a module, or else in its room, `claim` is all over it. A place that cannot be understood is an error, and so is a method
-that nobody has described: then the code, or this file, has to say more.
+together: what is watched is a list of kinds (`reconciler/kerf/model/kinds.py`); what is written is found where actions
+are made, by what their object is called. Names are nouns here: what a parameter or a field named `claim` is said to be
+in a module, or else in its room, `claim` is all over it. A place that cannot be understood is an error, and so is
+a method that nobody has described: then the code, or this file, has to say more.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind
+from kerf.model import kinds
+from kerf.model.kinds import Kind
 from tests.cluster.grants import Grant
 
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -130,7 +130,7 @@ class Source:
 @cache
 def sources() -> Source:
     """The project's own."""
-    room = ROOT / "reconciler"
+    room = ROOT / "reconciler" / "kerf"
     paths = (path for path in sorted(room.rglob("*.py")) if "sandbox" not in path.parts)
     return Source({str(p.relative_to(room)): ast.parse(p.read_text(encoding="utf-8")) for p in paths})
 
@@ -194,10 +194,10 @@ def _subresources(function: Function, call: ast.Call) -> frozenset[str]:
 def _defined(source: Source, path: str, name: str) -> tuple[str, str]:
     """Where a name that is called in a module comes from."""
     for node in source.modules[path].body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("reconciler."):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("kerf."):
             for alias in node.names:
                 if name == (alias.asname or alias.name):
-                    return node.module.removeprefix("reconciler.").replace(".", "/") + ".py", alias.name
+                    return node.module.removeprefix("kerf.").replace(".", "/") + ".py", alias.name
     return path, name
 
 

@@ -10,10 +10,10 @@ import pytest
 from kubernetes.client import Configuration
 from kubernetes.config.incluster_config import InClusterConfigLoader
 
-from reconciler.kube.client import KubeClient
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.ports import AlreadyGone, Lease, Unavailable
+from kerf.kube.client import KubeClient
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.ports import AlreadyGone, Lease, Unavailable
 
 from .api_double import ApiDouble, Handler
 

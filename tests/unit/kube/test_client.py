@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from kubernetes.client import Configuration
 
-from reconciler.kube.client import KubeClient
-from reconciler.kube.decoding import KindDecoder
-from reconciler.kube.errors import translate
-from reconciler.kube.transport import Limiter, Transport
-from reconciler.kube.watching import HttpWatch
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind, Ref
-from reconciler.ports import (
+from kerf.kube.client import KubeClient
+from kerf.kube.decoding import KindDecoder
+from kerf.kube.errors import translate
+from kerf.kube.transport import Limiter, Transport
+from kerf.kube.watching import HttpWatch
+from kerf.model import kinds
+from kerf.model.kinds import Kind, Ref
+from kerf.ports import (
     AlreadyExists,
     AlreadyGone,
     Change,
@@ -311,7 +311,7 @@ def test_a_busy_server_is_asked_again_by_who_is_patient(
 ) -> None:
     """As one is that has only just learned of a kind; a writer is refused before anything is done, too."""
     waits = list[float]()
-    monkeypatch.setattr("reconciler.kube.transport.time.sleep", waits.append)
+    monkeypatch.setattr("kerf.kube.transport.time.sleep", waits.append)
 
     def busy(request: Handler) -> tuple[int, Any]:
         if len(api.requests) > refusals:

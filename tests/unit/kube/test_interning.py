@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from api.v1.meta import ObjectMeta
-from reconciler.kube.interning import Interner
-from reconciler.model.objects import ClaimSource, Container, Pod, PodCondition, PodSpec, PodStatus, Volume
+from kerf.kube.interning import Interner
+from kerf.model.objects import ClaimSource, Container, Pod, PodCondition, PodSpec, PodStatus, Volume
+from kerf_api.v1.meta import ObjectMeta
 
 
 def pod(name: str, node: str = "n") -> Pod:

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.runtime.certificates import write_files
+from kerf.runtime.certificates import write_files
 
 from .api_double import ApiDouble, Handler
 
@@ -31,8 +31,8 @@ ROOT = Path(__file__).parents[3]
 #: Asks for the version, as often as it is told; what fails is said in one line.
 ASK = """
 import sys, time
-from reconciler.kube.client import KubeClient
-from reconciler.ports import PortError
+from kerf.kube.client import KubeClient
+from kerf.ports import PortError
 kube = KubeClient.from_kubeconfig(sys.argv[1])
 kube._transport._reload_every = 0.0  # not five seconds between two looks at what was refused
 for pause in sys.argv[2:]:
@@ -45,7 +45,7 @@ for pause in sys.argv[2:]:
 #: Asks STS who somebody is.
 WHO = """
 import sys
-from reconciler.aws.clients import Clients
+from kerf.aws.clients import Clients
 print(Clients("us-west-2", endpoint_url=sys.argv[1]).get("sts").get_caller_identity()["Account"])
 """
 ACCOUNT = b"""<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123</Account><Arn>arn:aws:iam::123:root</Arn>

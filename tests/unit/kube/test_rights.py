@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from reconciler.kube.client import KubeClient
-from reconciler.model import kinds
+from kerf.kube.client import KubeClient
+from kerf.model import kinds
 from tests.cluster.grants import Grant, of_rules
 from tests.unit.kube.asked import DNS, EVERYWHERE, OWN, NotUnderstood, Source, asked, port_calls, sources, written
 
@@ -108,7 +108,7 @@ def deletion(value: Any, reason):
 
 
 def test_a_write_is_found_through_helpers() -> None:
-    caller = "from reconciler.lifecycle.helper import deletion as gone\ndef step(node: Node): return gone(node, 'why')"
+    caller = "from kerf.lifecycle.helper import deletion as gone\ndef step(node: Node): return gone(node, 'why')"
     source = read(caller=caller, helper=HELPER)
     assert {(action, kind.plural) for action, kind, _ in written(source)} == {("DeleteObject", "nodes")}
 

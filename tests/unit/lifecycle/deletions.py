@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from api import labels
-from api.v1 import conditions
-from api.v1.meta import Condition
-from reconciler.lifecycle.writes import with_annotations
-from reconciler.model import kinds
-from reconciler.model.ends import HELD
-from reconciler.model.kinds import Kind
-from reconciler.model.plan import EvictPod, Plan
+from kerf.lifecycle.writes import with_annotations
+from kerf.model import kinds
+from kerf.model.ends import HELD
+from kerf.model.kinds import Kind
+from kerf.model.plan import EvictPod, Plan
+from kerf_api import labels
+from kerf_api.v1 import conditions
+from kerf_api.v1.meta import Condition
 from tests.unit.lifecycle.world import World, node_claim, pod, running
 
 WAIT = timedelta(minutes=10)

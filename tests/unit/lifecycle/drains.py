@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model import kinds
-from reconciler.model.objects import Pod
-from reconciler.model.plan import DeleteObject, EvictPod, Plan
-from reconciler.model.storage import VolumeAttachment
+from kerf.model import kinds
+from kerf.model.objects import Pod
+from kerf.model.plan import DeleteObject, EvictPod, Plan
+from kerf.model.storage import VolumeAttachment
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.world import World, node_claim, running
 
 DAEMON = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet"}]}

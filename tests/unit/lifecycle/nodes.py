@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconciler.model.plan import DeleteObject, Plan
+from kerf.model.plan import DeleteObject, Plan
 from tests.unit.lifecycle.world import World, node_claim, prepared
 
 

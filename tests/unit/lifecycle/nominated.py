@@ -7,11 +7,11 @@ from dataclasses import replace as changed
 
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.model.kinds import Ref
-from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import PatchObject
-from reconciler.scheduling.claims import pod_mark
+from kerf.model.kinds import Ref
+from kerf.model.objects import Node, Pod
+from kerf.model.plan import PatchObject
+from kerf.scheduling.claims import pod_mark
+from kerf_api import labels
 from tests.unit.lifecycle.world import World, node_claim, pod, prepared
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

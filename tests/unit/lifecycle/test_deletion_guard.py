@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.lifecycle.deletion_guard import GAUGE, limit
-from reconciler.model import kinds
-from reconciler.model.ends import HELD
-from reconciler.model.instants import rfc3339
-from reconciler.model.kinds import Kind
+from kerf.lifecycle.deletion_guard import GAUGE, limit
+from kerf.model import kinds
+from kerf.model.ends import HELD
+from kerf.model.instants import rfc3339
+from kerf.model.kinds import Kind
+from kerf_api import labels
 from tests.unit.lifecycle.deletions import (
     ALLOW,
     WAIT,

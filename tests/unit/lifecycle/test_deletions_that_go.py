@@ -8,10 +8,10 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.model import ends, kinds
-from reconciler.model.instants import rfc3339
-from reconciler.model.plan import Plan, Reason
+from kerf.model import ends, kinds
+from kerf.model.instants import rfc3339
+from kerf.model.plan import Plan, Reason
+from kerf_api import labels
 from tests.unit.lifecycle.deletions import (
     annotate,
     claims,

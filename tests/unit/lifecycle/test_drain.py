@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import Taint, decode
-from reconciler.model import kinds
-from reconciler.model.plan import EvictPod
-from reconciler.model.storage import PersistentVolumeClaim
+from kerf.model import kinds
+from kerf.model.plan import EvictPod
+from kerf.model.storage import PersistentVolumeClaim
+from kerf_api import labels
+from kerf_api.v1.meta import Taint, decode
 from tests.unit.lifecycle.drains import TOLERANT, attachment, draining, evicted
 from tests.unit.lifecycle.world import NOW, node_claim, pod, running
 

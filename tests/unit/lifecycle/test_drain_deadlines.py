@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.model import kinds
+from kerf.model import kinds
+from kerf_api import labels
 from tests.unit.lifecycle.drains import draining, forced
 from tests.unit.lifecycle.world import NOW, node_claim, pod, prepared, text
 

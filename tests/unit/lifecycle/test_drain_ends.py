@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.plan import DeleteObject, EvictPod, PatchObject, Plan, TerminateInstance
+from kerf.model import kinds
+from kerf.model.plan import DeleteObject, EvictPod, PatchObject, Plan, TerminateInstance
+from kerf_api import labels
 from tests.unit.lifecycle.drains import DAEMON, draining, evicted
 from tests.unit.lifecycle.world import node_claim, pod, running
 

@@ -6,16 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from api.v1.nodeclaim import NodeClaim
-from reconciler.decide import decide
-from reconciler.ec2 import fleet
-from reconciler.lifecycle import foreseen
-from reconciler.lifecycle.foreseen import prepare
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.model.memory import Memory
-from reconciler.model.plan import CreateNodeClaim, EnsureTemplate, LaunchInstances, Plan
-from reconciler.model.snapshot import Batch
+from kerf.decide import decide
+from kerf.ec2 import fleet
+from kerf.lifecycle import foreseen
+from kerf.lifecycle.foreseen import prepare
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.model.memory import Memory
+from kerf.model.plan import CreateNodeClaim, EnsureTemplate, LaunchInstances, Plan
+from kerf.model.snapshot import Batch
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.lifecycle.world import NOW, World, node_claim, prepared
 from tests.unit.scheduling import worlds as w
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.lifecycle.view import View
-from reconciler.model import kinds
-from reconciler.model.plan import DeleteObject, Plan, Source, TerminateInstance
+from kerf.lifecycle.view import View
+from kerf.model import kinds
+from kerf.model.plan import DeleteObject, Plan, Source, TerminateInstance
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.lifecycle.world import World, node_claim, pod, prepared, running
 
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1 import conditions
-from api.v1.meta import Condition
-from reconciler.lifecycle import garbage_guard
-from reconciler.lifecycle.garbage import collect
-from reconciler.lifecycle.garbage_guard import GAUGE, HALTED, WINDOW
-from reconciler.lifecycle.writes import with_annotations
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind, Ref
-from reconciler.model.memory import Memory
-from reconciler.model.plan import DeleteObject, Plan, TerminateInstance
+from kerf.lifecycle import garbage_guard
+from kerf.lifecycle.garbage import collect
+from kerf.lifecycle.garbage_guard import GAUGE, HALTED, WINDOW
+from kerf.lifecycle.writes import with_annotations
+from kerf.model import kinds
+from kerf.model.kinds import Kind, Ref
+from kerf.model.memory import Memory
+from kerf.model.plan import DeleteObject, Plan, TerminateInstance
+from kerf_api import labels
+from kerf_api.v1 import conditions
+from kerf_api.v1.meta import Condition
 from tests.unit.lifecycle.world import World, node_claim, node_class, node_pool, prepared, running
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.lifecycle.expectations import HELD_AT_MOST, SETTLES
-from reconciler.model.kinds import Ref
-from reconciler.model.objects import Pod
+from kerf.lifecycle.expectations import HELD_AT_MOST, SETTLES
+from kerf.model.kinds import Ref
+from kerf.model.objects import Pod
+from kerf_api import labels
 from tests.unit.lifecycle.nominated import REQUIRED, bind, has_just_come, join, marked, name_node, ranked, told, waiting
 from tests.unit.lifecycle.world import NOW, World, node_claim, prepared
 

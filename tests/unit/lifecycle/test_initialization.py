@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import Taint, decode
-from reconciler.model import kinds
+from kerf.model import kinds
+from kerf_api import labels
+from kerf_api.v1.meta import Taint, decode
 from tests.unit.lifecycle.nodes import change, launched, measured
 from tests.unit.lifecycle.world import World, node_claim, running
 

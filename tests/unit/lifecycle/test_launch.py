@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.conditions import put
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model import kinds
-from reconciler.model.cloud import FleetError
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, LaunchInstances, Plan, Reason
-from reconciler.model.snapshot import LaunchFailure
+from kerf.model import kinds
+from kerf.model.cloud import FleetError
+from kerf.model.plan import CreateNodeClaim, DeleteObject, LaunchInstances, Plan, Reason
+from kerf.model.snapshot import LaunchFailure
+from kerf_api import labels
+from kerf_api.v1.conditions import put
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.lifecycle.world import NOW, World, node_claim, node_class, prepared
 
 SOLD_OUT = FleetError("InsufficientInstanceCapacity", "no m5.large", "m5.large", "us-west-2a", capacity=True)

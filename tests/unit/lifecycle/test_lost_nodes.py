@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from api.v1.meta import decode
-from reconciler.model import kinds
-from reconciler.model.objects import Node
-from reconciler.model.plan import Plan
+from kerf.model import kinds
+from kerf.model.objects import Node
+from kerf.model.plan import Plan
+from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.nodes import deletions, launched, measured
 from tests.unit.lifecycle.world import World, node_claim, running
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.nodepool import NodePool
-from reconciler.lifecycle import mismatches as stage
-from reconciler.lifecycle.view import View
-from reconciler.model import mismatches
-from reconciler.model.memory import Memory
-from reconciler.model.mismatches import Mismatches, Record, Size
+from kerf.lifecycle import mismatches as stage
+from kerf.lifecycle.view import View
+from kerf.model import mismatches
+from kerf.model.memory import Memory
+from kerf.model.mismatches import Mismatches, Record, Size
+from kerf_api import labels
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import claim, ready
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api import labels
-from api.resources import Resources
-from api.v1.meta import decode
-from api.v1.nodeoverlay import NodeOverlay
-from reconciler.model import kinds
-from reconciler.model.plan import LaunchInstances
-from reconciler.model.settings import FeatureGates
+from kerf.model import kinds
+from kerf.model.plan import LaunchInstances
+from kerf.model.settings import FeatureGates
+from kerf_api import labels
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeoverlay import NodeOverlay
 from tests.unit.lifecycle.world import NOW, World, large, node_claim, node_class, node_pool, prepared, text
 
 EXTRA = "example.com/extra"

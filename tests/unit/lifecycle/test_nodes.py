@@ -7,8 +7,8 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.model.plan import TagInstance
+from kerf.model.plan import TagInstance
+from kerf_api import labels
 from tests.unit.lifecycle.nodes import launched
 from tests.unit.lifecycle.world import node_claim, running
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClassStatus
-from api.v1.meta import decode
-from reconciler.lifecycle.ownership import NOT_ITS_INSTANCE
-from reconciler.model import kinds
-from reconciler.model.kinds import ref
-from reconciler.model.plan import LaunchInstances, Plan, TerminateInstance
-from reconciler.scheduling.claims import to_claim
-from reconciler.scheduling.solve import solve
+from kerf.lifecycle.ownership import NOT_ITS_INSTANCE
+from kerf.model import kinds
+from kerf.model.kinds import ref
+from kerf.model.plan import LaunchInstances, Plan, TerminateInstance
+from kerf.scheduling.claims import to_claim
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClassStatus
+from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.world import FACTS, World, node_claim, prepared, running
 from tests.unit.scheduling import worlds as w
 

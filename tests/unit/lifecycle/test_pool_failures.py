@@ -9,12 +9,12 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodepool import NodePool
-from reconciler.model import backoff, kinds
-from reconciler.model.backoff import POOL_STEPS, PoolFailures
-from reconciler.model.cloud import FleetError
-from reconciler.model.plan import DeleteObject
+from kerf.model import backoff, kinds
+from kerf.model.backoff import POOL_STEPS, PoolFailures
+from kerf.model.cloud import FleetError
+from kerf.model.plan import DeleteObject
+from kerf_api import labels
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.lifecycle.world import World, node_claim, prepared
 
 QUOTA = FleetError("MaxFleetCountExceeded", "the fleet quota is used up", capacity=True)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.resources import Resources
-from reconciler.lifecycle.launch import BEYOND_LIMITS
-from reconciler.model import kinds
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, LaunchInstances
+from kerf.lifecycle.launch import BEYOND_LIMITS
+from kerf.model import kinds
+from kerf.model.plan import CreateNodeClaim, DeleteObject, LaunchInstances
+from kerf_api import labels
+from kerf_api.resources import Resources
 from tests.unit.lifecycle.world import NOW, World, large, node_claim, node_class, node_pool, running
 
 

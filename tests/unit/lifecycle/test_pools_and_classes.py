@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1 import hashes
-from reconciler.model import kinds
-from reconciler.model.cloud import ClassFacts
-from reconciler.model.plan import DeleteClassResources, EnsureInstanceProfile, PatchObject, Plan
+from kerf.model import kinds
+from kerf.model.cloud import ClassFacts
+from kerf.model.plan import DeleteClassResources, EnsureInstanceProfile, PatchObject, Plan
+from kerf_api import labels
+from kerf_api.v1 import hashes
 from tests.unit.lifecycle.world import CLUSTER, FACTS, World, node_claim, node_class, node_pool, prepared, running
 
 

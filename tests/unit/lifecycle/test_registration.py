@@ -7,9 +7,9 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.plan import Source
+from kerf.model import kinds
+from kerf.model.plan import Source
+from kerf_api import labels
 from tests.unit.lifecycle.nodes import deletions, launched
 from tests.unit.lifecycle.world import NOW, World, node_claim, running
 

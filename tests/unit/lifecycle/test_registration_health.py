@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
-from reconciler.model import kinds
+from kerf.model import kinds
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.lifecycle.world import World, node_claim, prepared
 
 OWNER = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "default", "uid": "uid-pool-default"}

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.plan import DeleteObject, EvictPod, LaunchInstances, PatchObject, Plan, Source, TerminateInstance
+from kerf.model import kinds
+from kerf.model.plan import DeleteObject, EvictPod, LaunchInstances, PatchObject, Plan, Source, TerminateInstance
+from kerf_api import labels
 from tests.unit.lifecycle.world import World, node_claim, node_class, node_pool, pod, prepared, running
 
 

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.lifecycle.unmarked import UNMARKED
-from reconciler.model import kinds
-from reconciler.model.cloud import FleetRequest
-from reconciler.model.kinds import ref
-from reconciler.model.launch_marks import MarkedLaunch
-from reconciler.model.plan import LaunchInstances, TerminateInstance
+from kerf.lifecycle.unmarked import UNMARKED
+from kerf.model import kinds
+from kerf.model.cloud import FleetRequest
+from kerf.model.kinds import ref
+from kerf.model.launch_marks import MarkedLaunch
+from kerf.model.plan import LaunchInstances, TerminateInstance
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.lifecycle.world import World, node_claim, prepared, running
 
 

@@ -14,17 +14,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from api.resources import Resources
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode, encode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
-from reconciler.ec2.validation import dated
-from reconciler.lifecycle.lifecycle import lifecycle
-from reconciler.model import cluster, kinds
-from reconciler.model.cloud import (
+from kerf.ec2.validation import dated
+from kerf.lifecycle.lifecycle import lifecycle
+from kerf.model import cluster, kinds
+from kerf.model.cloud import (
     ClassFacts,
     ClusterFacts,
     DryRun,
@@ -34,11 +27,11 @@ from reconciler.model.cloud import (
     SecurityGroup,
     Subnet,
 )
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.model.kinds import Ref
-from reconciler.model.launch_marks import LaunchMark
-from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import (
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.kinds import Ref
+from kerf.model.launch_marks import LaunchMark
+from kerf.model.objects import Node, Pod
+from kerf.model.plan import (
     Action,
     DeleteClassResources,
     DeleteObject,
@@ -54,10 +47,17 @@ from reconciler.model.plan import (
     TerminateInstance,
     ValidateClass,
 )
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import LaunchFailure, Snapshot
-from reconciler.runtime.launch_keys import LaunchKeys
-from reconciler.runtime.marks import Marks
+from kerf.model.settings import Settings
+from kerf.model.snapshot import LaunchFailure, Snapshot
+from kerf.runtime.launch_keys import LaunchKeys
+from kerf.runtime.marks import Marks
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+from kerf_api.resources import Resources
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode, encode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 from tests.merge_patch import merged
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

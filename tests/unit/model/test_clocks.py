@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
-from reconciler.disruption.command import Failure, failure_of
-from reconciler.disruption.conditions import Window, consolidation_window
-from reconciler.disruption.pausing import Pause, pause_of
-from reconciler.lifecycle import registration_health
-from reconciler.model import backoff
-from reconciler.model.annotations import text_of
-from reconciler.model.claims import since
-from reconciler.model.instants import SKEW, is_ahead, rfc3339
+from kerf.disruption.command import Failure, failure_of
+from kerf.disruption.conditions import Window, consolidation_window
+from kerf.disruption.pausing import Pause, pause_of
+from kerf.lifecycle import registration_health
+from kerf.model import backoff
+from kerf.model.annotations import text_of
+from kerf.model.claims import since
+from kerf.model.instants import SKEW, is_ahead, rfc3339
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption.worlds import pool
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from api import labels
-from reconciler.lifecycle.writes import deletion
-from reconciler.model import ends, kinds
-from reconciler.model.plan import Action, DeleteObject, PatchObject, Reason, Source
+from kerf.lifecycle.writes import deletion
+from kerf.model import ends, kinds
+from kerf.model.plan import Action, DeleteObject, PatchObject, Reason, Source
+from kerf_api import labels
 from tests.unit.lifecycle.world import World, node_claim, prepared, running
 
 EXPIRED = Reason("Expired", "it is old")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 
 import pytest
 
-from reconciler.model.following import COMPARED, Following, by_following
-from reconciler.model.snapshot import BY_FOLLOWING, Snapshot
+from kerf.model.following import COMPARED, Following, by_following
+from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
 
 def test_every_field_is_followed_in_one_way() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from api.resources import Resources
-from reconciler.model.instance_type import InstanceType, Offering
+from kerf.model.instance_type import InstanceType, Offering
+from kerf_api.resources import Resources
 from tests.unit.scheduling import catalogue_world as c
 
 PLAIN = c.machine("plain", 4, 4)

@@ -7,10 +7,10 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.nodepool import NodePool
-from reconciler.model import mismatches
-from reconciler.model.mismatches import EMPTY, LONGEST, Mismatches, Record
+from kerf.model import mismatches
+from kerf.model.mismatches import EMPTY, LONGEST, Mismatches, Record
+from kerf_api import labels
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 
 HOUR = timedelta(hours=1)

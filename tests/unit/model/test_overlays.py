@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.nodeoverlay import MOST, NodeOverlay
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.instance_type import Catalogue, InstanceType, Offering
-from reconciler.model.overlays import Overlaid, overlaid
-from reconciler.model.plan import INTERNAL_ERROR
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Snapshot
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.instance_type import Catalogue, InstanceType, Offering
+from kerf.model.overlays import Overlaid, overlaid
+from kerf.model.plan import INTERNAL_ERROR
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Snapshot
+from kerf_api import labels
+from kerf_api.v1.nodeoverlay import MOST, NodeOverlay
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

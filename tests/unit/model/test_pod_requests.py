@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.resources import Resources
-from api.v1.meta import decode
-from reconciler.kube.interning import Interner
-from reconciler.model import pods
-from reconciler.model.objects import Pod
-from reconciler.scheduling.solve import solve
-from reconciler.telemetry.usage import Usage
+from kerf.kube.interning import Interner
+from kerf.model import pods
+from kerf.model.objects import Pod
+from kerf.scheduling.solve import solve
+from kerf.telemetry.usage import Usage
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import decode
 from tests.referee import needs
 from tests.unit.scheduling import worlds as w
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from api.resources import Resources
-from api.v1.meta import Taint, decode
-from reconciler.model import pods
-from reconciler.model.objects import Pod
+from kerf.model import pods
+from kerf.model.objects import Pod
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import Taint, decode
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from api.resources import Resources
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model.objects import Node
-from reconciler.model.snapshot import StateNode
+from kerf.model.objects import Node
+from kerf.model.snapshot import StateNode
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 
 PROVIDER_ID = "aws:///zone-1a/i-1"
 OWN = {"key": "example.com/batch", "effect": "NoSchedule"}

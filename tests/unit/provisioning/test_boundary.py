@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from api import labels
-from api.v1.meta import Taint
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.objects import Pod, Toleration
-from reconciler.model.plan import CreateNodeClaim, Plan
-from reconciler.model.snapshot import Batch
-from reconciler.provisioning.provision import provision
+from kerf.model.instance_type import Catalogue
+from kerf.model.objects import Pod, Toleration
+from kerf.model.plan import CreateNodeClaim, Plan
+from kerf.model.snapshot import Batch
+from kerf.provisioning.provision import provision
+from kerf_api import labels
+from kerf_api.v1.meta import Taint
 from tests.unit.scheduling import worlds as w
 
 CLOSED = Batch(w.NOW.replace(hour=11), w.NOW.replace(hour=11))

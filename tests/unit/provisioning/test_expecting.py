@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.model.plan import CreateNodeClaim, Nomination, Plan
-from reconciler.model.snapshot import Batch
-from reconciler.provisioning.expecting import over
-from reconciler.provisioning.provision import provision
+from kerf.model.plan import CreateNodeClaim, Nomination, Plan
+from kerf.model.snapshot import Batch
+from kerf.provisioning.expecting import over
+from kerf.provisioning.provision import provision
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import claim, ready
 

@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.nodepool import NodePool
-from reconciler.model import mismatches
-from reconciler.model.mismatches import Mismatches, Record
-from reconciler.model.plan import CreateNodeClaim, Plan
-from reconciler.model.snapshot import Batch
-from reconciler.provisioning.avoiding import avoiding
-from reconciler.provisioning.provision import provision
-from reconciler.scheduling.mismatch_inputs import inputs_of
-from reconciler.scheduling.pod_shapes import PodShapes
-from reconciler.scheduling.requirements_of import required_terms
+from kerf.model import mismatches
+from kerf.model.mismatches import Mismatches, Record
+from kerf.model.plan import CreateNodeClaim, Plan
+from kerf.model.snapshot import Batch
+from kerf.provisioning.avoiding import avoiding
+from kerf.provisioning.provision import provision
+from kerf.scheduling.mismatch_inputs import inputs_of
+from kerf.scheduling.pod_shapes import PodShapes
+from kerf.scheduling.requirements_of import required_terms
+from kerf_api import labels
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import FOREIGN, claim, ready
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.backoff import PoolFailures
-from reconciler.model.objects import PodDisruptionBudget
-from reconciler.model.plan import CreateNodeClaim, Plan, Purchase
-from reconciler.model.snapshot import Batch
-from reconciler.provisioning.provision import provision
+from kerf.model.backoff import PoolFailures
+from kerf.model.objects import PodDisruptionBudget
+from kerf.model.plan import CreateNodeClaim, Plan, Purchase
+from kerf.model.snapshot import Batch
+from kerf.provisioning.provision import provision
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
 
 SECOND = timedelta(seconds=1)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.memory import Memory
-from reconciler.model.plan import CreateNodeClaim, Plan, Source
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Batch
-from reconciler.provisioning import provision as room
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.memory import Memory
+from kerf.model.plan import CreateNodeClaim, Plan, Source
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Batch
+from kerf.provisioning import provision as room
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.worlds import NOW
 

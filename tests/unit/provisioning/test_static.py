@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model import kinds
-from reconciler.model.backoff import PoolFailures
-from reconciler.model.cluster import Cluster
-from reconciler.model.memory import Memory
-from reconciler.model.plan import Action, CreateNodeClaim, Plan, Reason
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.provisioning.static import keep_replicas
+from kerf.model import kinds
+from kerf.model.backoff import PoolFailures
+from kerf.model.cluster import Cluster
+from kerf.model.memory import Memory
+from kerf.model.plan import Action, CreateNodeClaim, Plan, Reason
+from kerf.model.settings import FeatureGates, Settings
+from kerf.provisioning.static import keep_replicas
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2 import ec2_facts
 from tests.unit.scheduling import worlds as w
 

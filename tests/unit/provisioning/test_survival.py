@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from api.v1.nodepool import NodePool
-from reconciler.model.indexes import PodIndex
-from reconciler.model.memory import Memory, Turn
-from reconciler.model.objects import Pod
-from reconciler.model.plan import CreateNodeClaim, Plan
-from reconciler.model.settings import FeatureGates
-from reconciler.model.snapshot import Snapshot
-from reconciler.provisioning.provision import provision
-from reconciler.provisioning.static import keep_replicas
-from reconciler.scheduling.account import Account, PoolAccount
-from reconciler.scheduling.solve import PodRefusal, solve
+from kerf.model.indexes import PodIndex
+from kerf.model.memory import Memory, Turn
+from kerf.model.objects import Pod
+from kerf.model.plan import CreateNodeClaim, Plan
+from kerf.model.settings import FeatureGates
+from kerf.model.snapshot import Snapshot
+from kerf.provisioning.provision import provision
+from kerf.provisioning.static import keep_replicas
+from kerf.scheduling.account import Account, PoolAccount
+from kerf.scheduling.solve import PodRefusal, solve
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.provisioning.test_boundary import CLOSED, pools_of, refused
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w

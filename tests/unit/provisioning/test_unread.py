@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from api.v1.meta import ObjectMeta
-from reconciler.model.memory import Memory
-from reconciler.model.plan import CreateNodeClaim, Plan
-from reconciler.model.snapshot import Batch, Snapshot
-from reconciler.model.storage import CSINode
-from reconciler.provisioning.provision import provision
+from kerf.model.memory import Memory
+from kerf.model.plan import CreateNodeClaim, Plan
+from kerf.model.snapshot import Batch, Snapshot
+from kerf.model.storage import CSINode
+from kerf.provisioning.provision import provision
+from kerf_api.v1.meta import ObjectMeta
 from tests.unit.provisioning.test_boundary import refused
 from tests.unit.scheduling import worlds as w
 

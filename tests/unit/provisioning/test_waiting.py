@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.model.objects import Pod
-from reconciler.model.plan import CreateNodeClaim, Plan
-from reconciler.model.snapshot import Batch
-from reconciler.provisioning.boundary import solve_apart
-from reconciler.provisioning.provision import provision
-from reconciler.provisioning.why import why
-from reconciler.scheduling.solution import Solution
+from kerf.model.objects import Pod
+from kerf.model.plan import CreateNodeClaim, Plan
+from kerf.model.snapshot import Batch
+from kerf.provisioning.boundary import solve_apart
+from kerf.provisioning.provision import provision
+from kerf.provisioning.why import why
+from kerf.scheduling.solution import Solution
+from kerf_api import labels
 from tests.referee.judge import violations
 from tests.unit.scheduling import worlds as w
 

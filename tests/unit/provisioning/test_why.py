@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.objects import Node, Pod
-from reconciler.model.snapshot import Batch, Snapshot
-from reconciler.provisioning.provision import provision
-from reconciler.provisioning.why import Answer, why
-from reconciler.scheduling.solve import solve
+from kerf.model.objects import Node, Pod
+from kerf.model.snapshot import Batch, Snapshot
+from kerf.provisioning.provision import provision
+from kerf.provisioning.why import Answer, why
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
 
 DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u"}

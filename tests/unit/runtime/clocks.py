@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from reconciler.sandbox.clock import VirtualClock
+from kerf.sandbox.clock import VirtualClock
 
 
 class SetBack(VirtualClock):

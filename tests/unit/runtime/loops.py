@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.model import kinds
-from reconciler.model.memory import Memory
-from reconciler.model.plan import Plan, Reason
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.memory import Memory
+from kerf.model.plan import Plan, Reason
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.runtime.controller import Controller
+from kerf.sandbox.world import World
 
 WHY = Reason("Test")
 

@@ -10,11 +10,11 @@ import os
 import sys
 import threading
 
-from reconciler.runtime.connecting import Where
-from reconciler.runtime.program import Process
-from reconciler.runtime.settings import parse
-from reconciler.runtime.signals import heed
-from reconciler.telemetry.logs import make_logger
+from kerf.runtime.connecting import Where
+from kerf.runtime.program import Process
+from kerf.runtime.settings import parse
+from kerf.runtime.signals import heed
+from kerf.telemetry.logs import make_logger
 
 
 class Breaking(io.StringIO):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from reconciler.model.cloud import INSTANCE_CHECK, SYSTEM_CHECK, Impairment
-from reconciler.runtime.ailments import KEPT, Ailments
+from kerf.model.cloud import INSTANCE_CHECK, SYSTEM_CHECK, Impairment
+from kerf.runtime.ailments import KEPT, Ailments
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SYSTEM, OTHER = Impairment("i-1", SYSTEM_CHECK, NOW), Impairment("i-2", SYSTEM_CHECK, NOW)

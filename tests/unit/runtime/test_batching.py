@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Batch
-from reconciler.runtime.batching import AGAIN, BUFFERS_AGAIN, BatchWindow
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Batch
+from kerf.runtime.batching import AGAIN, BUFFERS_AGAIN, BatchWindow
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = Settings(cluster_name="c", batch_idle=timedelta(seconds=1), batch_max=timedelta(seconds=10))

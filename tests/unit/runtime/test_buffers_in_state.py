@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind
-from reconciler.model.objects import TopologySpreadConstraint
-from reconciler.model.plan import Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.runtime.inbox import Changed, Listed, Removed
-from reconciler.runtime.state import State
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.plan import Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.runtime.inbox import Changed, Listed, Removed
+from kerf.runtime.state import State
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ON = Settings(cluster_name="c", gates=FeatureGates(capacity_buffer=True))

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from reconciler.model.cloud import ClassFacts, Region, Subnet
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.settings import Settings
-from reconciler.runtime.catalogues import RESOLVE_EVERY, Catalogues
+from kerf.model.cloud import ClassFacts, Region, Subnet
+from kerf.model.instance_type import Catalogue
+from kerf.model.settings import Settings
+from kerf.runtime.catalogues import RESOLVE_EVERY, Catalogues
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.world import NOW, large
 
 REGION = Region(name="us-west-2", types={}, zones_by_type={}, on_demand={}, spot={})

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.ports import AlreadyGone
-from reconciler.runtime.certificates import (
+from kerf.ports import AlreadyGone
+from kerf.runtime.certificates import (
     LIFETIME,
     RENEW_BEFORE,
     Bundle,
@@ -22,12 +22,12 @@ from reconciler.runtime.certificates import (
     service_names,
     write_files,
 )
-from reconciler.runtime.keepers import Keepers
-from reconciler.runtime.options import Options
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
-from reconciler.telemetry.logs import silent
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.runtime.keepers import Keepers
+from kerf.runtime.options import Options
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf.telemetry.logs import silent
+from kerf.telemetry.telemetry import Telemetry
 
 NOW = datetime.now(UTC)
 SECRET = "/api/v1/namespaces/kerf/secrets/cert"

@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from api.v1.meta import ObjectMeta
-from reconciler.cli.demo import manifests
-from reconciler.model.cloud import FleetError
-from reconciler.model.inventory import TEMPLATE
-from reconciler.model.objects import Node
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, Nomination, Plan
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Batch
-from reconciler.runtime.backoff import Backoff
-from reconciler.runtime.batching import AGAIN, BatchWindow
-from reconciler.runtime.clock import SMALL_STEP, STEP_LASTS, SteadyClock
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.fleet import Fleet
-from reconciler.runtime.inventories import Inventories
-from reconciler.runtime.node_changes import NodeChanges
-from reconciler.runtime.promises import Promises
-from reconciler.runtime.state import ACTION_STEPS, State
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
+from kerf.cli.demo import manifests
+from kerf.model.cloud import FleetError
+from kerf.model.inventory import TEMPLATE
+from kerf.model.objects import Node
+from kerf.model.plan import CreateNodeClaim, DeleteObject, Nomination, Plan
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Batch
+from kerf.runtime.backoff import Backoff
+from kerf.runtime.batching import AGAIN, BatchWindow
+from kerf.runtime.clock import SMALL_STEP, STEP_LASTS, SteadyClock
+from kerf.runtime.controller import Controller
+from kerf.runtime.fleet import Fleet
+from kerf.runtime.inventories import Inventories
+from kerf.runtime.node_changes import NodeChanges
+from kerf.runtime.promises import Promises
+from kerf.runtime.state import ACTION_STEPS, State
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf_api.v1.meta import ObjectMeta
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECOND, HOUR, YEAR = timedelta(seconds=1), timedelta(hours=1), timedelta(days=365)

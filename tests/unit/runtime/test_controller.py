@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.cloud import Region
-from reconciler.model.kinds import Ref
-from reconciler.model.memory import Memory
-from reconciler.model.plan import EvictPod, PatchObject, Plan
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Unavailable
-from reconciler.runtime.controller import AFTER_A_BUG, Controller
-from reconciler.runtime.proposer import Changes
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.cloud import Region
+from kerf.model.kinds import Ref
+from kerf.model.memory import Memory
+from kerf.model.plan import EvictPod, PatchObject, Plan
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Unavailable
+from kerf.runtime.controller import AFTER_A_BUG, Controller
+from kerf.runtime.proposer import Changes
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World
 from tests.unit.runtime.loops import WHY, Decider, controller, node
 from tests.worlds import node_class
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.memory import Memory
-from reconciler.model.plan import Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Listing, Unavailable
-from reconciler.runtime.controller import AT_LEAST_EVERY, Controller
-from reconciler.runtime.inbox import Inbox
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.memory import Memory
+from kerf.model.plan import Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Listing, Unavailable
+from kerf.runtime.controller import AT_LEAST_EVERY, Controller
+from kerf.runtime.inbox import Inbox
+from kerf.sandbox.world import World
 from tests.unit.runtime.clocks import SetBack
 
 

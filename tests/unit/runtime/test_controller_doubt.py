@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from api.v1.meta import ObjectMeta
-from reconciler.model import kinds
-from reconciler.model.cloud import Message
-from reconciler.model.kinds import Ref
-from reconciler.model.objects import Node, Pod, PodSpec
-from reconciler.model.plan import EvictPod, PatchObject, Plan, Source
-from reconciler.model.settings import Settings
-from reconciler.ports import Listing
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.inbox import Changed, Done, Listed, News, Received
-from reconciler.runtime.results import subject
-from reconciler.sandbox.clock import START
-from reconciler.sandbox.world import World
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.cloud import Message
+from kerf.model.kinds import Ref
+from kerf.model.objects import Node, Pod, PodSpec
+from kerf.model.plan import EvictPod, PatchObject, Plan, Source
+from kerf.model.settings import Settings
+from kerf.ports import Listing
+from kerf.runtime.controller import Controller
+from kerf.runtime.inbox import Changed, Done, Listed, News, Received
+from kerf.runtime.results import subject
+from kerf.sandbox.clock import START
+from kerf.sandbox.world import World
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api.v1.meta import ObjectMeta
 from tests.unit.runtime.loops import WHY, Decider, controller, errors, node
 
 #: What no decoder makes: indexing it fails after it has been filed.

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.settings import Settings
-from reconciler.ports import Unavailable
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World
+from kerf.model.settings import Settings
+from kerf.ports import Unavailable
+from kerf.runtime.controller import Controller
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World
 from tests import worlds
 
 SYSTEM = {"key": "CriticalAddonsOnly", "effect": "NoSchedule"}

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from reconciler.cli.app import app
-from reconciler.runtime import debug_token
-from reconciler.runtime.debugging import DebugServer
-from reconciler.runtime.health import TEXT, Server
-from reconciler.sockets import loopback
+from kerf.cli.app import app
+from kerf.runtime import debug_token
+from kerf.runtime.debugging import DebugServer
+from kerf.runtime.health import TEXT, Server
+from kerf.sockets import loopback
 
 ASKED = {
     ("GET", "/debug/threads"): lambda query: (200, TEXT, b"threads\n"),

@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from reconciler.cli.app import app
-from reconciler.decide import decide
-from reconciler.model import kinds
-from reconciler.model.plan import Plan, Reason, Refusal
-from reconciler.runtime import debugging, status
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.health import Server
-from reconciler.runtime.loudness import Loudness
-from reconciler.runtime.profiling import Busy, Profiler
-from reconciler.runtime.status import Replica, Status
-from reconciler.sandbox.world import World
-from reconciler.sockets import loopback
-from reconciler.telemetry.logs import Threshold, make_logger
+from kerf.cli.app import app
+from kerf.decide import decide
+from kerf.model import kinds
+from kerf.model.plan import Plan, Reason, Refusal
+from kerf.runtime import debugging, status
+from kerf.runtime.controller import Controller
+from kerf.runtime.health import Server
+from kerf.runtime.loudness import Loudness
+from kerf.runtime.profiling import Busy, Profiler
+from kerf.runtime.status import Replica, Status
+from kerf.sandbox.world import World
+from kerf.sockets import loopback
+from kerf.telemetry.logs import Threshold, make_logger
 from tests.ipv6 import LOOPBACK
 
 from .loops import Decider, controller, node

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.model.plan import (
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.model.plan import (
     Action,
     DeleteObject,
     EvictPod,
@@ -21,10 +21,10 @@ from reconciler.model.plan import (
     Source,
     TerminateInstance,
 )
-from reconciler.ports import AlreadyGone, Conflict, Listing
-from reconciler.runtime.executor import Executor
-from reconciler.runtime.inbox import Done, Inbox
-from reconciler.sandbox.world import World
+from kerf.ports import AlreadyGone, Conflict, Listing
+from kerf.runtime.executor import Executor
+from kerf.runtime.inbox import Done, Inbox
+from kerf.sandbox.world import World
 from tests.unit.sandbox.sandbox_world import launch
 
 WHY = Reason("Test")

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
-from reconciler.runtime.health import TEXT, Answer, Server, check, metrics
-from reconciler.sockets import loopback
+from kerf.runtime.health import TEXT, Answer, Server, check, metrics
+from kerf.sockets import loopback
 
 
 class Probe:

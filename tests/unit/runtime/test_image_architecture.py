@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.model.settings import Settings
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.model.settings import Settings
+from kerf.runtime.controller import Controller
+from kerf.sandbox.world import World
 from tests import worlds
 
 CLASS = Ref("EC2NodeClass", "", "default")

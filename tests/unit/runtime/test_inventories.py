@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.model.inventory import PROFILE, TEMPLATE, Resource
-from reconciler.runtime.inventories import Inventories
+from kerf.model.inventory import PROFILE, TEMPLATE, Resource
+from kerf.runtime.inventories import Inventories
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.lifecycle.world import NOW, node_class
 
 HOUR = timedelta(hours=1)

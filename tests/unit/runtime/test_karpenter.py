@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.ports import Forbidden, Lease, Unavailable
-from reconciler.runtime.announcing import Announcer
-from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
-from reconciler.runtime.leader import Leader, own_identity
-from reconciler.runtime.leases import KARPENTER, RENEW_DEADLINE, RETRY, LeaseName
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.ports import Forbidden, Lease, Unavailable
+from kerf.runtime.announcing import Announcer
+from kerf.runtime.karpenter import KarpenterLeases, Obstacle
+from kerf.runtime.leader import Leader, own_identity
+from kerf.runtime.leases import KARPENTER, RENEW_DEADLINE, RETRY, LeaseName
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World
+from kerf.telemetry.telemetry import Telemetry
 
 THEIRS = LeaseName("kube-system")
 HOLDER = "karpenter-7c9d_5b0f"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from api import labels
-from reconciler.model.kinds import NODE_CLAIM, Ref
-from reconciler.model.launch_marks import MarkedLaunch
-from reconciler.model.plan import DeleteObject, PatchObject, Reason
-from reconciler.ports import Unavailable
-from reconciler.runtime.launch_keys import Checked, LaunchKeys
+from kerf.model.kinds import NODE_CLAIM, Ref
+from kerf.model.launch_marks import MarkedLaunch
+from kerf.model.plan import DeleteObject, PatchObject, Reason
+from kerf.ports import Unavailable
+from kerf.runtime.launch_keys import Checked, LaunchKeys
+from kerf_api import labels
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 LAUNCH = MarkedLaunch("uid-a", "group", '{"group": "group"}')

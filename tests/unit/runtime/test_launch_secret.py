@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.ports import AlreadyExists, AlreadyGone, Conflict, Forbidden, PortError, Unavailable
-from reconciler.runtime.launch_keys import LaunchKeys
-from reconciler.runtime.launch_secret import EARLIER_KEY, KEY, LaunchSecret
+from kerf.ports import AlreadyExists, AlreadyGone, Conflict, Forbidden, PortError, Unavailable
+from kerf.runtime.launch_keys import LaunchKeys
+from kerf.runtime.launch_secret import EARLIER_KEY, KEY, LaunchSecret
 
 PATH = "/api/v1/namespaces/kerf/secrets"
 KNOWN, OTHER = b"k" * 32, b"o" * 32

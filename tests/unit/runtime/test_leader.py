@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api import labels
-from reconciler.model.instants import rfc3339
-from reconciler.ports import Lease, Unavailable
-from reconciler.runtime.leader import Leader
-from reconciler.runtime.leases import LOOK, RENEW_DEADLINE, RETRY, leading_since
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.kube import SandboxKube
-from reconciler.sandbox.world import World
+from kerf.model.instants import rfc3339
+from kerf.ports import Lease, Unavailable
+from kerf.runtime.leader import Leader
+from kerf.runtime.leases import LOOK, RENEW_DEADLINE, RETRY, leading_since
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.kube import SandboxKube
+from kerf.sandbox.world import World
+from kerf_api import labels
 
 NAME = "karpenter-leader-election"
 

@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from api import labels
-from reconciler.model.instants import ALWAYS
-from reconciler.ports import Clock, Forbidden, Lease
-from reconciler.runtime.karpenter import KarpenterLeases
-from reconciler.runtime.leader import Leader, own_identity
-from reconciler.runtime.leading import Leading
-from reconciler.runtime.leases import LeaseName, leading_note
-from reconciler.runtime.looking import stored_since
-from reconciler.sandbox import kinds
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
+from kerf.model.instants import ALWAYS
+from kerf.ports import Clock, Forbidden, Lease
+from kerf.runtime.karpenter import KarpenterLeases
+from kerf.runtime.leader import Leader, own_identity
+from kerf.runtime.leading import Leading
+from kerf.runtime.leases import LeaseName, leading_note
+from kerf.runtime.looking import stored_since
+from kerf.sandbox import kinds
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf_api import labels
 
 OWN, THEIRS = LeaseName("default"), LeaseName("kube-system")
 

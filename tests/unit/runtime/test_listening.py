@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.runtime import listening
-from reconciler.runtime.health import TEXT, Answer, Server
-from reconciler.sockets import loopback
+from kerf.runtime import listening
+from kerf.runtime.health import TEXT, Answer, Server
+from kerf.sockets import loopback
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model.launch_marks import LaunchMark, MarkedLaunch
-from reconciler.runtime.launch_keys import LaunchKeys
-from reconciler.runtime.marks import Marks
+from kerf.model.launch_marks import LaunchMark, MarkedLaunch
+from kerf.runtime.launch_keys import LaunchKeys
+from kerf.runtime.marks import Marks
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.lifecycle.world import node_claim
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.v1.meta import Taint
-from reconciler.model.objects import Node
-from reconciler.runtime.node_changes import KEPT, NodeChanges
+from kerf.model.objects import Node
+from kerf.runtime.node_changes import KEPT, NodeChanges
+from kerf_api.v1.meta import Taint
 from tests.unit.scheduling import worlds as w
 
 NODE = w.node("n1")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from reconciler.model.settings import Settings
-from reconciler.ports import Unavailable
-from reconciler.runtime.inbox import Inbox
-from reconciler.runtime.observer import INSTANCES_IDLE, Observer
-from reconciler.runtime.state import State
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World
+from kerf.model.settings import Settings
+from kerf.ports import Unavailable
+from kerf.runtime.inbox import Inbox
+from kerf.runtime.observer import INSTANCES_IDLE, Observer
+from kerf.runtime.state import State
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World
 from tests.unit.runtime.clocks import SetBack
 
 

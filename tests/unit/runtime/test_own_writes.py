@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from api.v1.ec2nodeclass import EC2NodeClass, MetadataOptions
-from api.v1.meta import ObjectMeta, decode
-from api.v1.nodepool import NodePool
-from reconciler.model import kinds
-from reconciler.model.cloud import (
+from kerf.model import kinds
+from kerf.model.cloud import (
     FleetError,
     FleetRequest,
     FleetResult,
@@ -24,11 +21,11 @@ from reconciler.model.cloud import (
     Message,
     Override,
 )
-from reconciler.model.inventory import TEMPLATE, Resource
-from reconciler.model.kept import dropped, of_use
-from reconciler.model.kinds import Ref
-from reconciler.model.objects import Node, Pod, PodCondition, PodSpec, PodStatus
-from reconciler.model.plan import (
+from kerf.model.inventory import TEMPLATE, Resource
+from kerf.model.kept import dropped, of_use
+from kerf.model.kinds import Ref
+from kerf.model.objects import Node, Pod, PodCondition, PodSpec, PodStatus
+from kerf.model.plan import (
     Action,
     DeleteObject,
     EnsureTemplate,
@@ -40,12 +37,15 @@ from reconciler.model.plan import (
     TagInstance,
     TerminateInstance,
 )
-from reconciler.model.settings import Settings
-from reconciler.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable, WorldChanged
-from reconciler.runtime.inbox import Changed, Described, Done, Listed, Received, Removed, Withheld
-from reconciler.runtime.promises import NOT_KEPT_FOR
-from reconciler.runtime.results import SETTLES, TEMPLATE_STAYS, absorb, subject
-from reconciler.runtime.state import State
+from kerf.model.settings import Settings
+from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable, WorldChanged
+from kerf.runtime.inbox import Changed, Described, Done, Listed, Received, Removed, Withheld
+from kerf.runtime.promises import NOT_KEPT_FOR
+from kerf.runtime.results import SETTLES, TEMPLATE_STAYS, absorb, subject
+from kerf.runtime.state import State
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, MetadataOptions
+from kerf_api.v1.meta import ObjectMeta, decode
+from kerf_api.v1.nodepool import NodePool
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WHY = Reason("Test")

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.ports import AlreadyGone, Forbidden, Listing, Unavailable
-from reconciler.runtime.connecting import version_of
-from reconciler.runtime.preflight.cluster import look
-from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.model.settings import FeatureGates, Settings
+from kerf.ports import AlreadyGone, Forbidden, Listing, Unavailable
+from kerf.runtime.connecting import version_of
+from kerf.runtime.preflight.cluster import look
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 
 SETTINGS = Settings("demo")
 

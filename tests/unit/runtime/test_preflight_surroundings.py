@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind
-from reconciler.model.objects import DaemonSet
-from reconciler.ports import Forbidden, Listing
-from reconciler.runtime.options import Options
-from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
-from reconciler.runtime.preflight.surroundings import SERVICES, look
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.model.objects import DaemonSet
+from kerf.ports import Forbidden, Listing
+from kerf.runtime.options import Options
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.preflight.surroundings import SERVICES, look
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 
 DENIED, GONE = "AccessDenied", "NoSuchEntity"
 ROLE = {"Role": {"RoleName": "r", "Arn": "arn:aws:iam::123456789012:role/r"}}

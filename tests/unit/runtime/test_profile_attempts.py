@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from api.v1 import conditions
-from api.v1.meta import Condition
-from reconciler.decide import decide
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.model.settings import Settings
-from reconciler.ports import Forbidden, PortError, Throttled, Unavailable
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World
+from kerf.decide import decide
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.model.settings import Settings
+from kerf.ports import Forbidden, PortError, Throttled, Unavailable
+from kerf.runtime.controller import Controller
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World
+from kerf_api.v1 import conditions
+from kerf_api.v1.meta import Condition
 from tests.worlds import deployment, node_class, node_pool
 
 CLASS, POOL = Ref("EC2NodeClass", "", "default"), Ref("NodePool", "", "default")

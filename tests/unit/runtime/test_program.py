@@ -16,9 +16,9 @@ from typing import IO, Any
 
 import pytest
 
-from reconciler.cli import debug_port
-from reconciler.model import kinds
-from reconciler.runtime.leases import KARPENTER
+from kerf.cli import debug_port
+from kerf.model import kinds
+from kerf.runtime.leases import KARPENTER
 from tests.unit.kube.api_double import ApiDouble, Handler, Route
 
 ROOT = Path(__file__).parents[3]
@@ -119,7 +119,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 def until_stopped(cluster: Cluster, kubeconfig: Path, *flags: str) -> list[dict[str, Any]]:
     """What a controller says that is asked to stop as soon as it has the lease, and does so."""
-    command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig), *flags
+    command = "-c", "from kerf.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig), *flags
     with started(*command) as process:
         until = time.monotonic() + 60
         while "kerf" not in cluster.leases:
@@ -138,7 +138,7 @@ def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: P
 
 
 def test_who_is_called_at_night_finds_a_status_a_louder_log_and_stacks(cluster: Cluster, kubeconfig: Path) -> None:
-    command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig)
+    command = "-c", "from kerf.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig)
     with started(*command, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         first = _next(process.stdout, "effective settings")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from reconciler.model.plan import Nomination, Plan
-from reconciler.model.settings import Settings
-from reconciler.runtime.promises import PROMISES_KEPT
-from reconciler.runtime.state import State
+from kerf.model.plan import Nomination, Plan
+from kerf.model.settings import Settings
+from kerf.runtime.promises import PROMISES_KEPT
+from kerf.runtime.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UNTIL = NOW + timedelta(seconds=20)

@@ -7,19 +7,19 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from api.v1.capacitybuffer import CapacityBuffer
-from api.v1.meta import ObjectMeta
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.model.memory import Memory
-from reconciler.model.objects import Node, Pod, PodSpec
-from reconciler.model.plan import Plan, Reason, TerminateInstance
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Findings, Proposal, Snapshot
-from reconciler.model.workloads import StoredTemplate
-from reconciler.runtime.inbox import Changed, Inbox, Proposed, Removed
-from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
-from reconciler.runtime.state import State
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.model.memory import Memory
+from kerf.model.objects import Node, Pod, PodSpec
+from kerf.model.plan import Plan, Reason, TerminateInstance
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Findings, Proposal, Snapshot
+from kerf.model.workloads import StoredTemplate
+from kerf.runtime.inbox import Changed, Inbox, Proposed, Removed
+from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
+from kerf.runtime.state import State
+from kerf_api.v1.capacitybuffer import CapacityBuffer
+from kerf_api.v1.meta import ObjectMeta
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cloud import Region
-from reconciler.ports import Throttled
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.inbox import ChoreFailed
-from reconciler.runtime.observer import REGION_EVERY
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World
+from kerf.model.cloud import Region
+from kerf.ports import Throttled
+from kerf.runtime.controller import Controller
+from kerf.runtime.inbox import ChoreFailed
+from kerf.runtime.observer import REGION_EVERY
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World
 from tests.unit.ec2.ec2_facts import SETTINGS
 
 PRICES = ("on_demand_prices", "spot_prices")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from api.v1.meta import ObjectMeta
-from reconciler.model import kinds
-from reconciler.model.objects import Pod
-from reconciler.ports import Change, Disconnected, Expired, Forbidden, Listing, Throttled, Unavailable
-from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed, Withheld
-from reconciler.runtime.reflector import SILENCE, Reflector
+from kerf.model import kinds
+from kerf.model.objects import Pod
+from kerf.ports import Change, Disconnected, Expired, Forbidden, Listing, Throttled, Unavailable
+from kerf.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed, Withheld
+from kerf.runtime.reflector import SILENCE, Reflector
+from kerf_api.v1.meta import ObjectMeta
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.decide import decide as decide_all
-from reconciler.model.memory import Memory
-from reconciler.model.snapshot import Snapshot
-from reconciler.sandbox.world import World
+from kerf.decide import decide as decide_all
+from kerf.model.memory import Memory
+from kerf.model.snapshot import Snapshot
+from kerf.sandbox.world import World
 from tests.unit.runtime.loops import Decider, controller, node
 
 

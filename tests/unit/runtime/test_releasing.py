@@ -6,17 +6,17 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model import kinds
-from reconciler.model.kinds import Kind, Ref
-from reconciler.model.objects import Node
-from reconciler.model.settings import Settings
-from reconciler.ports import AlreadyGone, Conflict, Listing
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.releasing import Held, held, holders, release
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.kinds import Kind, Ref
+from kerf.model.objects import Node
+from kerf.model.settings import Settings
+from kerf.ports import AlreadyGone, Conflict, Listing
+from kerf.runtime.controller import Controller
+from kerf.runtime.releasing import Held, held, holders, release
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests import worlds
 
 

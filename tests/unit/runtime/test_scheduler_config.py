@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.objects import TopologySpreadConstraint
-from reconciler.runtime.readers import SeveralProblems
-from reconciler.runtime.scheduler_config import read
-from reconciler.runtime.settings import SettingsError, parse
+from kerf.model.objects import TopologySpreadConstraint
+from kerf.runtime.readers import SeveralProblems
+from kerf.runtime.scheduler_config import read
+from kerf.runtime.settings import SettingsError, parse
 
 NAME = {"CLUSTER_NAME": "c"}
 ZONE = "topology.kubernetes.io/zone"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from api import crds
-from reconciler.model import kinds
-from reconciler.ports import AlreadyGone, Forbidden
-from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, Finding
-from reconciler.runtime.preflight.served import CHECKED, look
+from kerf.model import kinds
+from kerf.ports import AlreadyGone, Forbidden
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, Finding
+from kerf.runtime.preflight.served import CHECKED, look
+from kerf_api import crds
 
 Schema = dict[str, Any]
 

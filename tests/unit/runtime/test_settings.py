@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from api.thresholds import Thresholds, saving
-from reconciler.model.settings import FeatureGates
-from reconciler.runtime.options import OWN, SAME, Options
-from reconciler.runtime.settings import (
+from kerf.model.settings import FeatureGates
+from kerf.runtime.options import OWN, SAME, Options
+from kerf.runtime.settings import (
     DEFAULT,
     ENVIRONMENT,
     FLAG,
@@ -21,6 +20,7 @@ from reconciler.runtime.settings import (
     parse,
     shown,
 )
+from kerf_api.thresholds import Thresholds, saving
 
 NAME = {"CLUSTER_NAME": "c"}
 #: Karpenter's variables and defaults, as its reference has them, but for the one of its build for KWOK.

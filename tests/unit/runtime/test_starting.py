@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.ports import Forbidden, PortError, Throttled, Unavailable
-from reconciler.runtime.starting import PATIENCE, patiently
-from reconciler.sandbox.clock import VirtualClock
+from kerf.ports import Forbidden, PortError, Throttled, Unavailable
+from kerf.runtime.starting import PATIENCE, patiently
+from kerf.sandbox.clock import VirtualClock
 from tests.unit.lifecycle.world import NOW
 
 

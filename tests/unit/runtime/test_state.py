@@ -7,20 +7,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import Condition, NodeClassRef, ObjectMeta, decode
-from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
-from api.v1.nodeoverlay import NodeOverlay, NodeOverlaySpec, NodeOverlayStatus
-from reconciler.model import kinds
-from reconciler.model.accounts import NO_ACCOUNTS, Account, Accounts
-from reconciler.model.cloud import ClassFacts, Region
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Plan, Source
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Removed, Resolved
-from reconciler.runtime.state import State
+from kerf.model import kinds
+from kerf.model.accounts import NO_ACCOUNTS, Account, Accounts
+from kerf.model.cloud import ClassFacts, Region
+from kerf.model.instance_type import Catalogue
+from kerf.model.objects import Node, Pod
+from kerf.model.plan import Plan, Source
+from kerf.model.settings import FeatureGates, Settings
+from kerf.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Removed, Resolved
+from kerf.runtime.state import State
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta, decode
+from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
+from kerf_api.v1.nodeoverlay import NodeOverlay, NodeOverlaySpec, NodeOverlayStatus
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SAID = NodeOverlayStatus(conditions=(Condition(type="Ready", status="True"),))

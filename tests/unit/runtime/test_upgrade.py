@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from reconciler.model.settings import Settings
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.inbox import VersionNoted
-from reconciler.runtime.observer import CLUSTER_EVERY
-from reconciler.sandbox.world import World
+from kerf.model.settings import Settings
+from kerf.runtime.controller import Controller
+from kerf.runtime.inbox import VersionNoted
+from kerf.runtime.observer import CLUSTER_EVERY
+from kerf.sandbox.world import World
 from tests import worlds
 
 SETTINGS = Settings(cluster_name="sandbox")

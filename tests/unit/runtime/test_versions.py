@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.runtime.versions import KubernetesVersion
+from kerf.runtime.versions import KubernetesVersion
 from tests.unit.lifecycle.world import NOW
 
 

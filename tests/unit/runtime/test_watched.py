@@ -7,22 +7,22 @@ from datetime import timedelta
 
 import pytest
 
-from api import labels
-from api.v1.meta import ObjectMeta
-from reconciler.model import kinds
-from reconciler.model.memory import Memory
-from reconciler.model.objects import LabelSelector, TopologySpreadConstraint
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Findings, Proposal, Snapshot
-from reconciler.model.workloads import ReplicaSet, WorkloadSpec
-from reconciler.ports import Forbidden
-from reconciler.runtime.controller import Controller
-from reconciler.runtime.inbox import Changed, Inbox, Proposed
-from reconciler.runtime.proposer import ProcessProposer
-from reconciler.runtime.state import State
-from reconciler.sandbox.clock import START
-from reconciler.sandbox.faults import Call
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.memory import Memory
+from kerf.model.objects import LabelSelector, TopologySpreadConstraint
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Findings, Proposal, Snapshot
+from kerf.model.workloads import ReplicaSet, WorkloadSpec
+from kerf.ports import Forbidden
+from kerf.runtime.controller import Controller
+from kerf.runtime.inbox import Changed, Inbox, Proposed
+from kerf.runtime.proposer import ProcessProposer
+from kerf.runtime.state import State
+from kerf.sandbox.clock import START
+from kerf.sandbox.faults import Call
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.meta import ObjectMeta
 from tests.simulation.stage import Seam, of
 from tests.worlds import deployment, node_class, node_pool
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from api import labels
-from api.v1.ec2nodeclass import MetadataOptions
-from reconciler.model import kinds
-from reconciler.model.cloud import FleetRequest, LaunchTemplate, Override
-from reconciler.model.objects import Node, Pod
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.cloud import FleetRequest, LaunchTemplate, Override
+from kerf.model.objects import Node, Pod
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import MetadataOptions
 
 USER_DATA = """MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="//"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
 
 from .sandbox_world import node, places, pod, wait
 from .test_sandbox_volumes import claim, storage_class, using

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from api.resources import Resources
-from reconciler.model import kinds
-from reconciler.model.objects import Node
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.objects import Node
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
+from kerf_api.resources import Resources
 from tests.unit.sandbox.sandbox_world import USER_DATA, launch, nodes, wait
 
 TAINT = "corp.example.com/agent=missing:NoSchedule"

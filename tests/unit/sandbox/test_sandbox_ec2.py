@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
-from api.v1.meta import ObjectMeta
-from reconciler.ports import AlreadyGone, Cloud, IdempotencyMismatch, Kube
-from reconciler.runtime import looking
-from reconciler.sandbox.clock import START
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.ports import AlreadyGone, Cloud, IdempotencyMismatch, Kube
+from kerf.runtime import looking
+from kerf.sandbox.clock import START
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
+from kerf_api.v1.meta import ObjectMeta
 
 from .sandbox_world import launch, wait
 

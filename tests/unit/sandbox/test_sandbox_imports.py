@@ -6,19 +6,19 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import reconciler.sandbox
+import kerf.sandbox
 
 FORBIDDEN = (
-    "reconciler.scheduling",
-    "reconciler.provisioning",
-    "reconciler.disruption",
-    "reconciler.lifecycle",
-    "reconciler.model.pods",
-    "reconciler.model.pdbs",
-    "reconciler.model.selectors",
-    "reconciler.model.workloads",
+    "kerf.scheduling",
+    "kerf.provisioning",
+    "kerf.disruption",
+    "kerf.lifecycle",
+    "kerf.model.pods",
+    "kerf.model.pdbs",
+    "kerf.model.selectors",
+    "kerf.model.workloads",
 )
-FILES = sorted(Path(reconciler.sandbox.__path__[0]).glob("*.py"))
+FILES = sorted(Path(kerf.sandbox.__path__[0]).glob("*.py"))
 
 
 def imported(source: str) -> Iterator[str]:
@@ -32,5 +32,5 @@ def imported(source: str) -> Iterator[str]:
 
 def test_the_sandbox_imports_no_rule_of_the_engine() -> None:
     found = [(file.name, name) for file in FILES for name in imported(file.read_text(encoding="utf-8"))]
-    assert ("scheduler.py", "reconciler.sandbox.node_rules") in found
+    assert ("scheduler.py", "kerf.sandbox.node_rules") in found
     assert [row for row in found if row[1].startswith(FORBIDDEN)] == []

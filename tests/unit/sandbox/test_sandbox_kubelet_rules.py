@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
 from tests.unit.sandbox.sandbox_world import node, places, pod, wait
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from api import labels
-from api.v1.meta import Taint
-from reconciler.ec2 import userdata
-from reconciler.model.kinds import Ref
-from reconciler.ports import AlreadyGone
-from reconciler.sandbox import user_data
-from reconciler.sandbox.kubelets import COMPLETES_AFTER, NOT_READY, STOPS_AFTER
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import World
+from kerf.ec2 import userdata
+from kerf.model.kinds import Ref
+from kerf.ports import AlreadyGone
+from kerf.sandbox import user_data
+from kerf.sandbox.kubelets import COMPLETES_AFTER, NOT_READY, STOPS_AFTER
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.meta import Taint
 
 from .sandbox_world import USER_DATA, deployment, launch, node, nodes, places, pod, pods, wait
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model.kinds import Ref
-from reconciler.sandbox.world import World
+from kerf.model.kinds import Ref
+from kerf.sandbox.world import World
+from kerf_api import labels
 
 from .sandbox_world import node, places, pod, pods, wait
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.sandbox.kubelets import NOT_READY
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.sandbox.kubelets import NOT_READY
+from kerf.sandbox.world import World
 
 from .sandbox_world import deployment, node, places, pods, wait
 

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model import kinds
-from reconciler.model.kinds import Ref
-from reconciler.ports import Throttled
-from reconciler.sandbox.admission import Refused
-from reconciler.sandbox.clock import START
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.weather import Weather
-from reconciler.sandbox.world import Unsettled, World
+from kerf.model import kinds
+from kerf.model.kinds import Ref
+from kerf.ports import Throttled
+from kerf.sandbox.admission import Refused
+from kerf.sandbox.clock import START
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import Unsettled, World
 
 from .sandbox_world import deployment, launch, node, pod, pods, wait
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.account import Account, PoolAccount
-from reconciler.scheduling.remedies import with_fixes
-from reconciler.scheduling.solution import PodRefusal, Solution
-from reconciler.scheduling.solve import solve, survey
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.account import Account, PoolAccount
+from kerf.scheduling.remedies import with_fixes
+from kerf.scheduling.solution import PodRefusal, Solution
+from kerf.scheduling.solve import solve, survey
 from tests.unit.scheduling import worlds as w
 
 PLENTY = 1_000_000

@@ -15,20 +15,20 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model import kinds
-from reconciler.model.instance_type import Catalogue, InstanceType, Offering
-from reconciler.model.kinds import ref
-from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Plan
-from reconciler.model.snapshot import Batch, Snapshot
-from reconciler.provisioning.pending import pending_pods, rehoused_pods
-from reconciler.provisioning.provision import provision
-from reconciler.scheduling.prices import compatible
-from reconciler.scheduling.solve import NewNode, Solution, solve
+from kerf.model import kinds
+from kerf.model.instance_type import Catalogue, InstanceType, Offering
+from kerf.model.kinds import ref
+from kerf.model.objects import Node, Pod
+from kerf.model.plan import Plan
+from kerf.model.snapshot import Batch, Snapshot
+from kerf.provisioning.pending import pending_pods, rehoused_pods
+from kerf.provisioning.provision import provision
+from kerf.scheduling.prices import compatible
+from kerf.scheduling.solve import NewNode, Solution, solve
+from kerf_api import labels
+from kerf_api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 

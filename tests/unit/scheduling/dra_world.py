@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from api.v1.meta import decode
-from reconciler.model.devices import ResourceSliceSpec
-from reconciler.model.instance_type import InstanceType
-from reconciler.model.objects import Pod
+from kerf.model.devices import ResourceSliceSpec
+from kerf.model.instance_type import InstanceType
+from kerf.model.objects import Pod
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model.instants import rfc3339
-from reconciler.model.objects import Node, Pod
-from reconciler.scheduling.claims import pod_mark
+from kerf.model.instants import rfc3339
+from kerf.model.objects import Node, Pod
+from kerf.scheduling.claims import pod_mark
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.scheduling import worlds as w
 
 MINUTE = timedelta(minutes=1)

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from api.resources import Resources, total
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model import objects
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.snapshot import Snapshot
-from reconciler.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf.model import objects
+from kerf.model.instance_type import Catalogue
+from kerf.model.snapshot import Snapshot
+from kerf.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+from kerf_api.resources import Resources, total
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.referee.needs import requests
 from tests.referee.planned import types_of
 from tests.unit.scheduling import worlds as w

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import (
     Plant,

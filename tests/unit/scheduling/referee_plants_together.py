@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.objects import ReplicationController, Service, TopologySpreadConstraint
-from reconciler.model.workloads import ReplicaSet, StatefulSet
+from kerf.model.objects import ReplicationController, Service, TopologySpreadConstraint
+from kerf.model.workloads import ReplicaSet, StatefulSet
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import Choice, Plant, going, namespace, new, put
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model import kinds
-from reconciler.model.storage import CSINode
-from reconciler.scheduling import account as words
-from reconciler.scheduling.explain import MOST_ACCOUNTS, MOST_CLASSES
-from reconciler.scheduling.solve import solve, survey
+from kerf.model import kinds
+from kerf.model.storage import CSINode
+from kerf.scheduling import account as words
+from kerf.scheduling.explain import MOST_ACCOUNTS, MOST_CLASSES
+from kerf.scheduling.solve import solve, survey
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.accounts import account, explained, fixes, only_pool, refusal
 from tests.unit.scheduling.test_catalogue_volumes import claim, using, waiting

@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from reconciler.model.selectors import selector_of
-from reconciler.scheduling.admits import MANY, bounds
-from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from kerf.model.selectors import selector_of
+from kerf.scheduling.admits import MANY, bounds
+from kerf.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 
 
 def _bond(kind: str, *, self_match: bool, max_skew: int = 1) -> Bond:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.scheduling.solve import solve
+from kerf.scheduling.solve import solve
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_catalogue_daemons import of_agent
 

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.v1.meta import decode
-from reconciler.model.objects import Pod
-from reconciler.model.plan import Nomination
-from reconciler.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim
-from reconciler.scheduling.attachments import Attaching, attaching
-from reconciler.scheduling.scatter import Scattered
-from reconciler.scheduling.solve import Solution, solve, survey
+from kerf.model.objects import Pod
+from kerf.model.plan import Nomination
+from kerf.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim
+from kerf.scheduling.attachments import Attaching, attaching
+from kerf.scheduling.scatter import Scattered
+from kerf.scheduling.solve import Solution, solve, survey
+from kerf_api.v1.meta import decode
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_catalogue_volumes import claim, ephemeral, using, waiting

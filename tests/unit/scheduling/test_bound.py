@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
 from benchmarks import scheduling, workloads
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.plan import Purchase
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.instance_type import Catalogue
+from kerf.model.plan import Purchase
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
 from tests.laws.test_scheduling_laws import a_world
 from tests.referee.cost import lp_bound
 from tests.unit.scheduling import worlds as w

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.memory import Memory
-from reconciler.model.objects import Pod
-from reconciler.scheduling import sites, tallies
-from reconciler.scheduling.groups import Group
-from reconciler.scheduling.solve import solve, survey
-from reconciler.scheduling.tallies import Tallies, Tally
+from kerf.model.memory import Memory
+from kerf.model.objects import Pod
+from kerf.scheduling import sites, tallies
+from kerf.scheduling.groups import Group
+from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.tallies import Tallies, Tally
 from tests.unit.scheduling import worlds as w
 
 

@@ -8,19 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.resources import Resources
-from api.v1.capacitybuffer import CapacityBuffer
-from api.v1.meta import decode
-from reconciler.decide import decide
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.memory import Memory
-from reconciler.model.plan import CreateNodeClaim, PatchObject, Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Batch, Snapshot
-from reconciler.provisioning.provision import provision
-from reconciler.scheduling.buffers import MOST_PODS, Resolution, resolutions, settled_pods, size, virtual_pods
+from kerf.decide import decide
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.memory import Memory
+from kerf.model.plan import CreateNodeClaim, PatchObject, Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.model.snapshot import Batch, Snapshot
+from kerf.provisioning.provision import provision
+from kerf.scheduling.buffers import MOST_PODS, Resolution, resolutions, settled_pods, size, virtual_pods
+from kerf_api import labels
+from kerf_api.resources import Resources
+from kerf_api.v1.capacitybuffer import CapacityBuffer
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.decide import decide
-from reconciler.model.plan import CreateNodeClaim, PatchObject, Plan
-from reconciler.model.settings import FeatureGates
-from reconciler.model.snapshot import Batch
+from kerf.decide import decide
+from kerf.model.plan import CreateNodeClaim, PatchObject, Plan
+from kerf.model.settings import FeatureGates
+from kerf.model.snapshot import Batch
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.objects import Namespace, Pod
+from kerf.model.objects import Namespace, Pod
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

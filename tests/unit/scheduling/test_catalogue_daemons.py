@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.objects import DaemonSet, Node, Pod
+from kerf.model.objects import DaemonSet, Node, Pod
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.objects import Pod, TopologySpreadConstraint
+from kerf.model.objects import Pod, TopologySpreadConstraint
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

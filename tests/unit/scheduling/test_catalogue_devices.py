@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.kube.interning import interner
-from reconciler.model import kinds
-from reconciler.model.objects import Pod
-from reconciler.model.plan import CreateNodeClaim
-from reconciler.scheduling.solve import solve
+from kerf.kube.interning import interner
+from kerf.model import kinds
+from kerf.model.objects import Pod
+from kerf.model.plan import CreateNodeClaim
+from kerf.scheduling.solve import solve
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from api import labels
+from kerf_api import labels
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import dra_world as d
 from tests.unit.scheduling import worlds as w

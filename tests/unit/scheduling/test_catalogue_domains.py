@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api import labels
+from kerf_api import labels
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

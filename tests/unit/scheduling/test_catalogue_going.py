@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from api.v1.meta import decode
-from reconciler.model.objects import Node, Pod, PodDisruptionBudget
+from kerf.model.objects import Node, Pod, PodDisruptionBudget
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -8,18 +8,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.v1.hashes import nodepool_hash
-from reconciler.model import kinds
-from reconciler.model.memory import Memory
-from reconciler.model.plan import CreateNodeClaim, Plan
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Batch, Snapshot
-from reconciler.ports import Unavailable
-from reconciler.provisioning.provision import closing_time, provision
-from reconciler.runtime.batching import BatchWindow
-from reconciler.runtime.controller import Controller
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World
+from kerf.model import kinds
+from kerf.model.memory import Memory
+from kerf.model.plan import CreateNodeClaim, Plan
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Batch, Snapshot
+from kerf.ports import Unavailable
+from kerf.provisioning.provision import closing_time, provision
+from kerf.runtime.batching import BatchWindow
+from kerf.runtime.controller import Controller
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World
+from kerf_api.v1.hashes import nodepool_hash
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api import labels
+from kerf_api import labels
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model.objects import Node
+from kerf.model.objects import Node
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
-from api.resources import Resources
-from reconciler.decide import decide
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.model.plan import PatchObject
-from reconciler.model.settings import FeatureGates
+from kerf.decide import decide
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.plan import PatchObject
+from kerf.model.settings import FeatureGates
+from kerf_api import labels
+from kerf_api.resources import Resources
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

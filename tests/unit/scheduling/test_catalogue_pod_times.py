@@ -8,14 +8,14 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.model import kinds
-from reconciler.model.objects import Pod
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.objects import Pod
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_catalogue_volumes import claim, in_zones, using

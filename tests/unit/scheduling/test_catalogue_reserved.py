@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from reconciler.model.cloud import HeldReservation, Instance
-from reconciler.model.indexes import InstanceIndex
-from reconciler.model.instance_type import Catalogue, InstanceType, Offering, Reservation
-from reconciler.model.objects import Pod
-from reconciler.model.plan import Plan
-from reconciler.model.settings import FeatureGates
-from reconciler.scheduling.solve import NewNode, solve
+from kerf.model.cloud import HeldReservation, Instance
+from kerf.model.indexes import InstanceIndex
+from kerf.model.instance_type import Catalogue, InstanceType, Offering, Reservation
+from kerf.model.objects import Pod
+from kerf.model.plan import Plan
+from kerf.model.settings import FeatureGates
+from kerf.scheduling.solve import NewNode, solve
+from kerf_api import labels
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -9,20 +9,20 @@ from typing import Any
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
-from reconciler.model.kinds import Ref, ref
-from reconciler.model.objects import Pod
-from reconciler.model.plan import Nomination, Plan, Reason, Refusal
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Proposal, Snapshot
-from reconciler.runtime.inbox import Changed, Listed
-from reconciler.runtime.state import PROPOSALS_KEPT, State
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
-from reconciler.scheduling.solve import Solution, solve
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.cluster import Cluster
+from kerf.model.kinds import Ref, ref
+from kerf.model.objects import Pod
+from kerf.model.plan import Nomination, Plan, Reason, Refusal
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Proposal, Snapshot
+from kerf.runtime.inbox import Changed, Listed
+from kerf.runtime.state import PROPOSALS_KEPT, State
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf.scheduling.solve import Solution, solve
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

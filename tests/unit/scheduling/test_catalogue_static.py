@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.decide import decide
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
-from reconciler.model.settings import FeatureGates
+from kerf.decide import decide
+from kerf.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
+from kerf.model.settings import FeatureGates
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

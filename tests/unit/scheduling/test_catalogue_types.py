@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from api.v1.meta import decode
-from reconciler.model.objects import Pod
+from kerf.model.objects import Pod
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

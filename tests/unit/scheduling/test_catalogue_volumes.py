@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.objects import Pod
-from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf.model.objects import Pod
+from kerf.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

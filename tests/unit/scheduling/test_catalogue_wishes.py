@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
+from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

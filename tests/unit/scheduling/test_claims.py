@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.scheduling.claims import member_name, pod_mark, to_claim
-from reconciler.scheduling.solve import Solution, solve
+from kerf.scheduling.claims import member_name, pod_mark, to_claim
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.scheduling import worlds as w
 
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.resources import Resources
-from reconciler.scheduling.types import MOST, Columns
+from kerf.scheduling.types import MOST, Columns
+from kerf_api.resources import Resources
 
 COLUMNS = Columns(["cpu", "memory", "pods"])
 BAGS = [

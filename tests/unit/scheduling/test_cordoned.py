@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.objects import Node
-from reconciler.model.plan import Nomination
-from reconciler.scheduling.places import CORDON
-from reconciler.scheduling.solve import solve
+from kerf.model.objects import Node
+from kerf.model.plan import Nomination
+from kerf.scheduling.places import CORDON
+from kerf.scheduling.solve import solve
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.accounts import account
 

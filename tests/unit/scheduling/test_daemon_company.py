@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.scheduling.solve import solve
+from kerf.scheduling.solve import solve
+from kerf_api import labels
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_spread import zones_of_pool

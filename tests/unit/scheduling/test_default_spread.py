@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.objects import Pod, TopologySpreadConstraint
-from reconciler.model.selectors import Selector, selector_of
-from reconciler.scheduling.classes import classes_of, shape_of
-from reconciler.scheduling.default_spread import DefaultSpread
-from reconciler.scheduling.solve import solve, survey
-from reconciler.scheduling.topology import Topology
-from reconciler.scheduling.work import Work
+from kerf.model.objects import Pod, TopologySpreadConstraint
+from kerf.model.selectors import Selector, selector_of
+from kerf.scheduling.classes import classes_of, shape_of
+from kerf.scheduling.default_spread import DefaultSpread
+from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.topology import Topology
+from kerf.scheduling.work import Work
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

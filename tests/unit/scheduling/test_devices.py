@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.devices import ResourceSliceSpec, SliceDevice
-from reconciler.scheduling.devices import pools, selectors, usage
-from reconciler.scheduling.devices.selectors import UnreadableSelector
-from reconciler.scheduling.solution import Grant
+from kerf.model.devices import ResourceSliceSpec, SliceDevice
+from kerf.scheduling.devices import pools, selectors, usage
+from kerf.scheduling.devices.selectors import UnreadableSelector
+from kerf.scheduling.solution import Grant
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import dra_world as d
 from tests.unit.scheduling import worlds as w

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api import labels
-from api.v1.meta import Taint
-from api.v1.nodepool import NodePool
-from reconciler.model import pods
-from reconciler.model.objects import Pod
-from reconciler.scheduling.edits import (
+from kerf.model import pods
+from kerf.model.objects import Pod
+from kerf.scheduling.edits import (
     AddLabel,
     AddValue,
     DropExpression,
@@ -26,6 +23,9 @@ from reconciler.scheduling.edits import (
     RemoveTaint,
     Tolerate,
 )
+from kerf_api import labels
+from kerf_api.v1.meta import Taint
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 
 TAINT = Taint(key="dedicated", value="ml", effect="NoSchedule")

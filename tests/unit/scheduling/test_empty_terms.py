@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.scheduling.edits import DropExpression
-from reconciler.scheduling.requirements_of import accepted_by_node, own_problem
-from reconciler.scheduling.solve import solve
+from kerf.scheduling.edits import DropExpression
+from kerf.scheduling.requirements_of import accepted_by_node, own_problem
+from kerf.scheduling.solve import solve
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 
 EMPTY: list[list[Any]] = [[{}], [{}, {}], [{"matchExpressions": []}], [{"matchFields": []}], []]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model.memory import Memory
-from reconciler.model.objects import Pod
-from reconciler.scheduling.evidence import Verdict, kept_until, verdicts, watched
+from kerf.model.memory import Memory
+from kerf.model.objects import Pod
+from kerf.scheduling.evidence import Verdict, kept_until, verdicts, watched
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import FOREIGN, claim, ready
 

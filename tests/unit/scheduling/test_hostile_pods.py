@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from api.requirements import requirement
-from reconciler.model.objects import Pod
-from reconciler.scheduling import requirements_of
-from reconciler.scheduling.ports import HeldPorts, clash
-from reconciler.scheduling.template import Template
+from kerf.model.objects import Pod
+from kerf.scheduling import requirements_of
+from kerf.scheduling.ports import HeldPorts, clash
+from kerf.scheduling.template import Template
+from kerf_api.requirements import requirement
 from tests.unit.scheduling import worlds as w
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from api.v1.meta import decode
-from reconciler.model.objects import LabelSelector, Pod
-from reconciler.model.selectors import Selector, selector_of
-from reconciler.scheduling import tallies, topology
-from reconciler.scheduling.label_table import LabelTable
-from reconciler.scheduling.solve import solve
+from kerf.model.objects import LabelSelector, Pod
+from kerf.model.selectors import Selector, selector_of
+from kerf.scheduling import tallies, topology
+from kerf.scheduling.label_table import LabelTable
+from kerf.scheduling.solve import solve
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
 
 KEYS, VALUES, NAMESPACES = ("app", "team", "tier"), ("a", "b", "c"), ("default", "other")

@@ -7,19 +7,19 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.lifecycle import mismatches as stage
-from reconciler.lifecycle.view import View
-from reconciler.model import mismatches
-from reconciler.model.cloud import ClassFacts, Image
-from reconciler.model.memory import Memory
-from reconciler.model.mismatches import Mismatches
-from reconciler.provisioning.avoiding import Avoided
-from reconciler.provisioning.why import why
-from reconciler.scheduling.learned import differences
+from kerf.lifecycle import mismatches as stage
+from kerf.lifecycle.view import View
+from kerf.model import mismatches
+from kerf.model.cloud import ClassFacts, Image
+from kerf.model.memory import Memory
+from kerf.model.mismatches import Mismatches
+from kerf.provisioning.avoiding import Avoided
+from kerf.provisioning.why import why
+from kerf.scheduling.learned import differences
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import FOREIGN, claim, ready
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from api import labels
-from reconciler.scheduling.solve import Solution, solve
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 

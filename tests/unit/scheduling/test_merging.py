@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.scheduling.solve import solve
+from kerf.scheduling.solve import solve
 from tests.referee.judge import violations
 from tests.unit.scheduling import worlds as w
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.resources import Resources
-from reconciler.decide import decide
-from reconciler.model.instance_type import Catalogue, InstanceType
-from reconciler.model.plan import CreateNodeClaim
-from reconciler.model.settings import FeatureGates
+from kerf.decide import decide
+from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.model.plan import CreateNodeClaim
+from kerf.model.settings import FeatureGates
+from kerf_api import labels
+from kerf_api.resources import Resources
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

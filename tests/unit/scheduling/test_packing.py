@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from api import labels
 from benchmarks import workloads
 from benchmarks.scheduling import read_catalogue, read_pods, snapshot_of
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.linear import duals, most_of
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.linear import duals, most_of
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
 from tests.referee import violations
 from tests.referee.cost import cost, lp_bound, whole_cost
 from tests.unit.scheduling import worlds as w

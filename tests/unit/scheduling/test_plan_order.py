@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import labels
-from reconciler.scheduling.solution import Solution
+from kerf.scheduling.solution import Solution
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 
 NEAR = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.scheduling.ports import clash, host_ports
+from kerf.scheduling.ports import clash, host_ports
 from tests.referee import needs
 from tests.unit.scheduling import worlds as w
 

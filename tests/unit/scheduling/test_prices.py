@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from api import labels
-from api.requirements import EMPTY, Requirements
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.scheduling.prices import cheapest, price_of, worst_launch_price
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.scheduling.prices import cheapest, price_of, worst_launch_price
+from kerf_api import labels
+from kerf_api.requirements import EMPTY, Requirements
 from tests.unit.scheduling import worlds as w
 
 BASE = w.instance_type("t", 2, 2)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.objects import Pod
-from reconciler.scheduling.reading import Reading
+from kerf.model.objects import Pod
+from kerf.scheduling.reading import Reading
 from tests.unit.scheduling import worlds as w
 
 NEAR: dict[str, Any] = {"matchLabels": {"app": "x"}}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.requirements import Requirements
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
+from kerf_api.requirements import Requirements
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 

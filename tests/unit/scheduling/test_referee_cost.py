@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model.instance_type import Catalogue
-from reconciler.scheduling.solve import solve
+from kerf.model.instance_type import Catalogue
+from kerf.scheduling.solve import solve
+from kerf_api import labels
 from tests.laws.test_scheduling_laws import a_world
 from tests.referee.cost import cost, lp_bound
 from tests.unit.scheduling import worlds as w

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.scheduling.solve import Solution
+from kerf.scheduling.solve import Solution
 from tests.referee import violations
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import dra_world as d

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
-from reconciler.scheduling.scatter import Line, Scattered, ScatteredByName, ScatteredLargeFirst
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
+from kerf.scheduling.scatter import Line, Scattered, ScatteredByName, ScatteredLargeFirst
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import volume, volume_claim
 

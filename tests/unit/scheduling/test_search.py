@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 

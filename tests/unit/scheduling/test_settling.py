@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.model.snapshot import Batch
-from reconciler.provisioning.provision import provision
-from reconciler.scheduling.settling import PATIENCE, SETTLING
+from kerf.model.snapshot import Batch
+from kerf.provisioning.provision import provision
+from kerf.scheduling.settling import PATIENCE, SETTLING
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.accounts import refusal
 

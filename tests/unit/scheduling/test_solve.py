@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.requirements import Requirements, requirement
-from reconciler.model.cloud import Instance
-from reconciler.model.indexes import InstanceIndex
-from reconciler.model.objects import Namespace
-from reconciler.model.snapshot import LaunchFailure
-from reconciler.scheduling.solve import solve
+from kerf.model.cloud import Instance
+from kerf.model.indexes import InstanceIndex
+from kerf.model.objects import Namespace
+from kerf.model.snapshot import LaunchFailure
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.requirements import Requirements, requirement
 from tests.referee import violations
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w

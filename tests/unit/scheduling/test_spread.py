@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.requirements import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, Requirement, requirement
-from reconciler.model.instance_type import Offering
-from reconciler.scheduling.places import serves
-from reconciler.scheduling.solve import solve
+from kerf.model.instance_type import Offering
+from kerf.scheduling.places import serves
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, Requirement, requirement
 from tests.unit.scheduling import worlds as w
 
 WEB = {"app": "web"}

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.meta import Taint
-from reconciler.model.selectors import selector_of
-from reconciler.scheduling.census import Census
-from reconciler.scheduling.groups import SPREAD, Group
-from reconciler.scheduling.requirements_of import asked_labels
-from reconciler.scheduling.tallies import Tallies
+from kerf.model.selectors import selector_of
+from kerf.scheduling.census import Census
+from kerf.scheduling.groups import SPREAD, Group
+from kerf.scheduling.requirements_of import asked_labels
+from kerf.scheduling.tallies import Tallies
+from kerf_api import labels
+from kerf_api.v1.meta import Taint
 from tests.unit.scheduling import worlds as w
 
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"

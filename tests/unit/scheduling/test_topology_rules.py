@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_spread import WEB, running, web, zones_of_pool
 

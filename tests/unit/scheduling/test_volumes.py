@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from reconciler.scheduling.solve import solve
+from kerf.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
 
 

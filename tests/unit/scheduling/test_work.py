@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from api import labels
-from reconciler.model.objects import Pod
-from reconciler.model.plan import CreateNodeClaim, Nomination, Plan
-from reconciler.model.snapshot import Batch, Snapshot
-from reconciler.provisioning import boundary
-from reconciler.provisioning.provision import provision
-from reconciler.runtime.batching import BatchWindow
-from reconciler.scheduling import routes
-from reconciler.scheduling.solution import Solution
-from reconciler.scheduling.solve import solve
-from reconciler.scheduling.work import WORK_BUDGET, Turns, Work
+from kerf.model.objects import Pod
+from kerf.model.plan import CreateNodeClaim, Nomination, Plan
+from kerf.model.snapshot import Batch, Snapshot
+from kerf.provisioning import boundary
+from kerf.provisioning.provision import provision
+from kerf.runtime.batching import BatchWindow
+from kerf.scheduling import routes
+from kerf.scheduling.solution import Solution
+from kerf.scheduling.solve import solve
+from kerf.scheduling.work import WORK_BUDGET, Turns, Work
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_hostile_pods import not_in
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.scheduling.solve import solve
+from kerf.scheduling.solve import solve
+from kerf_api import labels
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

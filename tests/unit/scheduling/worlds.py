@@ -11,19 +11,19 @@ from typing import Any
 
 import msgspec
 
-from api import labels
-from api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
-from api.resources import Resources
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim, NodeClaimStatus
-from api.v1.nodepool import NodePool
-from reconciler.model.cluster import build
-from reconciler.model.instance_type import Catalogue, InstanceType, Offering
-from reconciler.model.objects import DaemonSet, Node, Pod
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.claims import to_claim
-from reconciler.scheduling.solve import Solution, solve
+from kerf.model.cluster import build
+from kerf.model.instance_type import Catalogue, InstanceType, Offering
+from kerf.model.objects import DaemonSet, Node, Pod
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.claims import to_claim
+from kerf.scheduling.solve import Solution, solve
+from kerf_api import labels
+from kerf_api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
+from kerf_api.resources import Resources
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimStatus
+from kerf_api.v1.nodepool import NodePool
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ZONES = ("z1", "z2", "z3")

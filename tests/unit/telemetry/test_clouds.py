@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from reconciler.ports import Throttled
-from reconciler.telemetry.clouds import MeasuredCloud
-from reconciler.telemetry.metrics import Metrics
+from kerf.ports import Throttled
+from kerf.telemetry.clouds import MeasuredCloud
+from kerf.telemetry.metrics import Metrics
 
 
 class Stub:

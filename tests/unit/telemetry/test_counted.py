@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from reconciler.disruption.command import Command, Failure
-from reconciler.model import kinds
-from reconciler.model.annotations import text_of
-from reconciler.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, FleetRequest
-from reconciler.model.kinds import Ref
-from reconciler.model.plan import EnsureTemplate, Event, EvictPod, LaunchInstances, PatchObject, Reason
-from reconciler.ports import Forbidden
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
-from reconciler.telemetry.events import BURST, LONGEST, EventWriter
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.disruption.command import Command, Failure
+from kerf.model import kinds
+from kerf.model.annotations import text_of
+from kerf.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, FleetRequest
+from kerf.model.kinds import Ref
+from kerf.model.plan import EnsureTemplate, Event, EvictPod, LaunchInstances, PatchObject, Reason
+from kerf.ports import Forbidden
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf.telemetry.events import BURST, LONGEST, EventWriter
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.telemetry import Telemetry
 from tests.unit.ec2.ec2_facts import claim as ec2_claim
 from tests.unit.ec2.fleet_requests import request, typed
 from tests.unit.telemetry.test_troubles import claim

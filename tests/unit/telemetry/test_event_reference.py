@@ -7,9 +7,9 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from reconciler.disruption.interruption import _KINDS
-from reconciler.telemetry.listed_events import EVENTS, ListedEvent
-from reconciler.telemetry.listing import OWN
+from kerf.disruption.interruption import _KINDS
+from kerf.telemetry.listed_events import EVENTS, ListedEvent
+from kerf.telemetry.listing import OWN
 
 ROOT = Path(__file__).parents[3]
 ROWS = [row for rows in EVENTS.values() for row in rows]
@@ -45,7 +45,7 @@ def reasons() -> Iterator[str]:
     for path in (ROOT / "reconciler").rglob("*.py"):
         if path.parent.name not in ("cli", "kube", "sandbox"):
             yield from _reasons(path)
-    for module, names in (("reconciler.runtime.announcing", ("WAITS", "WAITS_FOR_OURS", "UNREAD")),):
+    for module, names in (("kerf.runtime.announcing", ("WAITS", "WAITS_FOR_OURS", "UNREAD")),):
         yield from (getattr(importlib.import_module(module), name) for name in names)
 
 

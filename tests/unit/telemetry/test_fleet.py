@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from api import labels
-from api.v1.meta import ObjectMeta
-from reconciler.model.objects import Node
-from reconciler.telemetry.metrics import Metrics
+from kerf.model.objects import Node
+from kerf.telemetry.metrics import Metrics
+from kerf_api import labels
+from kerf_api.v1.meta import ObjectMeta
 
 
 def node(pool: str = "general", capacity_type: str = "spot", zone: str = "eu-west-1a") -> Node:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from reconciler.telemetry.lines import STEPS
+from kerf.telemetry.lines import STEPS
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/logs.md"

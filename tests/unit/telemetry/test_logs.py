@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from api import labels
-from reconciler.aws.errors import translate
-from reconciler.model.kinds import Ref
-from reconciler.model.plan import Event, PatchObject, Reason
-from reconciler.ports import Unavailable
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.telemetry import build, libraries
-from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.logs import Logger, Threshold, make_logger, shortened
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.reconciling import identities, reconcile_id, reconciling
-from reconciler.telemetry.sinks import SAID_EVERY_SECONDS, Sinks
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.aws.errors import translate
+from kerf.model.kinds import Ref
+from kerf.model.plan import Event, PatchObject, Reason
+from kerf.ports import Unavailable
+from kerf.sandbox.clock import VirtualClock
+from kerf.telemetry import build, libraries
+from kerf.telemetry.events import EventWriter
+from kerf.telemetry.logs import Logger, Threshold, make_logger, shortened
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.reconciling import identities, reconcile_id, reconciling
+from kerf.telemetry.sinks import SAID_EVERY_SECONDS, Sinks
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.telemetry.listing import DETAILS, OWN, Listed
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.names import METRICS
-from webhook.app import Metrics as WebhookMetrics
+from kerf.telemetry.listing import DETAILS, OWN, Listed
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.names import METRICS
+from kerf_webhook.app import Metrics as WebhookMetrics
 
 ROOT = Path(__file__).parents[3]
 #: Name, type and labels of Karpenter's 1.14. Source: operations reference §2.

@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.v1.meta import Condition, Entry, NodeClassRef, ObjectMeta, OwnerReference
-from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
-from reconciler.disruption.command import Command
-from reconciler.model import kinds
-from reconciler.model.annotations import text_of
-from reconciler.model.kinds import Ref
-from reconciler.model.objects import Node
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, PatchObject, Reason
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.logs import make_logger
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.disruption.command import Command
+from kerf.model import kinds
+from kerf.model.annotations import text_of
+from kerf.model.kinds import Ref
+from kerf.model.objects import Node
+from kerf.model.plan import CreateNodeClaim, DeleteObject, PatchObject, Reason
+from kerf.sandbox.clock import VirtualClock
+from kerf.telemetry.events import EventWriter
+from kerf.telemetry.logs import make_logger
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api.v1.meta import Condition, Entry, NodeClassRef, ObjectMeta, OwnerReference
+from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 
 ID = r"[0-9a-f-]{36}"
 HEAD = r'\{"level":"INFO","time":"2026-08-19T10:11:12\.345Z","logger":"controller","message":"%s","commit":"490ef94",'

@@ -11,21 +11,21 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.model import kinds
-from reconciler.model.cluster import build
-from reconciler.model.objects import Pod, PodCondition
-from reconciler.model.plan import Nomination, Plan, Reason, Refusal
-from reconciler.model.settings import Settings
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
-from reconciler.telemetry.collectors import LATELY_SECONDS, REMEMBERED, Summary
-from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.listing import DURATIONS
-from reconciler.telemetry.logs import silent
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.cluster import build
+from kerf.model.objects import Pod, PodCondition
+from kerf.model.plan import Nomination, Plan, Reason, Refusal
+from kerf.model.settings import Settings
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf.telemetry.collectors import LATELY_SECONDS, REMEMBERED, Summary
+from kerf.telemetry.events import EventWriter
+from kerf.telemetry.listing import DURATIONS
+from kerf.telemetry.logs import silent
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 
 SECOND = timedelta(seconds=1)

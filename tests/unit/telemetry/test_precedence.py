@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from reconciler.telemetry import precedence
-from reconciler.telemetry.precedence import Precedence, in_steps
+from kerf.telemetry import precedence
+from kerf.telemetry.precedence import Precedence, in_steps
 
 
 def test_between_turns_nobody_waits() -> None:

@@ -10,8 +10,8 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.requests import AwsRequests, KubeRequests
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.requests import AwsRequests, KubeRequests
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.v1.meta import Condition, ObjectMeta, OwnerReference
 from benchmarks.scrape import NOW, series, told
-from reconciler.model import kinds
-from reconciler.model.objects import Container, Node, NodeCondition, NodeStatus, Pod, PodSpec, PodStatus, ResourceNeeds
-from reconciler.telemetry import conditions, pod_times
-from reconciler.telemetry.listing import CONDITIONS, DETAILS, NODES, OFFERINGS, PODS
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.names import METRICS
-from reconciler.telemetry.series import ObjectSeries
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.objects import Container, Node, NodeCondition, NodeStatus, Pod, PodSpec, PodStatus, ResourceNeeds
+from kerf.telemetry import conditions, pod_times
+from kerf.telemetry.listing import CONDITIONS, DETAILS, NODES, OFFERINGS, PODS
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.names import METRICS
+from kerf.telemetry.series import ObjectSeries
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api.v1.meta import Condition, ObjectMeta, OwnerReference
 from tests.unit.lifecycle.world import node_claim
 
 #: Metrics whose words are the library's.

@@ -10,23 +10,23 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from api.v1.meta import Condition, NodeClassRef, ObjectMeta
-from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
-from reconciler.model import kinds
-from reconciler.model.accounts import Measured
-from reconciler.model.kinds import Ref
-from reconciler.model.objects import Node
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, Event, Plan, Purchase, Reason, Refusal
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Forbidden
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
-from reconciler.telemetry.events import BURST, NOMINATED_BURST, RATE, EventWriter
-from reconciler.telemetry.logs import SAMPLE_EVERY, SAMPLE_FIRST, make_logger
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.spelling import snake_case
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.accounts import Measured
+from kerf.model.kinds import Ref
+from kerf.model.objects import Node
+from kerf.model.plan import CreateNodeClaim, DeleteObject, Event, Plan, Purchase, Reason, Refusal
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Forbidden
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf.telemetry.events import BURST, NOMINATED_BURST, RATE, EventWriter
+from kerf.telemetry.logs import SAMPLE_EVERY, SAMPLE_FIRST, make_logger
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.spelling import snake_case
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta
+from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 
 REF = Ref("NodeClaim", "", "c")
 

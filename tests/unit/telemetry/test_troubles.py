@@ -8,15 +8,13 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.v1.meta import Condition, NodeClassRef, ObjectMeta
-from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
-from reconciler.disruption.command import Command
-from reconciler.model import kinds
-from reconciler.model.accounts import Measured
-from reconciler.model.annotations import text_of
-from reconciler.model.cluster import build
-from reconciler.model.kinds import Ref
-from reconciler.model.plan import (
+from kerf.disruption.command import Command
+from kerf.model import kinds
+from kerf.model.accounts import Measured
+from kerf.model.annotations import text_of
+from kerf.model.cluster import build
+from kerf.model.kinds import Ref
+from kerf.model.plan import (
     EnsureInstanceProfile,
     EvictPod,
     Nomination,
@@ -26,16 +24,18 @@ from reconciler.model.plan import (
     Reason,
     Refusal,
 )
-from reconciler.model.settings import Settings
-from reconciler.ports import Forbidden, Unavailable
-from reconciler.runtime.performing import concerned
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.telemetry import disrupting
-from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.logs import make_logger
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.repeats import TOLD_AGAIN_SECONDS, Repeats
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model.settings import Settings
+from kerf.ports import Forbidden, Unavailable
+from kerf.runtime.performing import concerned
+from kerf.sandbox.clock import VirtualClock
+from kerf.telemetry import disrupting
+from kerf.telemetry.events import EventWriter
+from kerf.telemetry.logs import make_logger
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.repeats import TOLD_AGAIN_SECONDS, Repeats
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta
+from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 
 CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from api.v1.meta import ObjectMeta
-from reconciler.model import kinds
-from reconciler.model.objects import Pod
-from reconciler.sandbox.clock import VirtualClock
-from reconciler.sandbox.world import World
-from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.logs import silent
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.telemetry import Telemetry
-from reconciler.telemetry.turns import Turn, Turns
+from kerf.model import kinds
+from kerf.model.objects import Pod
+from kerf.sandbox.clock import VirtualClock
+from kerf.sandbox.world import World
+from kerf.telemetry.events import EventWriter
+from kerf.telemetry.logs import silent
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.telemetry import Telemetry
+from kerf.telemetry.turns import Turn, Turns
+from kerf_api.v1.meta import ObjectMeta
 
 
 def test_the_latest_turns_are_kept_as_json() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import jsonpatch
 
-from api.lint import Problem
+from kerf_api.lint import Problem
 from tests.unit.api.corpus import Case
 
 from .reviews import patch_of, review

@@ -14,9 +14,9 @@ from gunicorn.http.errors import InvalidChunkSize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.defaulting import default
+from kerf_api.defaulting import default
+from kerf_webhook import Settings, create_app
 from tests.unit.api.manifests import BASES, NODEPOOL, changed
-from webhook import Settings, create_app
 
 from .reviews import patch_of, review
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from api import crds
-from api.written_annotations import WRITTEN, chart_list
-from webhook import verdict
+from kerf_api import crds
+from kerf_api.written_annotations import WRITTEN, chart_list
+from kerf_webhook import verdict
 
 CHART = Path(__file__).resolve().parents[3] / "charts/kerf"
 TEMPLATE = CHART / "templates/webhook.yaml"

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from webhook.connections import Connection, Door, Limits, Stage, Table, held
+from kerf_webhook.connections import Connection, Door, Limits, Stage, Table, held
 
 LIMITS = Limits(connections=6, connections_per_client=4)
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from api import crds, labels
-from webhook import create_app
-from webhook.deletions import GUARDED
+from kerf_api import crds, labels
+from kerf_webhook import create_app
+from kerf_webhook.deletions import GUARDED
 
 from .reviews import review
 

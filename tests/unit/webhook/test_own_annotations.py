@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from api import labels, thresholds
-from api.written_annotations import WRITTEN, Change, refused
+from kerf_api import labels, thresholds
+from kerf_api.written_annotations import WRITTEN, Change, refused
+from kerf_webhook import create_app
 from tests.unit.api.manifests import BASES, changed, placed
-from webhook import create_app
 
 from .reviews import review
 

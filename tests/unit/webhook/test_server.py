@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
+from kerf_webhook import Settings
+from kerf_webhook.certificate import Certificate
+from kerf_webhook.server import Options, configuration, doors, parse_options
 from tests.ipv6 import LOOPBACK
 from tests.unit.api.manifests import NODEPOOL, changed
-from webhook import Settings
-from webhook.certificate import Certificate
-from webhook.server import Options, configuration, doors, parse_options
 
 from .certificates import replace, self_signed
 from .reviews import review
@@ -43,7 +43,7 @@ class Server:
             self.port: int = probe.getsockname()[1]
             self.health_port: int = other.getsockname()[1]
         self.use(*self_signed("first"))
-        command = [sys.executable, "-m", "webhook", "--bind", f"{host}:{self.port}", "--threads", str(threads)]
+        command = [sys.executable, "-m", "kerf_webhook", "--bind", f"{host}:{self.port}", "--threads", str(threads)]
         health = ["--health-bind", f"{host}:{self.health_port}"]
         files = ["--cert-file", str(self.cert_file), "--key-file", str(self.key_file)]
         self.log = folder / "log"
@@ -277,7 +277,11 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         done = subprocess.run(
-            [sys.executable, "-m", "webhook", "--bind", taken], cwd=ROOT, capture_output=True, text=True, timeout=60
+            [sys.executable, "-m", "kerf_webhook", "--bind", taken],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
     assert done.returncode == 1
     assert done.stderr.startswith("kerf webhook: cannot listen: [Errno 98] Address already in use")

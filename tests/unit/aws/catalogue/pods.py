@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2 import fleet
-from reconciler.model.cloud import ClassFacts, FleetRequest
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.settings import Settings
-from reconciler.scheduling.solve import solve
+from kerf.ec2 import fleet
+from kerf.model.cloud import ClassFacts, FleetRequest
+from kerf.model.instance_type import Catalogue
+from kerf.model.settings import Settings
+from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, SETTINGS, catalogue, facts, node_class, ready
 from tests.unit.scheduling import worlds as w
 

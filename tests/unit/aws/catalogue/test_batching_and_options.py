@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cloud import FleetError
-from reconciler.model.plan import LaunchInstances
-from reconciler.runtime.settings import SettingsError, parse
+from kerf.model.cloud import FleetError
+from kerf.model.plan import LaunchInstances
+from kerf.runtime.settings import SettingsError, parse
 from tests.unit.lifecycle.world import World, node_claim, prepared
 
 NAME = {"CLUSTER_NAME": "demo"}

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1 import hashes
-from api.v1.conditions import READY
-from api.v1.ec2nodeclass import SelectorTerm
-from api.v1.meta import Condition
-from reconciler.aws.networks import questions as network_questions
-from reconciler.aws.reservations import of_rows, questions
-from reconciler.ec2 import nodeclass
-from reconciler.model import kinds
-from reconciler.model.cloud import SecurityGroup, Subnet
-from reconciler.model.plan import DeleteClassResources, EnsureInstanceProfile
+from kerf.aws.networks import questions as network_questions
+from kerf.aws.reservations import of_rows, questions
+from kerf.ec2 import nodeclass
+from kerf.model import kinds
+from kerf.model.cloud import SecurityGroup, Subnet
+from kerf.model.plan import DeleteClassResources, EnsureInstanceProfile
+from kerf_api import labels
+from kerf_api.v1 import hashes
+from kerf_api.v1.conditions import READY
+from kerf_api.v1.ec2nodeclass import SelectorTerm
+from kerf_api.v1.meta import Condition
 from tests.unit.aws.test_aws_reservations import ACTIVE, row
 from tests.unit.aws.test_aws_reservations import NOW as THEN
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, facts, node_class

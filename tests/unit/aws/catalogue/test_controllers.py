@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import ResolvedReservation
-from reconciler.aws.clients import Clients
-from reconciler.aws.prices import on_demand_prices, price_list, price_list_region, spot_prices
-from reconciler.disruption.expiration import expire
-from reconciler.ec2.catalogue import build
-from reconciler.ec2.prices import priced
-from reconciler.model import kinds
-from reconciler.model.memory import Memory
-from reconciler.model.plan import DeleteObject, TagInstance, TerminateInstance
-from reconciler.ports import Unavailable
-from reconciler.runtime.inbox import ChoreFailed, Inbox
-from reconciler.runtime.observer import REGION_EVERY, STEPS, Observer
-from reconciler.runtime.state import State
-from reconciler.sandbox.faults import Call, Faults
-from reconciler.sandbox.world import World as Sandbox
+from kerf.aws.clients import Clients
+from kerf.aws.prices import on_demand_prices, price_list, price_list_region, spot_prices
+from kerf.disruption.expiration import expire
+from kerf.ec2.catalogue import build
+from kerf.ec2.prices import priced
+from kerf.model import kinds
+from kerf.model.memory import Memory
+from kerf.model.plan import DeleteObject, TagInstance, TerminateInstance
+from kerf.ports import Unavailable
+from kerf.runtime.inbox import ChoreFailed, Inbox
+from kerf.runtime.observer import REGION_EVERY, STEPS, Observer
+from kerf.runtime.state import State
+from kerf.sandbox.faults import Call, Faults
+from kerf.sandbox.world import World as Sandbox
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import ResolvedReservation
 from tests.unit.aws.test_aws_prices import product, spot_row
 from tests.unit.ec2.ec2_facts import SETTINGS, ZONES, facts, node_class, region
 from tests.unit.lifecycle.nodes import launched

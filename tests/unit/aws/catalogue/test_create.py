@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1 import hashes
-from api.v1.conditions import put
-from reconciler.aws.fleets import parameters
-from reconciler.disruption.drift import drift_reason
-from reconciler.disruption.view import view
-from reconciler.ec2 import fleet
-from reconciler.ec2.instances import claim_labels
-from reconciler.model import kinds
-from reconciler.model.cloud import CapacityReservation, HeldReservation, Instance, Subnet
-from reconciler.model.plan import DeleteObject, LaunchInstances
-from reconciler.scheduling.reservations import machines_left
+from kerf.aws.fleets import parameters
+from kerf.disruption.drift import drift_reason
+from kerf.disruption.view import view
+from kerf.ec2 import fleet
+from kerf.ec2.instances import claim_labels
+from kerf.model import kinds
+from kerf.model.cloud import CapacityReservation, HeldReservation, Instance, Subnet
+from kerf.model.plan import DeleteObject, LaunchInstances
+from kerf.scheduling.reservations import machines_left
+from kerf_api import labels
+from kerf_api.v1 import hashes
+from kerf_api.v1.conditions import put
 from tests.unit.aws.catalogue.pods import BOUGHT, FAMILY, TYPE, asked, pod, row
 from tests.unit.ec2 import ec2_facts
 from tests.unit.ec2.ec2_facts import NOW, ZONES, catalogue, claim, facts, node_class, ready

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.disruption.drift import drift_reason
-from reconciler.disruption.view import view
-from reconciler.ec2 import drift, images, nodeclass
-from reconciler.model.cloud import CapacityReservation, HeldReservation, Instance
-from reconciler.model.plan import Source
+from kerf.disruption.drift import drift_reason
+from kerf.disruption.view import view
+from kerf.ec2 import drift, images, nodeclass
+from kerf.model.cloud import CapacityReservation, HeldReservation, Instance
+from kerf.model.plan import Source
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.disruption import worlds as w
 from tests.unit.ec2.ec2_facts import facts, node_class
 from tests.unit.ec2.ec2_facts import images as published

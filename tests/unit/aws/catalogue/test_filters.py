@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.resources import Resources
-from reconciler.ec2 import fleet
-from reconciler.model.cloud import CapacityReservation
-from reconciler.model.instance_type import Catalogue, Offering
+from kerf.ec2 import fleet
+from kerf.model.cloud import CapacityReservation
+from kerf.model.instance_type import Catalogue, Offering
+from kerf_api import labels
+from kerf_api.resources import Resources
 from tests.unit.aws.catalogue.pods import BOUGHT, TYPE, asked, pod
 from tests.unit.ec2.ec2_facts import NOW, ZONES, all_names, catalogue, claim
 from tests.unit.ec2.fleet_requests import BOTH, CAPACITY_TYPE, GENERIC, ZONE, names, problem, request

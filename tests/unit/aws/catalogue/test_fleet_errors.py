@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.aws.fleets import parameters, result
-from reconciler.aws.instances import instance
-from reconciler.ec2 import errors, fleet
-from reconciler.model.cloud import FleetError, FleetRequest, FleetResult
-from reconciler.model.instance_type import OfferingKey
-from reconciler.model.plan import LaunchInstances, Reason
-from reconciler.ports import TemplateMissing
-from reconciler.runtime.fleet import OUT_OF_STOCK, Fleet
-from reconciler.runtime.inbox import Done, RegionRead
-from reconciler.runtime.results import absorb
-from reconciler.runtime.state import State
+from kerf.aws.fleets import parameters, result
+from kerf.aws.instances import instance
+from kerf.ec2 import errors, fleet
+from kerf.model.cloud import FleetError, FleetRequest, FleetResult
+from kerf.model.instance_type import OfferingKey
+from kerf.model.plan import LaunchInstances, Reason
+from kerf.ports import TemplateMissing
+from kerf.runtime.fleet import OUT_OF_STOCK, Fleet
+from kerf.runtime.inbox import Done, RegionRead
+from kerf.runtime.results import absorb
+from kerf.runtime.state import State
+from kerf_api import labels
 from tests.unit.aws.catalogue.pods import FAMILY, TYPE
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, catalogue, claim, region
 from tests.unit.ec2.fleet_requests import BOTH, CAPACITY_TYPE, GENERIC, names, problem, request, typed

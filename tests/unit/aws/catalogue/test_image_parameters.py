@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import pytest
 from botocore.exceptions import ClientError
 
-from api.v1.ec2nodeclass import SelectorTerm
-from reconciler.aws.answers import Answers
-from reconciler.aws.images import CUSTOM_SECONDS, ImageReader, alias_sources
+from kerf.aws.answers import Answers
+from kerf.aws.images import CUSTOM_SECONDS, ImageReader, alias_sources
+from kerf_api.v1.ec2nodeclass import SelectorTerm
 
 Answer = TypeVar("Answer")
 MINUTE = 60.0

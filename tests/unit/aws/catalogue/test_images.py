@@ -6,10 +6,10 @@ from dataclasses import replace as changed
 
 import pytest
 
-from api.v1 import conditions
-from reconciler.aws.images import UnsupportedAlias, alias_sources, image
-from reconciler.ec2 import images
-from reconciler.model.cloud import Image
+from kerf.aws.images import UnsupportedAlias, alias_sources, image
+from kerf.ec2 import images
+from kerf.model.cloud import Image
+from kerf_api.v1 import conditions
 from tests.unit.ec2.ec2_facts import NOW, facts, node_class
 from tests.unit.ec2.test_nodeclass import status, verdict
 

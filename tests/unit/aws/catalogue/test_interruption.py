@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.disruption.interruption import interrupt
-from reconciler.ec2.interruptions import parse
-from reconciler.model.cloud import HeldReservation, Instance, Interruption, Message
-from reconciler.model.plan import DeleteMessage, DeleteObject, Plan
-from reconciler.model.settings import Settings
-from reconciler.runtime.fleet import OUT_OF_STOCK
-from reconciler.runtime.inbox import Described, Received
-from reconciler.runtime.state import State
+from kerf.disruption.interruption import interrupt
+from kerf.ec2.interruptions import parse
+from kerf.model.cloud import HeldReservation, Instance, Interruption, Message
+from kerf.model.plan import DeleteMessage, DeleteObject, Plan
+from kerf.model.settings import Settings
+from kerf.runtime.fleet import OUT_OF_STOCK
+from kerf.runtime.inbox import Described, Received
+from kerf.runtime.state import State
 from tests.unit.disruption.worlds import NOW, ZONE, claim, node, snapshot
 from tests.unit.ec2.test_interruptions import event, health, state
 

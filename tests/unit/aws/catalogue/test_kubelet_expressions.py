@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.ec2 import validation
-from reconciler.ec2.catalogue import build
-from reconciler.model import kinds
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.settings import FeatureGates
-from reconciler.runtime.catalogues import Catalogues
+from kerf.ec2 import validation
+from kerf.ec2.catalogue import build
+from kerf.model import kinds
+from kerf.model.instance_type import Catalogue
+from kerf.model.settings import FeatureGates
+from kerf.runtime.catalogues import Catalogues
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.ec2.ec2_facts import SETTINGS, catalogue, facts, node_class, region
 from tests.unit.ec2.test_nodeclass import status, verdict
 from tests.unit.lifecycle.world import NOW, World, large, node_pool

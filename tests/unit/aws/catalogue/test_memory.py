@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2.catalogue import build
-from reconciler.model import kinds
-from reconciler.model.cloud import Image
-from reconciler.model.objects import Node
-from reconciler.runtime.catalogues import LEARN_EVERY
-from reconciler.runtime.inbox import Listed, RegionRead, Resolved
-from reconciler.runtime.learned import GRAIN_BYTES, KEPT
-from reconciler.runtime.state import State
+from kerf.ec2.catalogue import build
+from kerf.model import kinds
+from kerf.model.cloud import Image
+from kerf.model.objects import Node
+from kerf.runtime.catalogues import LEARN_EVERY
+from kerf.runtime.inbox import Listed, RegionRead, Resolved
+from kerf.runtime.learned import GRAIN_BYTES, KEPT
+from kerf.runtime.state import State
+from kerf_api import labels
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, facts, images, node_class, region
 
 TYPES = ("m5.large", "m5.xlarge", "m6g.large")

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.model.cloud import CapacityReservation, FleetError, FleetResult, Instance, Subnet
-from reconciler.model.indexes import InstanceIndex
-from reconciler.model.plan import LaunchInstances, Reason, TerminateInstance
-from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Unavailable
-from reconciler.sandbox.world import World
-from reconciler.telemetry.markets import Markets
-from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.precedence import at_once
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model.cloud import CapacityReservation, FleetError, FleetResult, Instance, Subnet
+from kerf.model.indexes import InstanceIndex
+from kerf.model.plan import LaunchInstances, Reason, TerminateInstance
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Unavailable
+from kerf.sandbox.world import World
+from kerf.telemetry.markets import Markets
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.precedence import at_once
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, catalogue, claim
 from tests.unit.ec2.fleet_requests import request, typed
 from tests.unit.scheduling import worlds as w

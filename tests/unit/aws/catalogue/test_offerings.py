@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.aws.reservations import of_rows
-from reconciler.ec2.catalogue import build
-from reconciler.model.cloud import ClassFacts, FleetError, FleetResult, Region
-from reconciler.model.instance_type import Catalogue, InstanceType
-from reconciler.model.overlays import overlaid
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.runtime.catalogues import Catalogues
-from reconciler.runtime.fleet import OUT_OF_STOCK, Fleet
+from kerf.aws.reservations import of_rows
+from kerf.ec2.catalogue import build
+from kerf.model.cloud import ClassFacts, FleetError, FleetResult, Region
+from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.model.overlays import overlaid
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.runtime.catalogues import Catalogues
+from kerf.runtime.fleet import OUT_OF_STOCK, Fleet
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.aws.test_aws_reservations import row
 from tests.unit.ec2.ec2_facts import (
     NOW,

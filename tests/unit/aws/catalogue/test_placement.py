@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.conditions import READY
-from reconciler.aws.launch_templates import template_data
-from reconciler.ec2 import drift, errors, fleet
-from reconciler.ec2.instances import claim_labels
-from reconciler.model.cloud import FleetError, FleetRequest, PlacementGroup
-from reconciler.model.instance_type import Catalogue
-from reconciler.runtime.fleet import OUT_OF_STOCK, Fleet
+from kerf.aws.launch_templates import template_data
+from kerf.ec2 import drift, errors, fleet
+from kerf.ec2.instances import claim_labels
+from kerf.model.cloud import FleetError, FleetRequest, PlacementGroup
+from kerf.model.instance_type import Catalogue
+from kerf.runtime.fleet import OUT_OF_STOCK, Fleet
+from kerf_api import labels
+from kerf_api.v1.conditions import READY
 from tests.unit.aws.catalogue import pods
 from tests.unit.aws.catalogue.test_fleet_errors import ICE, answer, reserved, stock, told
 from tests.unit.ec2.ec2_facts import NOW, ZONES, catalogue, claim, facts, node_class, one, ready

@@ -7,18 +7,18 @@ from dataclasses import replace as changed
 from datetime import timedelta
 from typing import Any
 
-from api.resources import Resources
-from reconciler.ec2 import errors
-from reconciler.ec2.catalogue import build
-from reconciler.model.cloud import FleetError, FleetRequest, Subnet
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.kinds import NODE_CLASS
-from reconciler.model.plan import LaunchInstances, Reason
-from reconciler.model.snapshot import Snapshot
-from reconciler.runtime.fleet import OUT_OF_STOCK
-from reconciler.runtime.inbox import Done, RegionRead, Resolved
-from reconciler.runtime.results import absorb
-from reconciler.runtime.state import State
+from kerf.ec2 import errors
+from kerf.ec2.catalogue import build
+from kerf.model.cloud import FleetError, FleetRequest, Subnet
+from kerf.model.instance_type import Catalogue
+from kerf.model.kinds import NODE_CLASS
+from kerf.model.plan import LaunchInstances, Reason
+from kerf.model.snapshot import Snapshot
+from kerf.runtime.fleet import OUT_OF_STOCK
+from kerf.runtime.inbox import Done, RegionRead, Resolved
+from kerf.runtime.results import absorb
+from kerf.runtime.state import State
+from kerf_api.resources import Resources
 from tests.unit.aws.catalogue.test_fleet_errors import told
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, claim, facts, node_class, ready, region
 from tests.unit.ec2.fleet_requests import BOTH, request, typed

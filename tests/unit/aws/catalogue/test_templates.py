@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.aws.fleets import parameters
-from reconciler.aws.launch_templates import template_data
-from reconciler.ec2 import fleet
-from reconciler.model.cloud import ClusterFacts, FleetRequest, Image, LaunchTemplate
-from reconciler.model.settings import Settings
+from kerf.aws.fleets import parameters
+from kerf.aws.launch_templates import template_data
+from kerf.ec2 import fleet
+from kerf.model.cloud import ClusterFacts, FleetRequest, Image, LaunchTemplate
+from kerf.model.settings import Settings
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2.ec2_facts import CLUSTER, SETTINGS, ZONES, catalogue, claim, facts, images, node_class, ready
 from tests.unit.ec2.fleet_requests import BOTH, CAPACITY_TYPE, CLASS, GENERIC, names, problem, request, typed
 from tests.unit.ec2.test_fleet_reservations import held

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.ec2.catalogue import build
-from reconciler.model.cloud import Gpu, InstanceTypeInfo, Region, Subnet
-from reconciler.model.instance_type import Catalogue, InstanceType
-from reconciler.model.settings import Settings
+from kerf.ec2.catalogue import build
+from kerf.model.cloud import Gpu, InstanceTypeInfo, Region, Subnet
+from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.model.settings import Settings
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.aws.catalogue.pods import BOUGHT, TYPE, asked, pod, row
 from tests.unit.ec2.ec2_facts import SETTINGS, catalogue, claim, facts, images, info, node_class, one, ready, region
 from tests.unit.ec2.fleet_requests import request

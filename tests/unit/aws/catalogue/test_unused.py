@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.ec2 import nodeclass
-from reconciler.lifecycle.unused import AT_ONCE, KEPT
-from reconciler.model import kinds
-from reconciler.model.inventory import PROFILE, TEMPLATE, Inventory, Resource
-from reconciler.model.plan import DeleteUnused, LaunchInstances, Plan, Source
-from reconciler.runtime.inventories import Inventories
-from reconciler.runtime.observer import INVENTORIES_EVERY, STEPS
+from kerf.ec2 import nodeclass
+from kerf.lifecycle.unused import AT_ONCE, KEPT
+from kerf.model import kinds
+from kerf.model.inventory import PROFILE, TEMPLATE, Inventory, Resource
+from kerf.model.plan import DeleteUnused, LaunchInstances, Plan, Source
+from kerf.runtime.inventories import Inventories
+from kerf.runtime.observer import INVENTORIES_EVERY, STEPS
+from kerf_api import labels
 from tests.unit.lifecycle.world import CLUSTER, FACTS, NOW, World, node_claim, prepared, running
 from tests.unit.lifecycle.world import node_class as stored
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import decode
-from api.v1.nodepool import NodePool
-from reconciler.ec2 import validation
-from reconciler.ec2.validation import DENIED_HOLDS, HOLDS, PROFILE_NOT_FOUND, UNEXPECTED, USER_DATA_TOO_LARGE, denial
-from reconciler.model import kinds
-from reconciler.model.cloud import DryRun, FleetRequest, Image, LaunchTemplate
-from reconciler.model.instance_type import Catalogue
-from reconciler.model.plan import LaunchInstances, ValidateClass
-from reconciler.runtime.catalogues import Catalogues
+from kerf.ec2 import validation
+from kerf.ec2.validation import DENIED_HOLDS, HOLDS, PROFILE_NOT_FOUND, UNEXPECTED, USER_DATA_TOO_LARGE, denial
+from kerf.model import kinds
+from kerf.model.cloud import DryRun, FleetRequest, Image, LaunchTemplate
+from kerf.model.instance_type import Catalogue
+from kerf.model.plan import LaunchInstances, ValidateClass
+from kerf.runtime.catalogues import Catalogues
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.ec2.ec2_facts import CLUSTER, SETTINGS, ZONES, catalogue, facts, node_class, ready
 from tests.unit.lifecycle.world import FACTS, NOW, World, node_claim, node_pool
 from tests.unit.lifecycle.world import node_class as stored

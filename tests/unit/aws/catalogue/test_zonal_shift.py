@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.ec2.catalogue import build
-from reconciler.model import kinds
-from reconciler.model.cloud import Instance, ZonalShift
-from reconciler.model.plan import Event, Plan, Source, TagInstance, TerminateInstance
-from reconciler.runtime.inbox import Described, RegionRead, Resolved, ShiftsRead
-from reconciler.runtime.shifts import HELD
-from reconciler.runtime.state import State
+from kerf.ec2.catalogue import build
+from kerf.model import kinds
+from kerf.model.cloud import Instance, ZonalShift
+from kerf.model.plan import Event, Plan, Source, TagInstance, TerminateInstance
+from kerf.runtime.inbox import Described, RegionRead, Resolved, ShiftsRead
+from kerf.runtime.shifts import HELD
+from kerf.runtime.state import State
+from kerf_api import labels
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, facts, node_class, region
 from tests.unit.ec2.test_fleet_reservations import held
 from tests.unit.lifecycle import world as w

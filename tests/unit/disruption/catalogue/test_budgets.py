@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.budgets import PoolBudget, budgets_of
-from reconciler.disruption.command import Command
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Solve
-from reconciler.disruption.view import view
-from reconciler.model.annotations import text_of
+from kerf.disruption.budgets import PoolBudget, budgets_of
+from kerf.disruption.command import Command
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import propose
+from kerf.disruption.simulation import Solve
+from kerf.disruption.view import view
+from kerf.model.annotations import text_of
+from kerf_api import labels
 from tests.unit.disruption import worlds as w
 
 TEN = [f"n{i}" for i in range(10)]

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.candidates import Candidate
-from reconciler.disruption.command import Command
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import propose
-from reconciler.model.annotations import text_of
-from reconciler.model.plan import Plan
+from kerf.disruption.candidates import Candidate
+from kerf.disruption.command import Command
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import propose
+from kerf.model.annotations import text_of
+from kerf.model.plan import Plan
+from kerf_api import labels
 from tests.unit.disruption import worlds as w
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.disruption import costs
-from reconciler.disruption.balanced import Policy, Totals, totals
-from reconciler.disruption.candidates import Candidate, candidate
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import propose
-from reconciler.disruption.view import View, view
+from kerf.disruption import costs
+from kerf.disruption.balanced import Policy, Totals, totals
+from kerf.disruption.candidates import Candidate, candidate
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import propose
+from kerf.disruption.view import View, view
+from kerf_api import labels
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
 

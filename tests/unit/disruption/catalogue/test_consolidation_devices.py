@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.objects import Pod
-from reconciler.model.settings import Settings
+from kerf.model.objects import Pod
+from kerf.model.settings import Settings
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
 from tests.unit.scheduling import catalogue_world as c

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import propose
-from reconciler.model.plan import Event, Plan
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import propose
+from kerf.model.plan import Event, Plan
+from kerf.model.settings import FeatureGates, Settings
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model.instance_type import InstanceType
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Batch
-from reconciler.provisioning.provision import provision
+from kerf.disruption.disrupt import disrupt
+from kerf.model.instance_type import InstanceType
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Batch
+from kerf.provisioning.provision import provision
+from kerf_api import labels
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Manner
-from reconciler.model.objects import Pod
-from reconciler.sandbox.world import World as Sandbox
-from reconciler.scheduling.solution import Solution
-from reconciler.scheduling.solve import solve
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import propose
+from kerf.disruption.simulation import Manner
+from kerf.model.objects import Pod
+from kerf.sandbox.world import World as Sandbox
+from kerf.scheduling.solution import Solution
+from kerf.scheduling.solve import solve
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import propose
-from reconciler.model.plan import Plan
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import propose
+from kerf.model.plan import Plan
+from kerf_api import labels
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
 

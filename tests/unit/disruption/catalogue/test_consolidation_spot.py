@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import consider
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import consider
+from kerf.model.settings import FeatureGates, Settings
+from kerf_api import labels
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
 

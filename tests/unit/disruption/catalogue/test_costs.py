@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from api import labels
-from reconciler.disruption import costs
-from reconciler.disruption.balanced import totals
-from reconciler.disruption.candidates import Candidate
-from reconciler.disruption.view import view
+from kerf.disruption import costs
+from kerf.disruption.balanced import totals
+from kerf.disruption.candidates import Candidate
+from kerf.disruption.view import view
+from kerf_api import labels
 from tests.unit.disruption import worlds as w
 
 

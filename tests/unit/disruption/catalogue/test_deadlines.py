@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model import kinds
-from reconciler.model.objects import PodDisruptionBudget
-from reconciler.model.plan import EvictPod
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.objects import PodDisruptionBudget
+from kerf.model.plan import EvictPod
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.drains import CRITICAL, draining, evicted, forced
 from tests.unit.lifecycle.world import NOW, World, pod, text
 from tests.unit.runtime.test_executor import WHY, Setting

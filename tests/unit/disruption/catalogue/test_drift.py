@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.disruption.command import command_of
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.simulation import Manner, Solve
-from reconciler.model.objects import Pod
-from reconciler.model.plan import PatchObject, Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.scheduling.solution import PodRefusal, Solution
+from kerf.disruption.command import command_of
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.simulation import Manner, Solve
+from kerf.model.objects import Pod
+from kerf.model.plan import PatchObject, Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.scheduling.solution import PodRefusal, Solution
 from tests.unit.disruption import worlds as w
 
 

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.requirements import IN, Requirements, requirement
-from api.v1.conditions import put
-from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION, nodepool_hash
-from api.v1.meta import ObjectMeta, decode, encode
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
-from reconciler.disruption.conditions import conditions
-from reconciler.disruption.view import view
-from reconciler.model import kinds
-from reconciler.model.instance_type import InstanceType, Offering
-from reconciler.model.plan import PatchObject
+from kerf.disruption.conditions import conditions
+from kerf.disruption.view import view
+from kerf.model import kinds
+from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.plan import PatchObject
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+from kerf_api.v1.conditions import put
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION, nodepool_hash
+from kerf_api.v1.meta import ObjectMeta, decode, encode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption import worlds as w
 from tests.unit.lifecycle import world as life
 

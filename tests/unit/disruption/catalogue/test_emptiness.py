@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model.plan import CreateNodeClaim, Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.sandbox.world import World as Sandbox
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.disruption.disrupt import disrupt
+from kerf.model.plan import CreateNodeClaim, Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.sandbox.world import World as Sandbox
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
 from tests.unit.disruption import worlds as w
 
 SECOND = timedelta(seconds=1)

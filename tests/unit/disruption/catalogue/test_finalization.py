@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.model import kinds
-from reconciler.model.plan import LaunchInstances, Plan, TerminateInstance
+from kerf.model import kinds
+from kerf.model.plan import LaunchInstances, Plan, TerminateInstance
+from kerf_api import labels
 from tests.unit.lifecycle.drains import draining
 from tests.unit.lifecycle.world import World, node_claim, pod, prepared, running, text
 

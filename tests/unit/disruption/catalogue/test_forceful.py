@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model import kinds
-from reconciler.model.plan import DeleteObject, Plan, TerminateInstance
-from reconciler.sandbox.world import World as Sandbox
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.disruption.disrupt import disrupt
+from kerf.model import kinds
+from kerf.model.plan import DeleteObject, Plan, TerminateInstance
+from kerf.sandbox.world import World as Sandbox
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
 from tests.unit.disruption import worlds as w
 from tests.unit.lifecycle.world import World, node_claim, prepared, running
 from tests.unit.sandbox.sandbox_world import launch

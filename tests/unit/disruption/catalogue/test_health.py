@@ -8,10 +8,10 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodepool import NodePool
-from reconciler.model import kinds
-from reconciler.model.plan import DeleteObject, Plan
+from kerf.model import kinds
+from kerf.model.plan import DeleteObject, Plan
+from kerf_api import labels
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.lifecycle.test_registration_health import born, fails, health, owned, succeeds
 from tests.unit.lifecycle.world import FACTS, World, node_claim, node_class, prepared, running
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.conditions import put
-from api.v1.meta import Taint, decode
-from reconciler.model import kinds
-from reconciler.model.cloud import FleetError
-from reconciler.model.devices import ResourceSlice
-from reconciler.model.plan import DeleteObject, LaunchInstances, Plan
+from kerf.model import kinds
+from kerf.model.cloud import FleetError
+from kerf.model.devices import ResourceSlice
+from kerf.model.plan import DeleteObject, LaunchInstances, Plan
+from kerf_api import labels
+from kerf_api.v1.conditions import put
+from kerf_api.v1.meta import Taint, decode
 from tests.unit.lifecycle.world import NOW, World, node_claim, prepared
 
 SOLD_OUT = FleetError("InsufficientInstanceCapacity", "no m5.large", "m5.large", "us-west-2a", capacity=True)

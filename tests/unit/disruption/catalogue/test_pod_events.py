@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.disruption.conditions import conditions
-from reconciler.disruption.view import view
-from reconciler.model.plan import PatchObject, Plan
+from kerf.disruption.conditions import conditions
+from kerf.disruption.view import view
+from kerf.model.plan import PatchObject, Plan
 from tests.unit.disruption import worlds as w
 from tests.unit.lifecycle import world as life
 

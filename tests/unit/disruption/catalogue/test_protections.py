@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model.plan import Plan
+from kerf.disruption.disrupt import disrupt
+from kerf.model.plan import Plan
+from kerf_api import labels
 from tests.unit.disruption import worlds as w
 
 HELD, BUDGET = "PodDoNotDisrupt", "PodDisruptionBudget"

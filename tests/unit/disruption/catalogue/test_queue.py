@@ -8,17 +8,17 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.nodepool import NodePool
-from reconciler.decide import decide
-from reconciler.disruption.command import Command, command_of
-from reconciler.disruption.commands import progress
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import propose
-from reconciler.disruption.view import view
-from reconciler.model.annotations import text_of
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, Plan
-from reconciler.model.snapshot import Batch
+from kerf.decide import decide
+from kerf.disruption.command import Command, command_of
+from kerf.disruption.commands import progress
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import propose
+from kerf.disruption.view import view
+from kerf.model.annotations import text_of
+from kerf.model.plan import CreateNodeClaim, DeleteObject, Plan
+from kerf.model.snapshot import Batch
+from kerf_api import labels
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption import worlds as w
 
 DELAY, SECOND = timedelta(seconds=15), timedelta(seconds=1)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.repair import repair
-from reconciler.model.memory import Memory
-from reconciler.model.plan import DeleteObject, PatchObject, Plan, Source
-from reconciler.model.settings import FeatureGates, Settings
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.repair import repair
+from kerf.model.memory import Memory
+from kerf.model.plan import DeleteObject, PatchObject, Plan, Source
+from kerf.model.settings import FeatureGates, Settings
+from kerf_api import labels
 from tests.unit.disruption.worlds import (
     HOUR,
     NOW,

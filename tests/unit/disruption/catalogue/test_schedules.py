@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api.v1.budgets import REASONS, UNLIMITED, allowed_disruptions
-from api.v1.nodepool import Budget
+from kerf_api.v1.budgets import REASONS, UNLIMITED, allowed_disruptions
+from kerf_api.v1.nodepool import Budget
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ASLEEP: dict[str, Any] = {"schedule": "@yearly", "duration": "1h"}

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.disruption.candidates import unblocked
-from reconciler.disruption.command import Command
-from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Manner, Outcome, Scheduler, simulate
-from reconciler.disruption.view import view
-from reconciler.model.annotations import text_of
-from reconciler.model.memory import Memory
-from reconciler.model.plan import Plan
-from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
-from reconciler.scheduling.solution import Solution
+from kerf.disruption.candidates import unblocked
+from kerf.disruption.command import Command
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.propose import propose
+from kerf.disruption.simulation import Manner, Outcome, Scheduler, simulate
+from kerf.disruption.view import view
+from kerf.model.annotations import text_of
+from kerf.model.memory import Memory
+from kerf.model.plan import Plan
+from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
+from kerf.scheduling.solution import Solution
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.disruption import worlds as w
 
 COMMAND = text_of(Command(id="c", reason="Drifted", started=w.NOW, created=True))

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
-from reconciler.disruption.command import command_of
-from reconciler.disruption.disrupt import disrupt
-from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, PatchObject, Plan
-from reconciler.model.settings import FeatureGates, Settings
-from reconciler.ports import Unavailable
-from reconciler.provisioning.static import keep_replicas
+from kerf.disruption.command import command_of
+from kerf.disruption.disrupt import disrupt
+from kerf.model.plan import Action, CreateNodeClaim, DeleteObject, PatchObject, Plan
+from kerf.model.settings import FeatureGates, Settings
+from kerf.ports import Unavailable
+from kerf.provisioning.static import keep_replicas
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 from tests.simulation.stage import of
 from tests.simulation.test_static_pools import Herd
 from tests.unit.disruption import worlds as w

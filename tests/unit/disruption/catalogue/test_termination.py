@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api import labels
-from api.v1.meta import decode
-from reconciler.model import kinds
-from reconciler.model.objects import Pod
-from reconciler.model.plan import EvictPod, Plan, TerminateInstance
-from reconciler.model.storage import PersistentVolumeClaim
-from reconciler.telemetry.telemetry import Telemetry
+from kerf.model import kinds
+from kerf.model.objects import Pod
+from kerf.model.plan import EvictPod, Plan, TerminateInstance
+from kerf.model.storage import PersistentVolumeClaim
+from kerf.telemetry.telemetry import Telemetry
+from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.drains import CRITICAL, DAEMON, MIRROR, TOLERANT, attachment, draining, evicted
 from tests.unit.lifecycle.world import NOW, World, node_claim, pod, running, text
 from tests.unit.runtime.test_executor import WHY, Setting

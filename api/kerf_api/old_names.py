@@ -1,0 +1,43 @@
+"""Names of versions before v1, and what became of them. Whoever knows an old name takes it from here.
+
+Source: the schemas of v1alpha5, v1alpha1 and v1beta1, and the migration guides of the Karpenter documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kerf_api import labels
+
+#: The label of a Provisioner's nodes; a NodePool's have `karpenter.sh/nodepool`.
+PROVISIONER_NAME: Final = f"{labels.GROUP}/provisioner-name"
+#: A label that documents named and no version had.
+INSTANCE_PODS: Final = f"{labels.AWS_GROUP}/instance-pods"
+#: The taint of v1beta1 on nodes that are disrupted, with its value.
+DISRUPTION_TAINT: Final = (f"{labels.GROUP}/disruption", "disrupting")
+
+KINDS: Final[Mapping[str, str]] = {
+    "Provisioner": "NodePool",
+    "Machine": "NodeClaim",
+    "AWSNodeTemplate": "EC2NodeClass",
+}
+
+#: Annotations that have another name now and mean the same.
+RENAMED_ANNOTATIONS: Final[Mapping[str, str]] = {
+    f"{labels.GROUP}/do-not-evict": labels.DO_NOT_DISRUPT,
+    f"{labels.GROUP}/do-not-consolidate": labels.DO_NOT_DISRUPT,
+}
+#: Where v1.0 kept what v1beta1 had in a NodePool's `kubelet`, as JSON.
+KUBELET_ANNOTATION: Final = "compatibility.karpenter.sh/v1beta1-kubelet-conversion"
+#: Annotations that nothing reads any more, and what to do instead.
+GONE_ANNOTATIONS: Final[Mapping[str, str]] = {
+    KUBELET_ANNOTATION: "move it to spec.kubelet of the EC2NodeClass",
+    "compatibility.karpenter.sh/v1beta1-nodeclass-reference": "remove it; nodeClassRef says it all",
+    "compatibility.karpenter.k8s.aws/v1beta1-ubuntu": "remove it, and select images by amiSelectorTerms",
+    "compatibility.karpenter.k8s.aws/kubelet-drift-hash": "remove it",
+    f"{labels.GROUP}/provisioner-hash": "remove it",
+    f"{labels.AWS_GROUP}/nodetemplate-hash": "remove it",
+    f"{labels.GROUP}/linked": "remove it",
+    f"{labels.GROUP}/emptiness-timestamp": "remove it",
+}

@@ -1,0 +1,43 @@
+"""What `kerf why` answers for programs: the same values that its pages are made of, as JSON.
+
+Names are in camel case, instants in RFC 3339, edits in words; money is in millionths of a dollar per hour.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from kerf.model.instants import rfc3339
+from kerf.scheduling.edits import PodEdit, PoolEdit
+
+if TYPE_CHECKING:
+    from kerf.judgement.values import Judgement
+    from kerf.provisioning.why import Answer
+
+
+def as_json(answer: Judgement | Answer) -> str:
+    """One JSON object, with a line break at its end."""
+    return json.dumps({"version": 1, **_plain(answer)}, indent=2) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, PodEdit | PoolEdit):
+        return str(value)
+    if is_dataclass(value):
+        return {_camel(field.name): _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

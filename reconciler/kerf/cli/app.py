@@ -1,0 +1,74 @@
+"""The verbs of `kerf` as its help lists them, each in a module that is imported only when somebody asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from kerf.cli.main import QUICK
+
+#: The flags of a verb that reads its own command line.
+_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+#: Verbs whose options this module's library reads, each with its module, its function and its settings.
+_VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
+    "run": ("run", "run", _PASS_ON),
+    "webhook": ("run", "webhook", _PASS_ON),
+    "why": ("why", "why", _PASS_ON),
+    "preflight": ("preflight", "preflight", _PASS_ON),
+    "settings": ("settings", "settings", _PASS_ON),
+    "status": ("status", "status", _PASS_ON),
+    "debug": ("debug", "debug", _PASS_ON),
+    "migrate": ("migrate", "migrate", _PASS_ON),
+    "release": ("release", "release", None),
+    "demo": ("show", "demo", None),
+    "catalogue": ("catalogue", "command", None),
+}
+
+
+def verbs() -> list[str]:
+    """All verbs, in the order of the help."""
+    return [*_VERBS, *QUICK]
+
+
+class Verbs(TyperGroup):
+    """A group that makes a command of a verb when somebody asks for it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return verbs()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+        if cmd_name in QUICK:
+            alone.command(cmd_name, context_settings=_PASS_ON, help=QUICK[cmd_name])(_quick(cmd_name))
+        elif cmd_name in _VERBS:
+            module, function, settings = _VERBS[cmd_name]
+            found = getattr(import_module(f"kerf.cli.{module}"), function)
+            alone.command(cmd_name, context_settings=settings)(found)
+        else:
+            return None
+        return typer.main.get_command(alone)
+
+
+def _quick(verb: str) -> Callable[[typer.Context], None]:
+    def run(context: typer.Context) -> None:
+        raise typer.Exit(import_module(f"kerf.cli.{verb}").main(context.args))
+
+    return run
+
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    add_completion=False,
+    help="Kerf, a node autoscaler for Kubernetes on AWS.",
+    pretty_exceptions_enable=False,  # logs are read by line
+)
+
+
+@app.callback()
+def kerf() -> None:
+    """Kerf, a node autoscaler for Kubernetes on AWS that speaks the Karpenter v1 API."""

@@ -1,0 +1,136 @@
+"""What `kerf why node` prints: the verdict in one line, then what it rests on, for somebody who has ten seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from kerf.model.instants import rfc3339
+from kerf.scheduling import prices
+
+if TYPE_CHECKING:
+    from kerf.judgement.values import Budgets, End, Hold, Judgement, Stage
+
+_WIDTH: Final = 15
+
+
+def page(found: Judgement, now: datetime) -> str:
+    """The whole text, with a line break at its end."""
+    lines = [f"node {found.name} {found.text}{_when(found, now)}"]
+    if found.similar:
+        lines.append(f"  did you mean {', '.join(found.similar)}?")
+    if found.about:
+        lines.append(f"  {found.about}")
+    if found.stage is not None:
+        lines += _stage(found.stage, now, repeated=found.stage.text == found.text)
+    if found.ends:
+        lines += ["", "What would end it", *_ends(found, now)]
+    if found.holds:
+        lines += ["", "What holds it", *_holds(found, now)]
+    remedied = [end for end in found.ends if end.remedies is not None]
+    if remedied:
+        lines += ["", "What would let it go", *(line for end in remedied for line in _remedies(found, end))]
+    if found.budgets is not None:
+        lines += ["", *_budgets(found.budgets, now)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _when(found: Judgement, now: datetime) -> str:
+    if found.at is None:
+        return ""
+    if found.code == "Stays":
+        return f"; goes by force {_at(found.at, now)}"
+    return f", since {_at(found.at, now)}" if found.at <= now else f" {_at(found.at, now)}"
+
+
+def _stage(stage: Stage, now: datetime, *, repeated: bool) -> Iterator[str]:
+    if not repeated and stage.code != "NotOurs":
+        yield f"  {stage.text}" + (f" since {_at(stage.since, now)}" if stage.since is not None else "")
+    for fact in stage.facts:
+        yield f"  - {fact.text}" + (f" {_at(fact.at, now)}" if fact.at is not None else "")
+
+
+def _ends(found: Judgement, now: datetime) -> Iterator[str]:
+    for end in found.ends:
+        yield f"  {end.code:<{_WIDTH}}{end.text}: {_outlook(found, end, now)}"
+        yield from (f"  {'':<{_WIDTH}}- {fact}" for fact in end.facts)
+
+
+def _outlook(found: Judgement, end: End, now: datetime) -> str:
+    """When; of what is held, by which lines of the holds, and which of them do not end by themselves."""
+    earliest, held = end.earliest(now), _numbers(found, end.holds)
+    if earliest is None:
+        lasting = _numbers(found, end.open)
+        changes = "changes" if len(end.open) == 1 else "change"
+        return f"held by {held}" + (f", not before {lasting} {changes}" if lasting != held else "")
+    if earliest <= now:
+        return "now"
+    when = f"at {_at(earliest, now)}" if end.forceful else f"at the earliest {_at(earliest, now)}"
+    return f"{when}, held by {held}" if held else when
+
+
+def _numbers(found: Judgement, holds: Iterable[Hold]) -> str:
+    """The places of holds in the list of all."""
+    places = {(hold.code, hold.text): n for n, hold in enumerate(found.holds, 1)}
+    return ", ".join(str(n) for n in sorted({places[hold.code, hold.text] for hold in holds}))
+
+
+def _holds(found: Judgement, now: datetime) -> Iterator[str]:
+    for n, hold in enumerate(found.holds, 1):
+        yield f"  {n:>2}  {_hold(hold, now)}"
+        yield from (f"      - {fact}" for fact in hold.facts)
+
+
+def _remedies(found: Judgement, end: End) -> Iterator[str]:
+    """The changes that were tried and help; or that none would."""
+    assert end.remedies is not None
+    for one in end.remedies.found:
+        saving = f" (saves {prices.dollars(one.saving)} an hour)" if one.saving else ""
+        yield f"  {end.code:<{_WIDTH}}{one.text}{saving}"
+    if end.remedies.found:
+        return
+    tried, halfway = end.remedies.tried, end.remedies.halfway
+    several = f": {_numbers(found, end.open)} would have to change" if not tried and len(end.open) > 1 else ""
+    tries = f"; {tried} were tried" if tried > 1 else ""
+    yield f"  {end.code:<{_WIDTH}}no single change would do{several}{tries}"
+    if halfway is not None:
+        yield f"  {'':<{_WIDTH}}- {halfway[0]}; but then: {halfway[1]}"
+
+
+def _hold(hold: Hold, now: datetime) -> str:
+    return str(hold) + (f", until {_at(hold.until, now)}" if hold.until is not None else "")
+
+
+def _budgets(budgets: Budgets, now: datetime) -> Iterator[str]:
+    busy = f", {budgets.disrupting} of them going or not Ready" if budgets.disrupting else ""
+    plural = "" if budgets.nodes == 1 else "s"
+    yield f"Budgets of NodePool {budgets.pool}: {budgets.nodes} node{plural}{busy}"
+    reasons: dict[str, list[str]] = {}
+    for row in budgets.allowances:
+        many = "any number" if row.allowed is None else f"{row.allowed} of {budgets.nodes}"
+        left = "" if row.allowed is None else f", {row.left} left"
+        next_ = f"; a schedule changes that {_at(row.changes, now)}" if row.changes is not None else ""
+        reasons.setdefault(f"{many} may go{left} ({row.row}){next_}", []).append(row.reason)
+    for text, names in reasons.items():
+        yield f"  {', '.join(names)}: {text}"
+
+
+def _at(at: datetime, now: datetime) -> str:
+    """The instant, and how far away it is."""
+    ahead = at >= now
+    return (
+        f"{rfc3339(at)} ({'in ' if ahead else ''}{_length(at - now if ahead else now - at)}{'' if ahead else ' ago'})"
+    )
+
+
+def _length(span: timedelta) -> str:
+    """In the two largest units: `3d4h`, `5m10s`."""
+    seconds = int(span.total_seconds())
+    units = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+    parts: list[str] = []
+    for name, size in units:
+        count, seconds = divmod(seconds, size)
+        if count or parts:
+            parts.append(f"{count}{name}")
+    return "".join([part for part in parts[:2] if not part.startswith("0")]) or "0s"

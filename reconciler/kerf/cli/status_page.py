@@ -1,0 +1,64 @@
+"""The page of `kerf status`: what is wrong first, then what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from kerf_api import durations
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """The whole text, with a line break at its end; `found` is what the debug port answers at /status."""
+    return "\n".join(_lines(found["problems"], found["replica"], found["working"])) + "\n"
+
+
+def _lines(problems: Sequence[str], replica: Mapping[str, Any], working: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"! {problem}" for problem in problems)
+    if not problems:
+        yield "all is well"
+    yield ""
+    yield from _replica(replica)
+    pace, counts = working["pace"], working["counts"]
+    due = pace["next_look_in_seconds"]
+    yield (
+        f"loop      looked {_span(pace['looked_seconds_ago'])} ago"
+        + (f", looks again in {_span(max(due, 0))}" if due is not None else "")
+        + f"; {pace['news_waiting']} news wait; a turn takes {_span(pace['median_turn_seconds'])},"
+        f" {_span(pace['longest_turn_seconds'])} at most"
+    )
+    yield (
+        f"cluster   {counts['node_claims']} NodeClaims, {counts['nodes']} Nodes, {counts['instances']} instances;"
+        f" {counts['pending_pods']} pods wait; {counts['under_way']} actions under way"
+    )
+    yield from (f"            {key}" for key in working["under_way"])
+    yield "news"
+    for source in working["sources"]:
+        age = source["age_seconds"]
+        told = "never complete" if age is None else f"complete {_span(age)} ago"
+        yield f"  {source['name']:<20} {told}{'; TOO OLD' if source['stale'] else ''}"
+    yield from _table(
+        "guards that have tripped", [(g["name"], f"{g['object']}: {g['text']}") for g in working["guards"]]
+    )
+    yield from _table("decided against, by reason", [(str(n), code) for code, n in working["refused"].items()])
+    yield from _table("left alone after a failure", [(_span(w["seconds"]), w["subject"]) for w in working["back_offs"]])
+    yield from _table("out of stock", [(_span(w["seconds"]), w["subject"]) for w in working["out_of_stock"]])
+
+
+def _replica(replica: Mapping[str, Any]) -> Iterator[str]:
+    build = f"{replica['version']}{' ' + replica['commit'] if replica['commit'] else ''}"
+    yield f"replica   {replica['identity']}, Kerf {build}, log level {replica['log_level']}"
+    who = "this replica" if replica["leading"] else replica["leader"] or "nobody"
+    yield f"leader    {who}" + (f", by the lease {replica['lease']}" if replica["lease"] else "")
+
+
+def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if rows:
+        yield title
+        width = max(len(first) for first, _ in rows)
+        yield from (f"  {first:<{width}}  {second}" for first, second in rows)
+
+
+def _span(seconds: float) -> str:
+    return durations.go_text(timedelta(seconds=seconds))

@@ -1,0 +1,249 @@
+"""What would become of the pods if some nodes went: the scheduler is asked, as it would be for pending pods.
+
+Pods that are pending, and those of nodes that are already on their way, take part, because they want the same room; but
+only the candidates' own pods decide the answer, and the latter where these would take their places: what was stuck
+before is no reason to keep a node. So do the virtual pods of CapacityBuffers: a node whose end would take their room
+costs what it takes to make room again, and stays where there can be none. Source: disruption reference §3.1, §3.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from functools import cached_property
+from typing import Final, Protocol
+
+from kerf.disruption.candidates import Blocker, Candidate
+from kerf.disruption.view import View
+from kerf.model import pods
+from kerf.model.boundaries import broken
+from kerf.model.memory import Step, Turn
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.buffers import settled_pods, virtual_pods
+from kerf.scheduling.requirements_of import own_problem
+from kerf.scheduling.scatter import Scattered, ScatteredByName, ScatteredLargeFirst
+from kerf.scheduling.solution import NewNode, PodRefusal, Solution
+from kerf.scheduling.solve import Ground, solve, survey
+from kerf.scheduling.standing import standing
+from kerf.scheduling.work import WORK_BUDGET, Work
+from kerf_api.v1.nodepool import NodePool
+
+
+class Manner(Enum):
+    """How pods are to be placed: `SPARING` nodes that are inside their `consolidateAfter`, or `SCATTERED`, as the
+    kube-scheduler does by itself, which may come to large pods first, or to all by their names."""
+
+    FREELY = "freely"
+    SPARING = "sparing"
+    SCATTERED = "scattered"
+    SCATTERED_LARGE_FIRST = "scattered, large ones first"
+    SCATTERED_BY_NAME = "scattered, by name"
+
+
+#: All the ways in which the kube-scheduler may place them.
+SCATTERED = {
+    Manner.SCATTERED: Scattered,
+    Manner.SCATTERED_LARGE_FIRST: ScatteredLargeFirst,
+    Manner.SCATTERED_BY_NAME: ScatteredByName,
+}
+
+
+class Solve(Protocol):
+    """Asks where these pods would go if the nodes of these keys were not there, and the `beside` ones were."""
+
+    def __call__(
+        self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
+    ) -> Solution: ...
+
+
+#: By `namespace/name`.
+Pods = dict[str, Pod]
+_SHOWN = 5
+#: Of candidates whose pods, with all that take part, are more work than one candidate may take.
+_TOO_MUCH_WORK: Final = Blocker(
+    WORK_BUDGET,
+    "finding places for its pods takes more work than one node may take: too many pods, of this node or pending, have "
+    "constraints of their own; give them equal affinities and spreads, or drain the node by hand",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`new_nodes` are those that candidates' pods need; `stranded` maps pods without a place to the reason. `failed`
+    says why neither is known."""
+
+    new_nodes: tuple[NewNode, ...] = ()
+    stranded: Mapping[str, str] = field(default_factory=dict)
+    failed: Blocker | None = None
+
+    @property
+    def blocker(self) -> Blocker | None:
+        """Why the candidates stay, with the first few pods that have no place, for a person."""
+        if self.failed is not None:
+            return self.failed
+        if not self.stranded:
+            return None
+        rows = [f"pod {key}: {why}" for key, why in sorted(self.stranded.items())]
+        more = f" and {len(rows) - _SHOWN} more pods" if len(rows) > _SHOWN else ""
+        return Blocker("PodsWouldNotSchedule", f"not all pods would schedule: {'; '.join(rows[:_SHOWN])}{more}")
+
+
+class Scheduler:
+    """The real scheduler of one snapshot; what all its answers share is read once, when the first is asked for."""
+
+    def __init__(self, snapshot: Snapshot, turn: Turn | None = None, ground: Ground | None = None) -> None:
+        self._snapshot, self._turn, self._known = snapshot, turn, ground
+
+    @cached_property
+    def _ground(self) -> Ground:
+        return self._known if self._known is not None else survey(self._snapshot, self._turn)
+
+    def with_pool(self, pool: NodePool) -> Scheduler:
+        """The scheduler after an edit of one of the usable NodePools."""
+        return Scheduler(self._snapshot, self._turn, self._ground.with_pool(pool))
+
+    @cached_property
+    def _hopeless(self) -> frozenset[str]:
+        """Pending pods for which no node would ever be made."""
+        return frozenset(key for key, pod in self._snapshot.pods.pending.items() if own_problem(pod) is not None)
+
+    def __call__(
+        self, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
+    ) -> Solution:
+        return self.within(Work(), wanted, exclude, manner, beside)
+
+    def within(
+        self, work: Work, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = ()
+    ) -> Solution:
+        """The same with so much work; pods that run already come first in their namespaces."""
+        ground = self._ground
+        if beside:
+            ground = ground.beside(dict(standing(self._snapshot, beside)))
+        return solve(
+            self._snapshot,
+            [pod for pod in wanted if pod.key not in self._hopeless],
+            exclude=exclude,
+            respect_consolidate_after=manner is Manner.SPARING,
+            scattered=SCATTERED.get(manner),
+            ground=ground,
+            reasons=False,
+            work=work,
+            first=frozenset(pod.metadata.uid for pod in wanted if pod.spec.node_name),
+        )
+
+    def refusals(
+        self, wanted: Sequence[Pod], exclude: frozenset[str], *, open_new: bool, sparing: bool
+    ) -> Mapping[str, PodRefusal]:
+        """Those of the pods that have no place, with the account of why; without `open_new` on the nodes there are.
+        `sparing` nodes that are inside their `consolidateAfter`."""
+        solution = solve(
+            self._snapshot,
+            [pod for pod in wanted if pod.key not in self._hopeless],
+            exclude=exclude,
+            respect_consolidate_after=sparing,
+            open_new=open_new,
+            ground=self._ground,
+            accounts=len(wanted),
+        )
+        return solution.unplaced
+
+
+def simulate(
+    view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode] = ()
+) -> Outcome:
+    """Take the candidates away and place their pods; nodes that are planned for them may be there already."""
+    moving, leaving, virtual = _on_the_move(view, candidates)
+    others = {**view.snapshot.pods.pending, **leaving}
+    exclude = _closed(view, candidates)
+    wanted = {**virtual, **others, **moving}
+    try:
+        solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner, beside)
+        seated = moving.keys() & solution.placed.keys()
+        homeless = leaving.keys() - moving.keys() - solution.placed.keys() if seated else set()
+        before = ask([wanted[key] for key in sorted(others)], exclude, manner, beside) if homeless else solution
+    except Exception as error:
+        reason = broken(error)
+        return Outcome(failed=Blocker(reason.code, f"finding places for its pods failed: {reason.text}"))
+    displaced = homeless & before.placed.keys()
+    owing = {*moving, *virtual, *displaced}
+    staying = {*moving, *displaced, *(settled_pods(view.turn) if manner is not Manner.FREELY else ())}
+    if any(key in staying and refusal.code == WORK_BUDGET for key, refusal in solution.unplaced.items()):
+        return Outcome(failed=_TOO_MUCH_WORK)
+    return Outcome(
+        tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods)),
+        _stranded(view, solution, staying),
+    )
+
+
+def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open_new: bool) -> dict[str, PodRefusal]:
+    """The candidate's own pods that would have no place, with the account of why; without `open_new` those that fit on
+    none of the other nodes. They are placed `FREELY` or `SPARING`."""
+    moving, leaving, virtual = _on_the_move(view, [one])
+    wanted = {**virtual, **view.snapshot.pods.pending, **leaving, **moving}
+    pods_, sparing = [wanted[key] for key in sorted(wanted)], manner is Manner.SPARING
+    found = ask.refusals(pods_, _closed(view, [one]), open_new=open_new, sparing=sparing)
+    return {key: refusal for key, refusal in found.items() if key in moving}
+
+
+def _on_the_move(view: View, candidates: Sequence[Candidate]) -> tuple[Pods, Pods, Pods]:
+    """The candidates' pods that leave, those of nodes that go anyway, and those of CapacityBuffers."""
+    moving = _leavers(view, (c.node.name for c in candidates))
+    leaving = _leavers(view, _going(view, {c.key for c in candidates}))
+    return moving, leaving, {pod.key: pod for pod in virtual_pods(view.turn)}
+
+
+def _closed(view: View, candidates: Sequence[Candidate]) -> frozenset[str]:
+    """The nodes that take no pods."""
+    return frozenset({c.key for c in candidates} | view.commands.keys())
+
+
+def _leavers(view: View, node_names: Iterable[str]) -> Pods:
+    """The pods of these nodes that can be evicted at all, now or later; one that cannot stays until its node's end."""
+    each, found = view.each, Pods()
+    for name in node_names:
+        leavers: Pods = _leavers_of(view, name)[0] if view.supposed else view.turn.one(_LEAVERS, each, name)
+        found |= leavers
+    return found
+
+
+def _going(view: View, others: set[str]) -> list[str]:
+    """The names of the nodes that are being deleted or are about to be, besides others."""
+    states = view.snapshot.state_nodes
+    keys = {*view.commands, *view.turn.all(_DELETING, view.each).spoken} - others
+    return [node.name for key in sorted(keys) if (node := states[key].node) is not None]
+
+
+def _stranded(view: View, solution: Solution, moving: Collection[str]) -> dict[str, str]:
+    """Of these pods, by key, those that have no place."""
+    lost = {key: refusal.text for key, refusal in solution.unplaced.items() if key in moving}
+    for key in moving:
+        target = solution.placed.get(key)
+        state = view.snapshot.state_nodes.get(target) if target is not None else None
+        if state is not None and not state.initialized:
+            lost[key] = f"would go to {state.name}, which is not initialized"
+    return lost
+
+
+def _deleting(view: View, key: str) -> tuple[bool, None]:
+    return view.snapshot.state_nodes[key].deleting, None
+
+
+_DELETING: Step[View, bool] = Step("deleting nodes", "state_nodes", _deleting, speaks=bool)
+
+
+def _leavers_of(view: View, node_name: str) -> tuple[Pods, datetime | None]:
+    on_node, now = view.pods_on(node_name), view.snapshot.now
+    ends = (end for pod in on_node for end in pods.protection_ends(pod) if end > now)
+    return {pod.key: pod for pod in on_node if _leaves(view, pod)}, min(ends, default=None)
+
+
+def _leaves(view: View, pod: Pod) -> bool:
+    now = view.snapshot.now
+    held = pods.active(pod) and pods.protected(pod, now)
+    return pods.reschedulable(pod) and not held and not view.pdbs.forbids(pod, now)
+
+
+_LEAVERS: Step[View, Pods] = Step("leavers", "nodes", _leavers_of, speaks=lambda _: False)

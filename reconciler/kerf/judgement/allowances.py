@@ -1,0 +1,76 @@
+"""What the budgets of a node's NodePool allow: for each reason how many of how many, and which budget decides."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kerf.disruption.budgets import PoolBudget, budgets_of
+from kerf.disruption.view import View
+from kerf.judgement.values import Allowance, Budgets, Hold
+from kerf_api.v1.budgets import EXPIRED, REASONS, UNLIMITED, Row, rows
+
+
+def budgets(view: View, pool: str) -> Budgets | None:
+    """The budgets of one NodePool; None when there is none of the name."""
+    found = budgets_of(view).get(pool)
+    if found is None:
+        return None
+    asked = (*REASONS, EXPIRED) if view.snapshot.settings.expire_within_budgets else REASONS
+    return Budgets(pool, found.nodes, found.disrupting, tuple(_allowance(view, pool, found, r) for r in asked))
+
+
+def _allowance(view: View, pool: str, found: PoolBudget, reason: str) -> Allowance:
+    allowed = found.allowed[reason]
+    unlimited = None if allowed == UNLIMITED else allowed
+    try:
+        lines = _lines(view, pool, found, reason)
+    except ValueError as error:
+        return Allowance(reason, allowed, 0, f"a budget cannot be read, so nothing may go: {error}")
+    changes = min((row.changes for row in lines if row.changes is not None), default=None)
+    tightest = lines[0] if lines and lines[0].holds else None
+    return Allowance(
+        reason, unlimited, found.remaining(reason), "no budget holds" if tightest is None else _words(tightest), changes
+    )
+
+
+def held(view: View, pool: str, reason: str) -> Hold | None:
+    """That the budgets let none go for the reason now; with when they will, where a schedule says so."""
+    found = budgets_of(view).get(pool)
+    if found is None or found.remaining(reason):
+        return None
+    allowance = _allowance(view, pool, found, reason)
+    busy = f", {found.disrupting} going or not Ready" if found.disrupting else ""
+    count = f"{allowance.allowed} of {found.nodes} may{busy}"
+    text = f"no more nodes of NodePool {pool} may go for {reason}: {count} ({allowance.row})"
+    return Hold("Budget", text, _opens(view, pool, found, reason))
+
+
+def tightest(view: View, pool: str, reason: str) -> tuple[Row, int] | None:
+    """The budget that allows least for the reason now, with how many nodes use it up; None when none can be read."""
+    found = budgets_of(view).get(pool)
+    try:
+        lines = _lines(view, pool, found, reason) if found is not None else ()
+    except ValueError:
+        return None
+    return (lines[0], found.disrupting) if found is not None and lines and lines[0].holds else None
+
+
+def _opens(view: View, pool: str, found: PoolBudget, reason: str) -> datetime | None:
+    """When every budget that is used up has ended, if all of them do."""
+    try:
+        lines = _lines(view, pool, found, reason)
+    except ValueError:
+        return None
+    ends = [row.changes for row in lines if row.holds and row.allows <= found.disrupting]
+    return max((end for end in ends if end is not None), default=None) if None not in ends else None
+
+
+def _lines(view: View, pool: str, found: PoolBudget, reason: str) -> tuple[Row, ...]:
+    """The budgets that speak of the reason, as they are now. Raises ValueError where one cannot be read."""
+    own = view.snapshot.node_pools[pool].spec.disruption.budgets
+    return rows(budgets=own, nodes=found.nodes, now=view.snapshot.now, reason=reason)
+
+
+def _words(row: Row) -> str:
+    scheduled = f", schedule {row.budget.schedule!r} for {row.budget.duration}" if row.budget.schedule else ""
+    return f"budgets[{row.index}]: nodes {row.budget.nodes}{scheduled}"

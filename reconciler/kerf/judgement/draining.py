@@ -1,0 +1,122 @@
+"""Where a node that goes stands: which pods are left and what holds each of them, volumes, the deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kerf.judgement.values import Fact, Stage
+from kerf.lifecycle.drain import forced_at, must_go, waiting_pods, wave_of
+from kerf.lifecycle.shifted_zones import claim_held
+from kerf.lifecycle.view import View
+from kerf.lifecycle.volumes import attached
+from kerf.model import pods
+from kerf.model.claims import deadline_of
+from kerf.model.ends import HELD
+from kerf.model.objects import Node, Pod
+from kerf.model.pdbs import Pdbs
+from kerf.model.snapshot import Snapshot, StateNode
+from kerf_api import labels
+from kerf_api.v1.conditions import TRUE
+from kerf_api.v1.nodeclaim import NodeClaim
+
+_WAVES = ("plain pods", "daemons", "critical pods", "critical daemons")
+
+
+def going(snapshot: Snapshot, state: StateNode) -> Stage:
+    """Of a node that is being deleted, or whose claim is."""
+    view, claim, node = View(snapshot), state.claim, state.node
+    deadline = deadline_of(claim) if claim is not None else None
+    since = _since(state)
+    if claim is not None and claim.is_true("InstanceTerminating"):
+        return _terminating(claim)
+    if claim is not None and not claim.assigned_instance:
+        return Stage("Terminating", "its launch is being undone", since)
+    if claim is not None and (held := claim.condition(HELD)) is not None and held.status == TRUE:
+        return Stage("Held", "is to go, but its drain is held up", since, (Fact(held.message),))
+    if node is None or labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
+        facts = (*_kept(view, claim), *_others(claim, node))
+        return Stage("Terminating", "its instance is about to be terminated", since, facts)
+    waiting = waiting_pods(view, node)
+    if waiting:
+        text = f"is being drained: {_number(len(waiting), 'pod')} left"
+        facts = (*_pods(snapshot, waiting, deadline), *_deadline(deadline))
+        return Stage("Draining", text, since, facts)
+    volumes = attached(view, node)
+    if volumes:
+        text = f"is drained; {_number(len(volumes), 'volume')} still to be detached"
+        facts = (*(Fact(f"volume {name}") for name in volumes), *_deadline(deadline))
+        return Stage("Detaching", text, since, facts)
+    facts = tuple(_kept(view, claim))
+    return Stage("Terminating", "is drained; its instance is about to be terminated", since, facts)
+
+
+def _terminating(claim: NodeClaim) -> Stage:
+    condition = claim.condition("InstanceTerminating")
+    since = condition.last_transition_time if condition is not None else None
+    text = f"instance {claim.assigned_instance} is being terminated"
+    return Stage("Terminating", text, since, tuple(_others(claim, None)))
+
+
+def _kept(view: View, claim: NodeClaim | None) -> Iterator[Fact]:
+    """Why its instance may not be ended now."""
+    held = claim_held(view, claim, view.instance(claim.status.provider_id)) if claim is not None else None
+    for refusal in held.refusals if held is not None else ():
+        yield Fact(refusal.reason.text)
+
+
+def _others(claim: NodeClaim | None, node: Node | None) -> Iterator[Fact]:
+    """Finalizers of others: nobody here can take these off."""
+    for kind, value in (("NodeClaim", claim), ("Node", node)):
+        foreign = [f for f in value.metadata.finalizers if f != labels.TERMINATION_FINALIZER] if value else []
+        if value is not None and foreign and value.metadata.deleting:
+            yield Fact(f"{kind} {value.metadata.name} is held by finalizers of others: {', '.join(sorted(foreign))}")
+
+
+def _since(state: StateNode) -> datetime | None:
+    for value in (state.claim, state.node):
+        if value is not None and value.metadata.deletion_timestamp is not None:
+            return value.metadata.deletion_timestamp
+    return None
+
+
+def _deadline(deadline: datetime | None) -> Iterator[Fact]:
+    if deadline is not None:
+        yield Fact("its terminationGracePeriod ends the drain at", deadline)
+    else:
+        yield Fact("it has no terminationGracePeriod: it waits for these for as long as it takes")
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+# --- pods -------------------------------------------------------------------------------------------------------
+def _pods(snapshot: Snapshot, waiting: list[Pod], deadline: datetime | None) -> Iterator[Fact]:
+    """What each pod waits for, sorted by key."""
+    wave = min(wave_of(pod) for pod in waiting)
+    for pod in waiting:
+        text, at = _held(snapshot, pod, wave, deadline)
+        forced = forced_at(pod, deadline)
+        if forced is not None and at is None and pod.metadata.deletion_timestamp is None:
+            text, at = f"{text}; deleted by force at", forced
+        yield Fact(f"{pods.named(pod)} {text}", at)
+
+
+def _held(snapshot: Snapshot, pod: Pod, wave: int, deadline: datetime | None) -> tuple[str, datetime | None]:
+    now = snapshot.now
+    if pod.metadata.deletion_timestamp is not None:
+        return "is stopping until", pod.metadata.deletion_timestamp
+    if must_go(pod, now, deadline):
+        return "is being deleted by force: the deadline is near", None
+    if pods.protected(pod, now):
+        until = min(pods.protection_ends(pod), default=None)
+        return f"is annotated {labels.DO_NOT_DISRUPT}" + (", until" if until is not None else ""), until
+    if wave_of(pod) > wave:
+        return f"waits until the {_WAVES[wave]} are gone", None
+    holding = Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets).blocking(pod, now)
+    if len(holding) > 1:
+        return f"has several PodDisruptionBudgets, which eviction does not support: {', '.join(holding)}", None
+    if holding:
+        return f"is held by PodDisruptionBudget {holding[0]}", None
+    return "is being evicted", None

@@ -1,0 +1,132 @@
+"""The judgement of one node: the verdict first, then everything that it rests on. Pure, like what it asks.
+
+A node is meant by its Node's name, by its NodeClaim's, or by the ID of its instance.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Final
+
+from kerf.disruption.candidates import blockers
+from kerf.disruption.simulation import Solve
+from kerf.disruption.view import View, view
+from kerf.judgement.allowances import budgets
+from kerf.judgement.ends import ends_of
+from kerf.judgement.stages import stage_of
+from kerf.judgement.values import (
+    COMING,
+    DUE,
+    FREE,
+    GOING,
+    NOT_OURS,
+    STAYS,
+    UNKNOWN,
+    End,
+    Hold,
+    Judgement,
+    Stage,
+    together,
+)
+from kerf.model.boundaries import broken
+from kerf.model.memory import Memory
+from kerf.model.snapshot import Snapshot, StateNode
+from kerf_api import labels
+
+_COMING: Final = ("Launching", "Registering", "Initializing")
+_MOST_NAMES: Final = 5
+
+
+def why(snapshot: Snapshot, name: str, ask: Solve | None = None) -> Judgement:
+    """What may be said of the node `name`. `ask` is the scheduler that simulations use, by default the real one."""
+    key = _key(snapshot, name)
+    if key is None:
+        return Judgement(name, UNKNOWN, "is not there", similar=_similar(snapshot, name))
+    seen = view(snapshot, Memory().turn(snapshot))
+    state, stage = snapshot.state_nodes[key], _stage(seen, key)
+    if stage.code in ("NotOurs", "Unreadable"):
+        code = NOT_OURS if stage.code == "NotOurs" else STAYS
+        return Judgement(state.name, code, stage.text, about=_about(snapshot, state), stage=stage)
+    if stage.code not in ("InUse", *_COMING):
+        return Judgement(state.name, GOING, stage.text, stage.since, _about(snapshot, state), stage)
+    ends, unasked = _ends(seen, key, ask)
+    holds = together([*unasked, *(hold for end in ends for hold in end.holds)])
+    code, text, at = _verdict(snapshot.now, stage, ends, holds)
+    own_budgets = budgets(seen, state.pool_name) if stage.code == "InUse" else None
+    return Judgement(state.name, code, text, at, _about(snapshot, state), stage, ends, holds, own_budgets)
+
+
+def _stage(seen: View, key: str) -> Stage:
+    """What cannot be understood is said to be so, as in a plan."""
+    try:
+        return stage_of(seen, key)
+    except Exception as error:
+        return Stage("Unreadable", f"cannot be understood: {broken(error)}")
+
+
+def _ends(seen: View, key: str, ask: Solve | None) -> tuple[tuple[End, ...], list[Hold]]:
+    """The ends; and what holds a node of which nothing asks for the end."""
+    try:
+        ends = ends_of(seen, key, ask)
+        speaking = [] if any(not end.forceful for end in ends) else list(blockers(seen, key))
+    except Exception as error:
+        reason = broken(error)
+        return (), [Hold(reason.code, f"cannot be judged: {reason.text}")]
+    return ends, [Hold.of(blocker) for blocker in speaking]
+
+
+# --- whom is meant ----------------------------------------------------------------------------------------------
+def _key(snapshot: Snapshot, name: str) -> str | None:
+    """The key of `state_nodes`; a Node comes before a claim of the same name."""
+    found = [key for key, state in snapshot.state_nodes.items() if state.node is not None and state.node.name == name]
+    found += [name] if name in snapshot.node_claims else []
+    found += [claim.name for claim in snapshot.claims_by_instance.get(name, ())]
+    return found[0] if found else None
+
+
+def _similar(snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    names = sorted({*snapshot.nodes, *snapshot.node_claims})
+    alike = [other for other in names if other.startswith(name) or name.startswith(f"{other}.")]
+    alike += get_close_matches(name, names, _MOST_NAMES)
+    return tuple(dict.fromkeys(alike))[:_MOST_NAMES]
+
+
+def _about(snapshot: Snapshot, state: StateNode) -> str:
+    """Whose it is, and what."""
+    parts = []
+    if state.claim is not None:
+        of_pool = f" of NodePool {state.pool_name}" if state.pool_name else ""
+        parts.append(f"NodeClaim {state.claim.name}{of_pool}")
+    keys = (labels.INSTANCE_TYPE, labels.CAPACITY_TYPE, labels.ZONE)
+    parts.append(" ".join(state.labels[key] for key in keys if key in state.labels))
+    if state.node is not None:
+        count = sum(1 for _ in snapshot.pods.on(state.node.name))
+        parts.append(f"{count} pod{'' if count == 1 else 's'}")
+    return ", ".join(part for part in parts if part)
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------
+def _verdict(
+    now: datetime, stage: Stage, ends: tuple[End, ...], holds: tuple[Hold, ...]
+) -> tuple[str, str, datetime | None]:
+    """The code, a line, and the instant that it speaks of: of a node that stays the one at which it goes by force."""
+    due = min(
+        ((at, end) for end in ends if (at := end.earliest(now)) is not None), key=lambda row: row[0], default=None
+    )
+    if due is not None and due[0] <= now:
+        return FREE, f"{'goes' if due[1].forceful else 'may go'} now ({due[1].code}: {due[1].text})", None
+    if stage.code in _COMING:
+        return COMING, stage.text, stage.since
+    if due is not None and any(end.wanted and not end.open for end in ends):
+        return DUE, f"goes at the earliest ({due[1].code}: {due[1].text})", due[0]
+    return STAYS, f"stays: {_first(ends, holds)}", due[0] if due is not None else None
+
+
+def _first(ends: tuple[End, ...], holds: tuple[Hold, ...]) -> str:
+    """The weightiest hold: of an end that is wanted, else of one that is only possible."""
+    rows = sorted((end for end in ends if end.open), key=lambda end: not end.wanted)
+    first = rows[0].open[0] if rows else holds[0] if holds else None
+    if first is None:
+        return "nothing asks for its end"
+    return f"{first}, and {len(holds) - 1} more" if len(holds) > 1 else str(first)

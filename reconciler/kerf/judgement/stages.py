@@ -1,0 +1,162 @@
+"""Where a node stands on its way from a NodeClaim to the end of its instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerf.disruption.command import Command, replaced_by
+from kerf.disruption.commands import awaited, ends_at
+from kerf.disruption.consequences import evicted
+from kerf.disruption.expiration import end_of
+from kerf.disruption.view import View
+from kerf.disruption.writes import tainted
+from kerf.judgement.draining import going
+from kerf.judgement.values import Fact, Stage
+from kerf.lifecycle.liveness import given_up_at
+from kerf.lifecycle.view import View as LifeView
+from kerf.model.snapshot import StateNode
+from kerf_api import labels
+from kerf_api.v1.budgets import EXPIRED
+from kerf_api.v1.nodeclaim import NodeClaim
+
+#: What a claim that is not there yet waits for, by the condition that is still to come.
+_STEPS = (
+    ("Launched", "Launching", "waits for its instance to be launched"),
+    ("Registered", "Registering", "waits for its instance to join the cluster as a node"),
+    ("Initialized", "Initializing", "has joined and waits to be usable"),
+)
+
+
+def stage_of(view: View, key: str) -> Stage:
+    """The stage of a state node."""
+    state = view.snapshot.state_nodes[key]
+    claim, node = state.claim, state.node
+    if claim is None or not claim.managed:
+        return _foreign(view, state)
+    if claim.metadata.deleting or claim.is_true("InstanceTerminating") or (node is not None and node.metadata.deleting):
+        return going(view.snapshot, state)
+    command = view.command(key)
+    if command is not None:
+        return _disrupting(view, state, command)
+    return _coming(view, claim) or _in_use(view, state, claim)
+
+
+def _foreign(view: View, state: StateNode) -> Stage:
+    claims = [state.claim] if state.claim is not None else []
+    if state.node is not None:
+        claims += view.snapshot.foreign_by_provider.get(state.node.spec.provider_id, ())
+    for claim in claims:
+        ref = claim.spec.node_class_ref
+        text = f"is another controller's: its nodeClassRef is {ref.kind}.{ref.group} {ref.name}"
+        return Stage("NotOurs", text)
+    assert state.node is not None
+    meta = state.node.metadata
+    if meta.deleting and {labels.TERMINATION_FINALIZER} & set(meta.finalizers) and labels.NODECLASS in meta.labels:
+        return going(view.snapshot, state)
+    sharing = view.snapshot.claims_by_provider.get(state.node.spec.provider_id, ())
+    if sharing:
+        names = ", ".join(claim.name for claim in sharing)
+        return Stage("NotOurs", f"is one of several nodes with the instance of NodeClaim {names}")
+    pool = meta.labels.get(labels.NODEPOOL)
+    was = f"; it is labelled with NodePool {pool}, but its NodeClaim is gone" if pool else ""
+    return Stage("NotOurs", f"is no node of Kerf: no NodeClaim has its instance{was}")
+
+
+# --- before it is usable ----------------------------------------------------------------------------------------
+def _coming(view: View, claim: NodeClaim) -> Stage | None:
+    for type_, code, text in _STEPS:
+        if not claim.is_true(type_):
+            condition = claim.condition(type_)
+            since = condition.last_transition_time if condition is not None else claim.metadata.creation_timestamp
+            return Stage(code, text, since, tuple(_waits(view, claim, type_)))
+    return None
+
+
+def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
+    said = _said(claim, type_)
+    if said:
+        yield Fact(said)
+    replaced = replaced_by(claim)
+    if replaced:
+        yield Fact(f"it is to replace NodeClaim {', '.join(replaced)}")
+    until = given_up_at(LifeView(view.snapshot), claim)
+    if until is not None:
+        yield Fact("given up, and made anew if it is needed, at", until)
+    elif type_ == "Initialized":
+        yield Fact("no time limit: until it is usable it is neither drifted nor consolidated")
+
+
+def _said(claim: NodeClaim, type_: str) -> str:
+    """Reason and message of a condition."""
+    condition = claim.condition(type_)
+    return condition.text if condition is not None else ""
+
+
+# --- a command --------------------------------------------------------------------------------------------------
+def _disrupting(view: View, state: StateNode, command: Command) -> Stage:
+    facts = (*_moving(view, state, command), *_replacements(view, command), _otherwise(view, state, command))
+    reason = f"{command.reason}: {command.why}" if command.why else command.reason
+    text = f"is about to go ({reason}; command {command.id}): {_step(view, state, command)}"
+    return Stage("Disrupting", text, command.started, facts)
+
+
+def _moving(view: View, state: StateNode, command: Command) -> Iterator[Fact]:
+    """Who goes with it, and which pods are evicted."""
+    if command.peers:
+        yield Fact(f"goes together with NodeClaim {', '.join(command.peers)}")
+    yield from (Fact(line) for line in evicted(view.pods_on(state.name)))
+
+
+def _otherwise(view: View, state: StateNode, command: Command) -> Fact:
+    """What becomes of the node when the command comes to nothing."""
+    claim = state.claim if command.reason == EXPIRED else None
+    end = end_of(view.snapshot, claim, view.snapshot.now) if claim is not None else None
+    if end is not None and end.latest is not None:
+        return Fact("goes by force if its successor is not ready by", end.latest)
+    return Fact("rolled back if it is not done by", ends_at(view, command))
+
+
+def _step(view: View, state: StateNode, command: Command) -> str:
+    if state.node is None or not tainted(state.node):
+        return "it is being tainted"
+    if not command.created:
+        return "its replacements are being created"
+    waiting = awaited(view, command)
+    if waiting:
+        return f"waits for {', '.join(claim.name for claim in waiting)}"
+    return "its NodeClaim is about to be deleted"
+
+
+def _replacements(view: View, command: Command) -> Iterator[Fact]:
+    for name in command.replacements:
+        claim = view.snapshot.node_claims.get(name)
+        if claim is None:
+            yield Fact(f"replacement {name} is {'gone' if command.created else 'still to be created'}")
+            continue
+        missing = next(((type_, text) for type_, _, text in _STEPS if not claim.is_true(type_)), None)
+        said = _said(claim, missing[0]) if missing is not None else ""
+        waits = missing[1] if missing is not None else "is ready"
+        yield Fact(f"replacement {name}{_kind(claim)} {waits}" + (f" ({said})" if said else ""))
+
+
+def _kind(claim: NodeClaim) -> str:
+    """What has been launched for it, in brackets."""
+    keys = (labels.INSTANCE_TYPE, labels.CAPACITY_TYPE, labels.ZONE)
+    known = [claim.metadata.labels[key] for key in keys if key in claim.metadata.labels]
+    return f" ({' '.join(known)})" if known else ""
+
+
+# --- in use -----------------------------------------------------------------------------------------------------
+def _in_use(view: View, state: StateNode, claim: NodeClaim) -> Stage:
+    condition = claim.condition("Initialized")
+    since = condition.last_transition_time if condition is not None else None
+    return Stage("InUse", "is in use", since, tuple(_remarks(state)))
+
+
+def _remarks(state: StateNode) -> Iterator[Fact]:
+    if state.node is None:
+        yield Fact("its Node is not there")
+    elif not state.node.ready:
+        yield Fact("its Node is not Ready, and uses up the budgets of its NodePool")
+    elif not state.initialized:
+        yield Fact(f"its Node has lost the label {labels.INITIALIZED}")

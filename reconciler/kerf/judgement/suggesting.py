@@ -1,0 +1,243 @@
+"""Which single changes may let a node go, likeliest first, by what holds it. Nothing here is sure: `trials` tries them.
+
+What cannot help is left out: while holds of several kinds last, no single change would do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import chain, product, zip_longest
+from typing import Final
+
+from kerf.disruption.candidates import Candidate, pod_blockers
+from kerf.disruption.consequences import owner_of
+from kerf.disruption.simulation import Scheduler, Solve, simulate, unhoused
+from kerf.disruption.view import View
+from kerf.judgement.allowances import tightest
+from kerf.judgement.changes import (
+    Adopt,
+    AllowMore,
+    Change,
+    Consolidate,
+    OfPods,
+    OfPool,
+    OpenGate,
+    Permit,
+    Unmark,
+    UnmarkNode,
+)
+from kerf.judgement.obstacles import DEAR, NOT_WORTH_IT, STRANDED, alike, beats, manner_of, shortfalls
+from kerf.judgement.values import End
+from kerf.model import pods
+from kerf.model.instance_type import InstanceType
+from kerf.model.objects import Pod
+from kerf.scheduling import prices
+from kerf.scheduling.edits import AddValue, DropRow, LowerMinValues, LowerRequest, PodEdit, PoolEdit, RaiseLimits
+from kerf.scheduling.misses import FAR_FROM_IT
+from kerf.scheduling.solution import NewNode
+from kerf.scheduling.suggestions import readable
+from kerf_api import labels
+from kerf_api.requirements import IN, NOT_IN, Requirements
+from kerf_api.resources import Resources, total
+from kerf_api.v1.meta import Entry
+from kerf_api.v1.nodepool import NodePool
+
+EVERYTHING: Final = "WhenEmptyOrUnderutilized"
+#: So many types, cheapest first, are looked at for what a NodePool might allow, and for what pods might fit on.
+_MOST_TYPES: Final = 5
+
+
+def suggested(view: View, one: Candidate, end: End, ask: Solve) -> Iterator[Change]:
+    """Changes that may lift all that holds the node for this end and does not end by itself."""
+    codes = {hold.code for hold in end.open}
+    if len(codes) != 1:
+        return
+    (code,) = codes
+    if code == "PodDoNotDisrupt":
+        yield from _unmarking(view, one)
+    elif code == "PodDisruptionBudget":
+        blocking = {key for found in pod_blockers(view, one.pods) for key in found.budgets}
+        yield from (Permit(key) for key in sorted(blocking))
+    elif code == "Budget":
+        yield from _allowing(view, one, end)
+    elif code in (STRANDED, *DEAR):
+        yield from _housing(view, one, end.code, code, ask)
+    else:
+        yield from _setting(one, code)
+
+
+def _setting(one: Candidate, code: str) -> Iterator[Change]:
+    """What somebody has written down so, somewhere."""
+    if code == "NodeDoNotDisrupt":
+        yield UnmarkNode(one.key, one.node.name)
+    elif code == "ConsolidationDisabled":
+        yield Consolidate(one.pool.name, one.key)
+    elif code in ("WhenEmpty", NOT_WORTH_IT):
+        yield Adopt(one.pool.name, EVERYTHING)
+    elif code == "StaticCapacityOff":
+        yield OpenGate("StaticCapacity", "static_capacity")
+    elif code == "NodeLimitReached":
+        yield OfPool(RaiseLimits(one.pool.name, _raised(one.pool, {"nodes": 1})))
+
+
+# --- what protects pods -----------------------------------------------------------------------------------------
+def _unmarking(view: View, one: Candidate) -> Iterator[Change]:
+    """Pods of one workload go together: their annotation is in its template."""
+    marked = {found.pod for found in pod_blockers(view, one.pods) if found.code == "PodDoNotDisrupt"}
+    groups: dict[str, list[Pod]] = {}
+    for pod in one.pods:
+        if pod.key in marked:
+            groups.setdefault(_whose(pod), []).append(pod)
+    yield from (Unmark(whose, one.node.name, frozenset(pod.key for pod in some)) for whose, some in groups.items())
+
+
+def _whose(pod: Pod) -> str:
+    """Whose manifest it is that would have to be edited."""
+    return owner_of(pod) or f"pod {pod.key}"
+
+
+def _allowing(view: View, one: Candidate, end: End) -> Iterator[Change]:
+    """The tightest budget, one node wider than what is going already."""
+    found = tightest(view, one.pool.name, end.code)
+    if found is not None:
+        row, going = found
+        yield AllowMore(one.pool.name, row.index, going + 1, row.budget.nodes)
+
+
+# --- what pods need ---------------------------------------------------------------------------------------------
+def _housing(view: View, one: Candidate, reason: str, code: str, ask: Solve) -> Iterator[Change]:
+    """In turn an edit of pods and one of a NodePool, so that neither side is tried to the end first."""
+    if not isinstance(ask, Scheduler):
+        return
+    if code == "SpotToSpotDisabled":
+        yield OpenGate("SpotToSpotConsolidation", "spot_to_spot_consolidation")
+    manner = manner_of(reason)
+    new = simulate(view, [one], ask, manner).new_nodes
+    answers = alike(one, unhoused(view, one, ask, manner, open_new=code == STRANDED))
+    offered = [(some, edit) for some, why in answers if why.account is not None for edit in why.account.edits]
+    of_pods = [_of_pods(one, some[0], edit) for some, edit in offered if isinstance(edit, PodEdit)]
+    of_pools: list[Change] = [OfPool(_amounted(view, one, edit)) for _, edit in offered if isinstance(edit, PoolEdit)]
+    of_pods += [_of_pods(one, pod, edit) for pod, edit in _smaller(view, one, new)]
+    for node in new:
+        of_pools += [OfPool(edit) for edit in _wider(view, one, node, code)]
+    yield from _each_once(c for c in chain.from_iterable(zip_longest(of_pods, of_pools)) if c is not None)
+
+
+def _each_once(changes: Iterable[Change]) -> Iterator[Change]:
+    known: list[Change] = []
+    for change in changes:
+        if change not in known:
+            known.append(change)
+            yield change
+
+
+def _of_pods(one: Candidate, pod: Pod, edit: PodEdit) -> Change:
+    """The edit, of all pods of the node that come from the same manifest."""
+    whose = _whose(pod)
+    keys = frozenset(other.key for other in one.movable if _whose(other) == whose)
+    return OfPods(whose, one.node.name, keys, edit)
+
+
+def _smaller(view: View, one: Candidate, new: Sequence[NewNode]) -> Iterator[tuple[Pod, PodEdit]]:
+    """What the pods of one workload would have to ask less for, so that one cheaper node holds all that need a new one:
+    of types that lack one resource, and of it least, by the workload that asks for most of it."""
+    if not new:
+        return
+    need = total(node.requests for node in new)
+    there = [pod for pod in one.movable if any(pod.key in node.pods for node in new)]
+    for name, lack in _lacks(view, one, new[0], need)[:_MOST_TYPES]:
+        asking = Counter[str]()
+        for pod in there:
+            asking[_whose(pod)] += pods.requests(pod)[name]
+        whose = max(asking, key=lambda who: (asking[who], who))
+        some = [pod for pod in there if _whose(pod) == whose]
+        before = pods.requests(some[0])[name]
+        after = readable(name, before - -(-lack // len(some)))
+        if name != "pods" and after > 0 and after * FAR_FROM_IT >= before:
+            yield some[0], LowerRequest(name, before, after)
+
+
+def _lacks(view: View, one: Candidate, new: NewNode, need: Resources) -> list[tuple[str, int]]:
+    """The one resource, and how much of it, that cheaper types lack; the least share of what is needed first."""
+    pool = view.snapshot.node_pools[new.pool]
+    own = view.requirements_of(pool) or Requirements()
+    rows = []
+    for type_ in view.types_of(pool).values():
+        if own.compatible(type_.requirements, labels.WELL_KNOWN) and beats(view, one, type_, new.requirements):
+            lacks = [(n, amount - type_.allocatable[n]) for n, amount in need.items() if amount > type_.allocatable[n]]
+            if len(lacks) == 1:
+                rows.append((Fraction(lacks[0][1], need[lacks[0][0]]), type_.name, *lacks[0]))
+    return [(name, lack) for _, _, name, lack in sorted(rows)]
+
+
+# --- what a NodePool allows -------------------------------------------------------------------------------------
+def _wider(view: View, one: Candidate, new: NewNode, code: str) -> Iterator[PoolEdit]:
+    """What lets the pool make something cheaper: a value more in a requirement, or one requirement less."""
+    pool = view.snapshot.node_pools[new.pool]
+    if code == "MinValues":
+        yield from _fewer_values(view, one, new)
+    rows = [(labels.normalise(entry.key), entry) for entry in pool.spec.template.spec.requirements]
+    for key in sorted({key for key, _ in rows}, key=_freedom):
+        relaxed = new.requirements.without(key)
+        cheaper = _cheaper(view, one, pool, new, relaxed)
+        for type_, (name, entry) in product(cheaper[:_MOST_TYPES], rows):
+            if name == key:
+                yield from (AddValue(pool.name, key, value) for value in _missing(view, entry, key, type_, relaxed))
+        if cheaper:
+            yield DropRow(pool.name, key)
+
+
+def _freedom(key: str) -> tuple[bool, bool, str]:
+    """What kind of machine comes before where, and that before how it is bought."""
+    return key == labels.CAPACITY_TYPE, key == labels.ZONE, key
+
+
+def _cheaper(
+    view: View, one: Candidate, pool: NodePool, new: NewNode, requirements: Requirements
+) -> list[InstanceType]:
+    """Types that hold the pods and would be cheaper than the node under these requirements, the cheapest first."""
+    found = []
+    for type_ in view.types_of(pool).values():
+        fits = type_.holding(new.requests)
+        if type_.name in new.instance_types and beats(view, one, fits, new.requirements):
+            continue
+        worst = prices.worst_launch_price(fits, requirements, view.snapshot)
+        allowed = requirements.compatible(fits.requirements, labels.WELL_KNOWN)
+        if allowed and worst is not None and worst < one.price:
+            found.append((worst, type_.name, fits))
+    return [fits for _, _, fits in sorted(found, key=lambda row: row[:2])]
+
+
+def _missing(view: View, entry: Entry, key: str, type_: InstanceType, requirements: Requirements) -> Iterator[str]:
+    """Values of the label that the type, or a cheaper offering of it, has and that the entry does not allow."""
+    if entry.operator not in (IN, NOT_IN):
+        return
+    offers = list(prices.compatible(type_, requirements, view.snapshot))
+    if key == labels.CAPACITY_TYPE:
+        values = {o.capacity_type for o in offers}
+    elif key == labels.ZONE:
+        values = {o.zone for o in offers}
+    else:
+        values = set(type_.requirements.allowed(key).values)
+    allowed = set(entry.values)
+    yield from sorted(values - allowed if entry.operator == IN else values & allowed)[:_MOST_TYPES]
+
+
+def _fewer_values(view: View, one: Candidate, new: NewNode) -> Iterator[PoolEdit]:
+    """As many as the cheaper types have."""
+    for key, asked, there in shortfalls(view, one, new):
+        yield LowerMinValues(new.pool, key, asked, max(there, 1))
+
+
+def _amounted(view: View, one: Candidate, edit: PoolEdit) -> PoolEdit:
+    """Limits raised by so much that the node and its replacement may be there at once."""
+    if not isinstance(edit, RaiseLimits) or edit.limits:
+        return edit
+    return RaiseLimits(edit.pool, _raised(view.snapshot.node_pools[edit.pool], {**one.state.capacity, "nodes": 1}))
+
+
+def _raised(pool: NodePool, more: Mapping[str, int]) -> tuple[tuple[str, int, int], ...]:
+    limits: Mapping[str, int] = pool.limits or {}
+    return tuple((name, limits[name], limits[name] + more[name]) for name in sorted(limits) if more.get(name))

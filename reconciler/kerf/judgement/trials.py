@@ -1,0 +1,51 @@
+"""The change that would let a node go: changes are made, one by one, and the node is judged again by the same rules.
+
+What may be spent is a number of tries. A change helps when nothing lasting holds the node for the same end any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from kerf.disruption.candidates import unblocked
+from kerf.disruption.simulation import Scheduler, Solve
+from kerf.disruption.view import View
+from kerf.judgement.changes import Change, OfPods, OfPool, Unmark
+from kerf.judgement.suggesting import suggested
+from kerf.judgement.values import End, Remedies, Remedy
+
+#: So many changes are tried for one end.
+MOST_TRIES: Final = 30
+
+#: The end of the same code for this node (a key of `state_nodes`) in another view, by another scheduler.
+Judge = Callable[[View, str, Solve], End]
+
+
+def remedies(view: View, key: str, end: End, ask: Solve, judge: Judge) -> Remedies:
+    """The first change of pods that helps, and the first of anything else; with how many were tried."""
+    found: dict[bool, Remedy] = {}
+    tried, before = 0, {hold.code for hold in end.open}
+    halfway: tuple[str, str] | None = None
+    for change in suggested(view, unblocked(view, key), end, ask):
+        of_pods = isinstance(change, (OfPods, Unmark))
+        if of_pods in found:
+            continue
+        if tried == MOST_TRIES:
+            break
+        tried += 1
+        after = _after(view, key, ask, judge, change)
+        if after.wanted and not after.open:
+            found[of_pods] = Remedy(str(change), after.saving)
+        elif halfway is None and after.open and before.isdisjoint(hold.code for hold in after.open):
+            halfway = str(change), str(after.open[0])
+    kept = tuple(sorted(found.values(), key=lambda one: -one.saving))
+    return Remedies(kept, tried, None if kept else halfway)
+
+
+def _after(view: View, key: str, ask: Solve, judge: Judge, change: Change) -> End:
+    changed = replace(view, snapshot=change.made(view.snapshot))
+    if isinstance(change, OfPool) and isinstance(ask, Scheduler):
+        ask = ask.with_pool(changed.snapshot.node_pools[change.edit.pool])
+    return judge(changed, key, ask)

@@ -1,0 +1,45 @@
+"""What a fleet call that gave too little means for its claims, and when they may be part of another call.
+
+Only a definite answer is here; a call that timed out is simply made again, with the same token. A token that was spent
+on another request waits until EC2 would show what that request launched.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from kerf.ec2 import errors
+from kerf.model.snapshot import LaunchFailure
+
+_MISMATCH = "IdempotencyMismatch"
+_SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(seconds=60)
+_LONGEST_MESSAGE = 300
+#: After this long EC2 shows what a call has launched.
+SETTLES = timedelta(seconds=60)
+
+
+def out_of_capacity(failure: LaunchFailure) -> bool:
+    """Nothing to have now of all that was asked for."""
+    return errors.is_capacity(failure.errors)
+
+
+def mismatched(failure: LaunchFailure) -> bool:
+    """The token belongs to another request, whose instances may exist."""
+    return any(error.code == _MISMATCH for error in failure.errors)
+
+
+def condition(failure: LaunchFailure) -> tuple[str, str]:
+    """Reason and message of the claim's Launched condition."""
+    reason, message = errors.launch_condition(failure.errors)
+    return reason, message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
+
+
+def renew_at(failure: LaunchFailure, created: datetime | None) -> datetime:
+    """When to try another call: after half the claim's age, which makes the waits grow without counting them."""
+    age = failure.at - created if created is not None else _SHORTEST
+    return failure.at + min(_LONGEST, max(_SHORTEST, age / 2))
+
+
+def attempt(failure: LaunchFailure) -> int:
+    """A number that tells the next call from this one (part of its group's hash)."""
+    return int(failure.at.timestamp())

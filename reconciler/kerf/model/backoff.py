@@ -1,0 +1,61 @@
+"""How long to leave something alone after it failed: waits that double, spread by a hash so that not all end at once.
+
+A NodePool's own back-off stands in an annotation of the pool, for its failed claims are gone by the time it counts, and
+a restart is no reason to launch again what has just failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kerf.model.annotations import read
+from kerf.model.instants import Instant, is_ahead
+from kerf_api import labels
+from kerf_api.v1.meta import Value
+from kerf_api.v1.nodepool import NodePool
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The first wait and the longest one."""
+
+    first: timedelta
+    longest: timedelta
+
+    def after(self, failures: int, subject: str = "") -> timedelta:
+        """The wait after so many failures in a row (1 or more), spread by up to a tenth by the subject's hash."""
+        doublings: int = 2 ** min(failures - 1, 20)
+        wait = min(self.first * doublings, self.longest)
+        spread = hashlib.sha256(f"{subject} {failures}".encode()).digest()[0] / 2550
+        return wait * (1 + spread)
+
+
+#: The first wait outlasts the ten seconds to the next pass over pods that wait, so that it tries another pool.
+POOL_STEPS: Final = Steps(timedelta(seconds=15), timedelta(minutes=5))
+
+
+class PoolFailures(Value, frozen=True, kw_only=True):
+    """How often in a row a pool's launches have come to nothing, since when it is left alone, and whose they were."""
+
+    count: int
+    at: Instant
+    claims: tuple[str, ...] = ()
+
+
+def remembered(pool: NodePool, now: datetime) -> PoolFailures | None:
+    """The failures that the pool's annotation holds; None without one, or when it cannot be read or is ahead of now."""
+    known = read(pool.metadata.annotations, labels.BACK_OFF, PoolFailures)
+    return None if known is None or is_ahead(known.at, now) else known
+
+
+def until(pool: NodePool, now: datetime) -> datetime | None:
+    """Before this instant no node is made from the pool; None when nothing failed."""
+    known = remembered(pool, now)
+    return None if known is None else ends(known, pool)
+
+
+def ends(failures: PoolFailures, pool: NodePool) -> datetime:
+    return failures.at + POOL_STEPS.after(max(failures.count, 1), pool.metadata.uid)

@@ -1,0 +1,50 @@
+"""Whether a NodeClaim makes sense, or a NodePool: one that does not can neither be launched from nor counted on; and
+what is read off a claim's annotations by more than one room."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kerf.model.instants import is_ahead
+from kerf_api import bounds, durations, labels
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
+
+
+def check(claim: NodeClaim) -> None:
+    """Raises ValueError, with words for a person, when a field of the claim's spec cannot be understood."""
+    claim.requirements()
+    claim.requests()
+    _durations(claim.spec.expire_after, claim.spec.termination_grace_period)
+
+
+def check_pool(pool: NodePool) -> None:
+    """Raises ValueError when a duration cannot be understood: what is made from the pool could not be managed."""
+    spec = pool.spec.template.spec
+    _durations(spec.expire_after, spec.termination_grace_period, pool.spec.disruption.consolidate_after)
+
+
+def _durations(*texts: str | None) -> None:
+    for text in texts:
+        durations.parse_nillable(text)
+
+
+def since(claim: NodeClaim, type_: str, now: datetime) -> datetime | None:
+    """The instant at which a condition of the claim got its status; None without one.
+
+    A clock that was wrong stamps a time ahead of now. Then the creation counts, which the API server stamps.
+    """
+    known = claim.condition(type_)
+    at = known.last_transition_time if known is not None else None
+    return claim.metadata.creation_timestamp if at is not None and is_ahead(at, now) else at
+
+
+def deadline_of(claim: NodeClaim) -> datetime | None:
+    """The forced end of the claim's drain as written down; None when there is none. Raises ValueError."""
+    text = claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
+    if text is None:
+        return None
+    try:
+        return bounds.instant_of(text)
+    except ValueError as error:
+        raise ValueError(f"annotation {labels.TERMINATION_TIMESTAMP}: {error}") from error

@@ -1,0 +1,135 @@
+"""Snapshots that note what is looked up in them, and until when that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from kerf.model.following import Following
+from kerf.model.indexes import InstanceIndex, PodIndex
+from kerf.model.snapshot import BY_FOLLOWING, Snapshot
+
+#: An entry of a table that was looked up; None stands for the table as a whole.
+Read = tuple[str, str | None]
+_AT_ONCE = timedelta(0)
+#: What the whole plan is about, not one object: a step must not look at it, and finds nothing there.
+_NOT_FOR_STEPS: Mapping[str, Any] = {
+    f.name: f.default for f in fields(Snapshot) if f.name in BY_FOLLOWING[Following.NOT_FOR_STEPS]
+}
+#: The fields that are one table each; pods and instances are several.
+_TABLES = tuple(f.name for f in fields(Snapshot) if str(f.type).startswith("Mapping["))
+
+
+class Tape:
+    """What is looked up while a step runs, and until when the outcomes of steps that it asked hold."""
+
+    __slots__ = ("reads", "until")
+
+    def __init__(self) -> None:
+        self.reads: set[Read] | None = None
+        self.until: datetime | None = None
+
+    def note(self, table: str, key: str | None) -> None:
+        if self.reads is not None:
+            self.reads.add((table, key))
+
+    def inherit(self, reads: Iterable[Read], until: datetime | None) -> None:
+        """The step that runs rests on an outcome that rested on these."""
+        if self.reads is not None:
+            self.reads.update(reads)
+            self.until = earlier(self.until, until)
+
+
+class _Noted(Mapping[Any, Any]):
+    """A table that notes what is looked up in it."""
+
+    __slots__ = ("_name", "_table", "_tape")
+
+    def __init__(self, name: str, table: Mapping[Any, Any], tape: Tape) -> None:
+        self._name, self._table, self._tape = name, table, tape
+
+    def __getitem__(self, key: Any) -> Any:
+        self._tape.note(self._name, str(key))
+        return self._table[key]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self._tape.note(self._name, str(key))
+        return self._table.get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self._tape.note(self._name, str(key))
+        return key in self._table
+
+    def __iter__(self) -> Iterator[Any]:
+        self._tape.note(self._name, None)
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        self._tape.note(self._name, None)
+        return len(self._table)
+
+
+class _NotedInstants(_Noted):
+    """A table of instants up to which something holds: what rests on one that is ahead holds no longer than that."""
+
+    __slots__ = ("_after", "_now")
+
+    def __init__(
+        self, name: str, table: Mapping[Any, datetime], tape: Tape, now: datetime, after: timedelta = _AT_ONCE
+    ) -> None:
+        super().__init__(name, table, tape)
+        self._now, self._after = now, after
+
+    def __getitem__(self, key: Any) -> Any:
+        found: datetime = super().__getitem__(key)
+        self._expect(found)
+        return found
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        if isinstance(found, datetime):
+            self._expect(found)
+        return found
+
+    def _expect(self, instant: datetime) -> None:
+        until = instant + self._after
+        if until > self._now:
+            self._tape.until = earlier(self._tape.until, until)
+
+
+def earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((instant for instant in (one, other) if instant is not None), default=None)
+
+
+def table_of(snapshot: Snapshot, name: str) -> Mapping[Any, Any]:
+    if name == "instances":
+        return snapshot.instances.by_id
+    if name == "instances_by_group":
+        return snapshot.instances.by_group
+    return cast(Mapping[Any, Any], getattr(snapshot, name))
+
+
+def noting(snapshot: Snapshot, tape: Tape) -> Snapshot:
+    """The snapshot with tables that note what is looked up in them."""
+
+    def noted(name: str, table: Mapping[Any, Any]) -> Any:
+        return _Noted(name, table, tape)
+
+    pods, instances = snapshot.pods, snapshot.instances
+    own: dict[str, Any] = {name: _Noted(name, getattr(snapshot, name), tape) for name in _TABLES}
+    own["pods"] = PodIndex(
+        noted("pods", pods.by_key),
+        noted("pods_on", pods.by_node),
+        noted("pending", pods.pending),
+        noted("expected_on", pods.nominated),
+    )
+    stale = snapshot.settings.stale_after + timedelta(microseconds=1)  # the last instant still counts
+    own["fresh_at"] = _NotedInstants("fresh_at", snapshot.fresh_at, tape, snapshot.now, stale)
+    for name in ("nominated_until", "not_before", "out_of_stock", "shifted"):
+        own[name] = _NotedInstants(name, getattr(snapshot, name), tape, snapshot.now)
+    own["instances"] = InstanceIndex(
+        noted("instances", instances.by_id), noted("instances_by_group", instances.by_group)
+    )
+    return replace(snapshot, **own, **_NOT_FOR_STEPS)

@@ -1,0 +1,397 @@
+"""What `decide` answers: actions in order, each with its reason; refusals; events; and when to look again.
+
+An action is a value. Its `key` names what it does to which object, so that the same action is not started twice
+while it is under way. Actions of one `lane` (one object) run in plan order; different lanes run in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from kerf.model.accounts import Accounts, Measured
+from kerf.model.cloud import FleetRequest, LaunchTemplate, Message
+from kerf.model.inventory import Resource
+from kerf.model.kinds import Ref
+from kerf.model.launch_marks import MarkedLaunch
+from kerf_api.v1.nodeclaim import NodeClaim
+
+
+class Source(StrEnum):
+    """A source of facts that can go stale."""
+
+    NODE_POOLS = "NodePool"
+    NODE_CLASSES = "EC2NodeClass"
+    NODE_CLAIMS = "NodeClaim"
+    NODES = "Node"
+    PODS = "Pod"
+    PDBS = "PodDisruptionBudget"
+    INSTANCES = "Instance"
+    ZONAL_SHIFTS = "ZonalShift"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why: a stable code (CamelCase, as in Karpenter's reasons where it has one) and words for a person."""
+
+    code: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" if self.text else self.code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """Base of all actions. `sources` are those that an action which destroys depends on."""
+
+    reason: Reason
+    sources: frozenset[Source] = frozenset()
+
+    @property
+    def lane(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def key(self) -> str:
+        return f"{type(self).__name__} {self.lane}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateNodeClaim(Action):
+    claim: NodeClaim
+
+    @property
+    def lane(self) -> str:
+        return f"nodeclaim/{self.claim.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchObject(Action):
+    """A JSON merge patch. `verb` names the deed (`TaintNode`, `SetConditions`, …); `subresource` is `` or `status`.
+
+    With `resource_version` the write is refused (Conflict) when the object has changed since. The executor adds the
+    launch mark that `marks` asks for.
+    """
+
+    verb: str
+    ref: Ref
+    patch: Mapping[str, Any]
+    subresource: str = ""
+    resource_version: str = ""
+    marks: MarkedLaunch | None = None
+
+    @property
+    def lane(self) -> str:
+        return str(self.ref)
+
+    @property
+    def key(self) -> str:
+        return f"{self.verb} {self.ref}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteObject(Action):
+    """Deletion with a UID precondition. For a node that is to be drained, `expected_pods` (UIDs) makes the executor
+    list the node's pods once more first; a pod that is not expected stops the deletion (WorldChanged). `condition` is
+    the one of the Node that it goes for; `policy` the consolidationPolicy. `moved` are pods (`namespace/name`) that
+    will want a place elsewhere, where they count as disrupted."""
+
+    ref: Ref
+    uid: str
+    grace_seconds: int | None = None
+    node_name: str = ""
+    expected_pods: frozenset[str] | None = None
+    condition: str = ""
+    policy: str = ""
+    moved: tuple[str, ...] | None = None
+
+    @property
+    def lane(self) -> str:
+        return str(self.ref)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictPod(Action):
+    """Through the Eviction API, with a UID precondition: PodDisruptionBudgets hold."""
+
+    ref: Ref
+    uid: str
+    node_name: str = ""
+
+    @property
+    def lane(self) -> str:
+        return str(self.ref)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchInstances(Action):
+    """One fleet call for claims that already carry its group and request."""
+
+    request: FleetRequest
+    claims: tuple[str, ...]
+
+    @property
+    def lane(self) -> str:
+        return f"fleet/{self.request.group}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsureTemplate(Action):
+    """Make a launch template (or find it made) before the fleet call that will name it."""
+
+    template: LaunchTemplate
+
+    @property
+    def lane(self) -> str:
+        return f"template/{self.template.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminateInstance(Action):
+    """Always by instance ID."""
+
+    instance_id: str
+
+    @property
+    def lane(self) -> str:
+        return f"instance/{self.instance_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagInstance(Action):
+    instance_id: str
+    tags: Mapping[str, str]
+
+    @property
+    def lane(self) -> str:
+        return f"instance/{self.instance_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsureInstanceProfile(Action):
+    """Make (or find) the instance profile of a node class and attach the role."""
+
+    class_name: str
+    profile: str
+    role: str
+    path: str
+    tags: Mapping[str, str]
+
+    @property
+    def lane(self) -> str:
+        return f"profile/{self.profile}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateClass(Action):
+    """Ask EC2 whether it would let us launch from a node class, by a request that is made for this and launches
+    nothing; its group is the `DryRun`'s identity."""
+
+    class_name: str
+    request: FleetRequest
+
+    @property
+    def lane(self) -> str:
+        return f"validation/{self.class_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteClassResources(Action):
+    """Delete the launch templates (by tag) and, when `profile_path` is set, the instance profiles of a node class.
+
+    Its lane is the class's own, so that a finalizer is removed after it, and only if it came off.
+    """
+
+    class_name: str
+    profile_path: str = ""
+
+    @property
+    def lane(self) -> str:
+        return f"ec2nodeclass/{self.class_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteUnused(Action):
+    """A launch template or an instance profile that nothing needs."""
+
+    resource: Resource
+
+    @property
+    def lane(self) -> str:
+        return f"{self.resource.kind}/{self.resource.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteMessage(Action):
+    message: Message
+
+    @property
+    def lane(self) -> str:
+        return f"message/{self.message.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A Kubernetes event. Equal (`ref`, `reason`, `dedupe`) within `dedupe_seconds` is written once; with the same
+    message as well, within `same_seconds`."""
+
+    ref: Ref
+    uid: str
+    type: str
+    reason: str
+    message: str
+    dedupe: str = ""
+    dedupe_seconds: int = 120
+    same_seconds: int = 0
+
+    def standing(self) -> Event:
+        """The same about how things stand: told anew when that changes, and else after an hour."""
+        return replace(self, same_seconds=STANDING_SECONDS)
+
+
+#: Kubernetes keeps events for an hour.
+STANDING_SECONDS: Final = 3600
+#: The code of a reason that is our own fault.
+INTERNAL_ERROR = "InternalError"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was not done: about which object (`pod/ns/name`, `node/name`, `nodepool/name`), and why."""
+
+    subject: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """A pod is expected on a node or claim (a key of `state_nodes`); until then the node is not disrupted.
+
+    `since` is when it was expected there first. One that is `over` says the reverse: the pod was not bound there, and
+    is expected there no more.
+    """
+
+    pod_uid: str
+    target: str
+    until: datetime
+    since: datetime | None = None
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """What a pass buys: so many nodes for so many pods, at a price in millionths of a dollar per hour.
+
+    `bound` is what nodes for these pods cost at least; None when it is not known.
+    """
+
+    nodes: int
+    pods: int
+    price: int
+    bound: int | None = None
+
+    @property
+    def cost_ratio(self) -> float | None:
+        """How many times the least it costs; None when that is not known, or nothing."""
+        return self.price / self.bound if self.bound else None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`next_due` is when the world should be looked at again although nothing has happened (None: never)."""
+
+    actions: tuple[Action, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    events: tuple[Event, ...] = ()
+    nominations: tuple[Nomination, ...] = ()
+    next_due: datetime | None = None
+    #: True when the batch of pending pods was worked off in this plan.
+    provisioned: bool = False
+    #: The claims that will be created when the batch closes, if nothing changes until then.
+    foreseen: tuple[NodeClaim, ...] = ()
+    #: By key of `state_nodes`: how many pods of CapacityBuffers the pass found room for there.
+    buffer_pods: Mapping[str, int] = field(default_factory=dict)
+    #: By key of `state_nodes`: when the passes began to find that a node cannot be read because of a bug.
+    unread_since: Mapping[str, datetime] = field(default_factory=dict)
+    #: The UIDs of the pods that wait for their first turn, because the pass had no work left for them; and of those
+    #: that were refused for another reason while others wait.
+    left_over: frozenset[str] = frozenset()
+    had_turn: frozenset[str] = frozenset()
+    #: The candidates for disruption for which the pass had no work left: the method, and the key of `state_nodes`.
+    candidates_left_over: frozenset[tuple[str, str]] = frozenset()
+    #: Numbers for metrics, by Prometheus name and label pairs.
+    gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
+    #: What consolidation has promised, where there is anything to remember or to forget of it; what was measured now.
+    accounts: Accounts | None = None
+    measured: tuple[Measured, ...] = ()
+    #: What is bought for the batch; None when it needs nothing, or when there was none.
+    purchase: Purchase | None = None
+
+    def __add__(self, other: Plan) -> Plan:
+        """Both plans, this one's actions first."""
+        return joined((self, other))
+
+
+NOTHING = Plan()
+
+
+def joined(plans: Iterable[Plan]) -> Plan:
+    """Many plans as one, in order; like adding them, but in one pass."""
+    parts = [plan for plan in plans if plan is not NOTHING]
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING
+    actions: list[Action] = []
+    refusals: list[Refusal] = []
+    events: list[Event] = []
+    nominations: list[Nomination] = []
+    buffer_pods: dict[str, int] = {}
+    unread_since: dict[str, datetime] = {}
+    left_over, had_turn = frozenset[str](), frozenset[str]()
+    candidates_left_over: frozenset[tuple[str, str]] = frozenset()
+    gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    measured: list[Measured] = []
+    foreseen: list[NodeClaim] = []
+    next_due, provisioned, purchase, accounts = None, False, None, None
+    for plan in parts:  # thousands in every turn, and nearly all of them say next to nothing
+        actions += plan.actions
+        refusals += plan.refusals
+        events += plan.events
+        nominations += plan.nominations
+        if plan.buffer_pods:
+            buffer_pods.update(plan.buffer_pods)
+        left_over |= plan.left_over
+        had_turn |= plan.had_turn
+        candidates_left_over |= plan.candidates_left_over
+        if plan.unread_since:
+            unread_since.update(plan.unread_since)
+        if plan.gauges:
+            gauges.update(plan.gauges)
+        if plan.next_due is not None and (next_due is None or plan.next_due < next_due):
+            next_due = plan.next_due
+        provisioned = provisioned or plan.provisioned
+        purchase = purchase if purchase is not None else plan.purchase
+        accounts = accounts if accounts is not None else plan.accounts
+        measured += plan.measured
+        foreseen += plan.foreseen
+    return Plan(
+        actions=tuple(actions),
+        refusals=tuple(refusals),
+        events=tuple(events),
+        nominations=tuple(nominations),
+        next_due=next_due,
+        provisioned=provisioned,
+        foreseen=tuple(foreseen),
+        buffer_pods=buffer_pods,
+        unread_since=unread_since,
+        left_over=left_over,
+        had_turn=had_turn,
+        candidates_left_over=candidates_left_over,
+        gauges=gauges,
+        accounts=accounts,
+        measured=tuple(measured),
+        purchase=purchase,
+    )

@@ -1,0 +1,108 @@
+"""The NodeClaims of a solution. A planned node of which none can be made costs no other node.
+
+If one of its pods is the cause, only this pod is refused. Otherwise its NodePool is left out, and the pods are solved
+again: another NodePool may serve them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kerf.model.boundaries import broken
+from kerf.model.plan import CreateNodeClaim, Reason
+from kerf.model.snapshot import Snapshot
+from kerf.provisioning.boundary import Problems
+from kerf.scheduling.claims import pod_mark, to_claim, uid_of
+from kerf.scheduling.solve import NewNode, PodRefusal, Solution
+
+#: Solves in one pass that leave out one more NodePool each.
+_SOLVES: Final = 3
+
+
+def creatable(
+    snapshot: Snapshot, solution: Solution, solved: Callable[[Problems], Solution]
+) -> tuple[Solution, tuple[CreateNodeClaim, ...]]:
+    """A solution, and the creations of its new nodes in their order. `solved` solves without some NodePools."""
+    without: dict[str, PodRefusal] = {}
+    for _ in range(_SOLVES):
+        tried = _Tried.of(snapshot, solution)
+        if not tried.problems:
+            break
+        without |= tried.problems
+        solution = solved(without)
+    else:
+        tried = _Tried.of(snapshot, solution)
+    return (tried.served(solution) if tried.refused else solution), tuple(made for _, made in tried.made)
+
+
+def creations_of(snapshot: Snapshot, solution: Solution) -> tuple[CreateNodeClaim, ...]:
+    """The creations of the new nodes, as far as they can be made."""
+    return tuple(made for _, made in _Tried.of(snapshot, solution).made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The new nodes with their creations; the pods that have none; the NodePools of which no NodeClaim can be made."""
+
+    made: tuple[tuple[NewNode, CreateNodeClaim], ...]
+    refused: Problems
+    problems: Problems
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, solution: Solution) -> _Tried:
+        made = list[tuple[NewNode, CreateNodeClaim]]()
+        refused, problems = dict[str, PodRefusal](), dict[str, PodRefusal]()
+        for planned in solution.new_nodes:
+            node, creation = planned, _creation(snapshot, planned)
+            if isinstance(creation, PodRefusal):  # one of its pods may be the cause
+                failed = _failing(snapshot, planned)
+                node = replace(planned, pods=tuple(key for key in planned.pods if key not in failed))
+                creation = _creation(snapshot, node) if failed and node.pods else creation
+                refused |= failed
+            if not isinstance(creation, PodRefusal):
+                made.append((node, creation))
+            elif node.pods:
+                problems.setdefault(node.pool, creation)
+                refused |= dict.fromkeys(node.pods, creation)
+        return cls(tuple(made), refused, problems)
+
+    def served(self, solution: Solution) -> Solution:
+        """The part of the solution that comes about."""
+        return replace(
+            solution,
+            new_nodes=tuple(node for node, _ in self.made),
+            unplaced={**solution.unplaced, **self.refused},
+            pool_problems={**solution.pool_problems, **self.problems},
+            order=tuple(key for key in solution.order if key not in self.refused),
+            bound=None,
+        )
+
+
+def _creation(snapshot: Snapshot, node: NewNode) -> CreateNodeClaim | PodRefusal:
+    try:
+        claim = to_claim(snapshot, node, salt="provisioned")
+        return CreateNodeClaim(reason=Reason("Provisioned", _purpose(snapshot, node)), claim=claim)
+    except Exception as error:
+        reason = broken(error)
+        return PodRefusal(reason.code, f"making a NodeClaim of NodePool {node.pool} failed: {reason.text}")
+
+
+def _failing(snapshot: Snapshot, node: NewNode) -> dict[str, PodRefusal]:
+    """The pods of a node that no NodeClaim can name."""
+    failed: dict[str, PodRefusal] = {}
+    for key in node.pods:
+        try:
+            pod_mark(uid_of(snapshot, key))
+        except Exception as error:
+            reason = broken(error)
+            failed[key] = PodRefusal(reason.code, f"naming it in a NodeClaim failed: {reason.text}")
+    return failed
+
+
+def _purpose(snapshot: Snapshot, node: NewNode) -> str:
+    real = sum(key in snapshot.pods for key in node.pods)
+    rest = len(node.pods) - real
+    text = f"for {real} pods that have no node" if real or not rest else "for pods to come"
+    return f"{text}, with room for {rest} of CapacityBuffers" if rest else text

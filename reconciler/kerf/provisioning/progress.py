@@ -1,0 +1,200 @@
+"""No node is made for pods whose earlier nodes did not help, but for a few attempts.
+
+The first node that does not help is followed by one more, and then by one a day; earlier only when something changes
+that may help. While a node of theirs awaits its verdict the pods get no other. They still go to nodes that exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from kerf.model.instants import rfc3339
+from kerf.model.memory import Turn
+from kerf.model.mismatches import Record, merged
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
+from kerf.provisioning.avoiding import Avoided, avoiding
+from kerf.provisioning.expecting import over
+from kerf.scheduling.classes import age
+from kerf.scheduling.evidence import Verdict, Watched, probed_by, verdicts, watched
+from kerf.scheduling.joining import NOT_INITIALIZED, late_pools, nodes_left
+from kerf.scheduling.mismatch_inputs import inputs_of
+from kerf.scheduling.pod_shapes import PodShapes
+from kerf.scheduling.solve import NewNode, PodRefusal, Solution
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
+
+AWAITS_NODE: Final = "AwaitingNode"
+NODE_MISMATCH: Final = "NodeMismatch"
+#: A further attempt holds up the next one for so long at most before its node is initialized.
+JOINS: Final = timedelta(minutes=15)
+#: A pass is solved so many times at most until no pod that may have no new node gets one.
+_ROUNDS: Final = 3
+
+
+def holds(turn: Turn, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, PodRefusal]:
+    """By key, the pods of a pass for which no node is to be made now, and the reason.
+
+    Args:
+        turn: the turn of the pass.
+        snapshot: its snapshot, or the same as of a later instant.
+        pods: all pods of the pass.
+    """
+    found, _ = watched(turn)
+    records = merged(snapshot.node_pools.values(), snapshot.now)
+    if not found and not records:
+        return {}
+    judged = verdicts(turn, found)
+    fresh = [one for one in judged if one.undecided or one.shape not in records]
+    refusals = {one.pod.key: _awaits(one.watched.node.name) for one in fresh}
+    if not records:
+        return refusals
+    busy, inputs = _in_flight(snapshot, found, judged, records), inputs_of(snapshot)
+    for shape, members in sorted(_by_shape(snapshot, pods, records).items()):
+        record, flying = records[shape], busy.get(shape)
+        due = record.next_probe <= snapshot.now or record.inputs != inputs
+        chosen = min(members, key=age).key if due and not flying else ""
+        for pod in members:
+            if pod.key != chosen:
+                refusals[pod.key] = _awaits(flying) if flying else _refused(record, due)
+    return refusals
+
+
+def with_progress(
+    turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: Callable[[Sequence[Pod]], Solution]
+) -> Solution:
+    """The solution for these pods in which those that are held have no new node; further attempts are marked."""
+    held = holds(turn, snapshot, pods)
+    records = merged(snapshot.node_pools.values(), snapshot.now)
+    shapes = _recorded_shapes(snapshot, pods, records)
+    left, again = _avoiding(snapshot, _elsewhere(snapshot, pods), shapes.keys() - held.keys())
+    solution = solved(left)
+    if again.keys() & solution.unplaced.keys():
+        left = [again.get(pod.key, pod) for pod in left]
+        solution = solved(left)
+    refused: dict[str, PodRefusal] = {}
+    for round_ in range(_ROUNDS):
+        more = [key for node in solution.new_nodes for key in node.pods if key in held]
+        if not more:
+            break
+        if round_ == _ROUNDS - 1:
+            more += [key for key in held if key not in solution.placed]
+        refused |= {key: held[key] for key in more}
+        left = [pod for pod in left if pod.key not in refused]
+        solution = solved(left)
+    solution = _one_at_a_time(turn, snapshot, solution)
+    if not refused and not shapes:
+        return solution
+    nodes = tuple(replace(node, probes=_probes(node, shapes)) for node in solution.new_nodes)
+    return replace(solution, new_nodes=nodes, unplaced={**solution.unplaced, **refused})
+
+
+def _elsewhere(snapshot: Snapshot, pods: Sequence[Pod]) -> Sequence[Pod]:
+    """The pods, those away from their nodes whose expectations are over."""
+    ended = over(snapshot)
+    if not ended:
+        return pods
+    names = {uid: frozenset(_hostname(snapshot, one.target) for one in rows) for uid, rows in ended.items()}
+    return [avoiding(pod, names.get(pod.metadata.uid, frozenset()), labels.HOSTNAME) for pod in pods]
+
+
+def _hostname(snapshot: Snapshot, target: str) -> str:
+    state = snapshot.state_nodes[target]
+    return state.labels.get(labels.HOSTNAME, state.name)
+
+
+def _one_at_a_time(turn: Turn, snapshot: Snapshot, solution: Solution) -> Solution:
+    """With one new node of each NodePool of which a node is late with its initialization."""
+    kept, refused = list[NewNode](), dict[str, PodRefusal]()
+    late = {pool for pool in late_pools(turn) if nodes_left(snapshot, pool) is not None}
+    for node in solution.new_nodes if late else ():
+        if node.pool in late and any(other.pool == node.pool for other in kept):
+            text = f"a node of NodePool {node.pool} is not initialized in time: it makes one more, and then waits"
+            refused |= dict.fromkeys(node.pods, PodRefusal(NOT_INITIALIZED, text))
+        else:
+            kept.append(node)
+    if not refused:
+        return solution
+    order = tuple(key for key in solution.order if key not in refused)
+    unplaced = {**solution.unplaced, **refused}
+    return replace(solution, new_nodes=tuple(kept), unplaced=unplaced, order=order, bound=None)
+
+
+def _recorded_shapes(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[str, Record]) -> Mapping[str, str]:
+    """By key, the shapes of the pods that an earlier node did not help."""
+    if not records:
+        return {}
+    return {pod.key: shape for shape, own in _by_shape(snapshot, pods, records).items() for pod in own}
+
+
+def _probes(node: NewNode, shapes: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(sorted({shapes[key] for key in node.pods if key in shapes}))
+
+
+def _avoiding(
+    snapshot: Snapshot, pods: Sequence[Pod], attempts: Collection[str]
+) -> tuple[list[Pod], Mapping[str, Pod]]:
+    """The pods with the types that they avoid; of further attempts also the pods as they are if that is too much."""
+    avoided, left, again = Avoided(snapshot), list[Pod](), dict[str, Pod]()
+    if not avoided.any:
+        return list(pods), again
+    for pod in pods:
+        own = avoiding(pod, avoided.by_volumes(pod))
+        if pod.key in attempts:
+            again[pod.key] = own
+            own = avoiding(own, avoided.by_shortfall(pod))
+        left.append(own)
+    return left, again
+
+
+def _by_shape(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[str, Record]) -> Mapping[str, list[Pod]]:
+    shapes, members = PodShapes(snapshot), dict[str, list[Pod]]()
+    for pod in pods:
+        if (shape := shapes.of(pod)) in records:
+            members.setdefault(shape, []).append(pod)
+    return members
+
+
+def _in_flight(
+    snapshot: Snapshot, found: Mapping[str, Watched], judged: Iterable[Verdict], records: Mapping[str, Record]
+) -> Mapping[str, str]:
+    """By shape, the name of a further attempt that has no verdict yet."""
+    open_ = {(one.watched.claim.name, one.shape) for one in judged}
+    flying: dict[str, str] = {}
+    for name in sorted(snapshot.node_claims):
+        claim = snapshot.node_claims[name]
+        for shape in probed_by(claim) & records.keys():
+            awaits = _joins(claim, snapshot.now) or _is_open(snapshot, found.get(name), (name, shape) in open_)
+            if awaits and not claim.metadata.deleting and not records[shape].counts(claim.metadata.uid):
+                flying[shape] = name
+    return flying
+
+
+def _joins(claim: NodeClaim, now: datetime) -> bool:
+    created = claim.metadata.creation_timestamp
+    return not claim.is_true("Initialized") and (created is None or now < created + JOINS)
+
+
+def _is_open(snapshot: Snapshot, one: Watched | None, waits: bool) -> bool:
+    """Whether pods wait for the verdict on a node, or for its record."""
+    return one is not None and (waits or snapshot.now < one.verdict)
+
+
+def _awaits(name: str) -> PodRefusal:
+    return PodRefusal(AWAITS_NODE, f"{name} was made for it and may still take it; no other node is made meanwhile")
+
+
+def _refused(record: Record, due: bool) -> PodRefusal:
+    if due:
+        return PodRefusal(AWAITS_NODE, "earlier nodes did not help, and another pod of its shape gets the next one")
+    nodes = "1 node" if record.nodes == 1 else f"{record.nodes} nodes"
+    latest = f", the latest {record.node} at {rfc3339(record.at)}" if record.node else ""
+    differs = f" ({record.differs})" if record.differs else ""
+    return PodRefusal(
+        NODE_MISMATCH,
+        f"{nodes} made for pods of its shape did not help{latest}{differs}; the next one is made at "
+        f"{rfc3339(record.next_probe)}, or when its spec, a NodePool, an EC2NodeClass or a DaemonSet changes",
+    )

@@ -1,0 +1,296 @@
+"""Pending pods to NodeClaims: wait for the batch, simulate all of it, create what is missing, say why for the rest.
+
+Pods that will land on a node which exists or is on its way need nothing but a nomination. Source: scheduling reference
+§1 and §9.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from kerf.model import kinds
+from kerf.model.boundaries import Boundary, broken
+from kerf.model.kinds import Ref
+from kerf.model.memory import Memory, Turn
+from kerf.model.objects import Pod
+from kerf.model.plan import INTERNAL_ERROR, CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
+from kerf.model.pods import virtual as is_virtual
+from kerf.model.snapshot import Batch, Snapshot
+from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
+from kerf.provisioning.buffers import buffered, real_part, reports, without_room
+from kerf.provisioning.creations import creatable, creations_of
+from kerf.provisioning.expecting import events_of, over
+from kerf.provisioning.pending import leaving_pods, pending_pods
+from kerf.provisioning.progress import with_progress
+from kerf.provisioning.unread import kept_waiting, unread_refusals, unread_since
+from kerf.provisioning.waiting import TERMINATING
+from kerf.scheduling.buffers import virtual_pods
+from kerf.scheduling.daemons import daemon_problems
+from kerf.scheduling.reserving import DEFERRED
+from kerf.scheduling.settling import SETTLING
+from kerf.scheduling.sites import sites
+from kerf.scheduling.solve import PodRefusal, Solution
+from kerf.scheduling.work import WORK_BUDGET
+from kerf_api import labels
+
+#: While pods stay pending, the world is looked at again this often.
+LOOK_AGAIN = timedelta(seconds=10)
+#: Refusals of pods that may well have a place in a moment.
+_NOT_YET = frozenset({DEFERRED.code, SETTLING, TERMINATING, WORK_BUDGET})
+_ZONES = "karpenter_scheduler_pending_pods_by_effective_zone_count"
+_RULES = "kerf_refused_pods"
+_LEAST_NOMINATION = timedelta(seconds=10)
+_FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
+#: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
+#: is likely to be all.
+_LIKELY_ALL = 0.3
+
+
+def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
+    """Create NodeClaims for pending pods once their batch is closed. Nothing to do, nothing in the plan."""
+    turn = turn or Memory().turn(snapshot)
+    if snapshot.batch is None:
+        waits = Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
+        return joined((waits, reports(turn)))
+    closes = closing_time(snapshot.batch, snapshot)
+    if closes > snapshot.now:
+        sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
+        return joined((_ahead(turn, snapshot.batch, closes), reports(turn)))
+    pending, refused = pending_pods(snapshot)
+    solution = turn.held(_key(snapshot, closes)) or _solved(turn, snapshot, pending)
+    solution, creations = creatable(snapshot, solution, partial(_solved, turn, snapshot, pending))
+    return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution, creations)))
+
+
+def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
+    """Solve as of the close of the batch when its pods seem to be all there, and tell which claims that will make.
+
+    While nothing changes until then, nobody waits for the solution.
+    """
+    snapshot, kept_coming = turn.snapshot, batch.last - batch.first
+    likely = batch.last + _LIKELY_ALL * max(snapshot.settings.batch_idle, kept_coming)
+    if batch.again or likely >= closes:
+        return Plan(next_due=closes)
+    if likely > snapshot.now:
+        return Plan(next_due=likely)
+    then, key = replace(snapshot, now=closes), _key(snapshot, closes)
+    solution = turn.held(key) or turn.hold(key, _solved(turn, then, pending_pods(then)[0]))
+    return Plan(next_due=closes, foreseen=tuple(creation.claim for creation in creations_of(then, solution)))
+
+
+def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:
+    """What a solution rests on but for tables."""
+    return "solution", closes, snapshot.nominations
+
+
+def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod], without: Problems = NO_PROBLEMS) -> Solution:
+    """A place for each pod; a new node only where that may help. The NodePools of `without` make no nodes."""
+    leaving, failed = leaving_pods(snapshot)
+    found = [*pending, *leaving, *virtual_pods(turn)]
+    if not found:
+        return Solution(unplaced=failed)
+
+    def solved(some: Sequence[Pod]) -> Solution:
+        real, virtual = ([pod for pod in some if is_virtual(pod) is kind] for kind in (False, True))
+        return _placed(turn, snapshot, real, virtual, without)
+
+    try:
+        solution = with_progress(turn, snapshot, found, solved)
+    except Exception as error:  # records of earlier nodes that fail must not keep all pods from their nodes
+        solution = solved(found)
+        named = (name for name, pool in snapshot.node_pools.items() if labels.MISMATCHES in pool.metadata.annotations)
+        problems = dict.fromkeys(sorted(named), PodRefusal(INTERNAL_ERROR, broken(error).text))
+        solution = replace(solution, pool_problems={**problems, **solution.pool_problems})
+    return replace(solution, unplaced={**solution.unplaced, **failed}) if failed else solution
+
+
+def _placed(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], without: Problems) -> Solution:
+    """As `_served`, but no new node is made for pods that a node which cannot be read may hold for now."""
+    solution = _served(turn, snapshot, pods, virtual, without)
+    waiting = kept_waiting(snapshot, solution, {pod.key: pod for pod in (*pods, *virtual)})
+    if not waiting:
+        return solution
+    pods, virtual = ([pod for pod in some if pod.key not in waiting] for some in (pods, virtual))
+    solution = _served(turn, snapshot, pods, virtual, without)
+    return replace(solution, unplaced={**solution.unplaced, **waiting})
+
+
+def _served(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], without: Problems) -> Solution:
+    """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them."""
+    solution = solve_apart(snapshot, [*pods, *virtual], turn, without=without)
+    lost = [pod for pod in pods if pod.key in solution.unplaced]
+    if not lost or not virtual:
+        return solution
+    alone = solve_apart(snapshot, pods, turn, without=without)
+    return solution if len(alone.unplaced) == len(lost) else without_room(alone, virtual)
+
+
+def closing_time(batch: Batch, snapshot: Snapshot) -> datetime:
+    """A batch closes when no pod has come for a while, and at the latest some time after its first."""
+    return min(batch.last + snapshot.settings.batch_idle, batch.first + snapshot.settings.batch_max)
+
+
+def _plan(
+    snapshot: Snapshot,
+    solution: Solution,
+    creations: tuple[CreateNodeClaim, ...],
+    refused: dict[str, PodRefusal],
+) -> Plan:
+    """Virtual pods have no events and no nominations. A failure about one pod, NodePool or DaemonSet costs no other."""
+    wanted, boundary = real_part(snapshot, solution), Boundary()
+    homes = dict(wanted.placed)
+    for creation, node in zip(creations, wanted.new_nodes, strict=True):
+        homes |= dict.fromkeys(node.pods, creation.claim.name)
+    unplaced = {**refused, **wanted.unplaced}
+    texts = _texts(unplaced, boundary)
+    still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))
+    events = (
+        *_pod_events(snapshot, homes, _failures(unplaced, texts), boundary),
+        *_pool_events(snapshot, solution, boundary),
+        *events_of(snapshot),
+    )
+    promised, gauges = nominations(snapshot, wanted, homes, boundary), _gauges(solution, boundary)
+    said = (
+        *_refusals(unplaced, texts, solution),
+        *_daemon_refusals(snapshot),
+        *unread_refusals(snapshot, solution),
+    )
+    subjects = {refusal.subject for refusal in said}
+    left_over, had_turn = _turns(snapshot, unplaced)
+    return Plan(
+        actions=creations,
+        refusals=(*said, *(refusal for refusal in boundary.refusals if refusal.subject not in subjects)),
+        events=events,
+        nominations=promised,
+        next_due=snapshot.now + LOOK_AGAIN if still else None,
+        provisioned=True,
+        gauges=gauges,
+        purchase=solution.purchase,
+        unread_since=unread_since(snapshot, solution),
+        left_over=left_over,
+        had_turn=had_turn,
+    )
+
+
+def _turns(snapshot: Snapshot, unplaced: Mapping[str, PodRefusal]) -> tuple[frozenset[str], frozenset[str]]:
+    """The UIDs of the pods that wait for their first turn, and of those that had one meanwhile and were refused.
+
+    When none waits, each has had its turn. Then the pods without a place are tried again with the next batch, not at
+    once: refused pods keep no core busy.
+    """
+    if all(why.code != WORK_BUDGET for why in unplaced.values()):
+        return frozenset(), frozenset()
+    known = {key: why for key, why in unplaced.items() if key in snapshot.pods.by_key}
+    uids = {key: snapshot.pods[key].metadata.uid for key in known}
+    refused = frozenset(uids[key] for key, why in known.items() if why.code != WORK_BUDGET)
+    had_turn = refused | snapshot.had_turn.intersection(uids.values())
+    left_over = frozenset(uids.values()) - had_turn
+    return left_over, had_turn if left_over else frozenset()
+
+
+def _gauges(solution: Solution, boundary: Boundary) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Pending pods by zone, and those without a place by what the nearest NodePool's answer rests on."""
+    left = {key: why for key, why in solution.unplaced.items() if why.code not in _NOT_YET}
+    rules = Counter(boundary.run(f"pod/{key}", partial(_rule, why), why.code) for key, why in left.items())
+    return {
+        **{(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
+        **{(_RULES, (("rule", rule),)): float(count) for rule, count in sorted(rules.items())},
+    }
+
+
+def _rule(why: PodRefusal) -> str:
+    """A rule that NodePools ask (`taints`, `offerings`, …), where the refusal has an account; else its code."""
+    pools = why.account.pools if why.account is not None else ()
+    return next((pool.rule for pool in pools if pool.rule), why.code)
+
+
+def _texts(unplaced: Mapping[str, PodRefusal], boundary: Boundary) -> dict[str, str]:
+    """The text about each pod, in order of their keys; the pods of one class share one text."""
+    texts: dict[int, str] = {}
+    for key in sorted(unplaced):
+        why = unplaced[key]
+        if id(why) not in texts:
+            texts[id(why)] = boundary.run(f"pod/{key}", partial(str, why), why.code)
+    return {key: texts[id(unplaced[key])] for key in sorted(unplaced)}
+
+
+def _failures(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str]) -> dict[str, Reason]:
+    """Of which pods have events: not one that has opted out, nor one that may well have a place in the next pass."""
+    codes = {key: unplaced[key].code for key, text in texts.items() if text}
+    return {key: Reason(code, texts[key]) for key, code in codes.items() if code not in _NOT_YET}
+
+
+def _refusals(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str], solution: Solution) -> tuple[Refusal, ...]:
+    pods = [Refusal(f"pod/{key}", Reason(unplaced[key].code, text)) for key, text in texts.items()]
+    pools = [Refusal(f"nodepool/{n}", Reason(why.code, why.text)) for n, why in sorted(solution.pool_problems.items())]
+    return (*pods, *pools)
+
+
+def _daemon_refusals(snapshot: Snapshot) -> Iterator[Refusal]:
+    """Nodes are planned without the share of a daemon set that makes no sense: that is said."""
+    for key, reason in daemon_problems(snapshot.daemon_sets).items():
+        yield Refusal(f"daemonset/{key}", reason)
+
+
+def nominations(
+    snapshot: Snapshot, solution: Solution, homes: Mapping[str, str], boundary: Boundary | None = None
+) -> tuple[Nomination, ...]:
+    """Promises of the homes, in the order of the decisions, so that the next pass can find each of them again."""
+    until = snapshot.now + max(2 * snapshot.settings.batch_max, _LEAST_NOMINATION)
+    boundary = boundary or Boundary()
+    known = {(one.pod_uid, one.target): one.since for one in snapshot.nominations if not one.over}
+
+    def nomination(key: str) -> Nomination:
+        uid, target = snapshot.pods[key].metadata.uid, homes[key]
+        return Nomination(uid, target, until, known.get((uid, target)) or snapshot.now)
+
+    made = [boundary.run(f"pod/{key}", partial(nomination, key), None) for key in solution.order if key in homes]
+    ended = (one for rows in over(snapshot).values() for one in rows)
+    return (*(one for one in made if one is not None), *ended)
+
+
+def _pod_events(
+    snapshot: Snapshot, homes: Mapping[str, str], failures: Mapping[str, Reason], boundary: Boundary
+) -> tuple[Event, ...]:
+    def failed(key: str) -> Event:
+        """Another code is another event; the words of one code may change with each pass."""
+        pod, why = snapshot.pods[key], failures[key]
+        event = _event(pod, "Warning", "FailedScheduling", f"Failed to schedule pod, {why.text}", _FAILED_FOR)
+        return replace(event, dedupe=f"{event.dedupe}/{why.code}")
+
+    def nominated(key: str) -> Event:
+        return _event(snapshot.pods[key], "Normal", "Nominated", _where(snapshot, homes[key]), _NOMINATED_FOR)
+
+    made = [boundary.run(f"pod/{key}", partial(failed, key), None) for key in failures]
+    expected = [key for key in sorted(homes) if key in snapshot.pods.pending]
+    made += [boundary.run(f"pod/{key}", partial(nominated, key), None) for key in expected]
+    return tuple(event for event in made if event is not None)
+
+
+def _where(snapshot: Snapshot, target: str) -> str:
+    state = snapshot.state_nodes.get(target)
+    if state is None:
+        return f"Pod should schedule on: nodeclaim/{target}"
+    names = [f"nodeclaim/{state.claim.name}"] if state.claim is not None else []
+    names += [f"node/{state.node.name}"] if state.node is not None else []
+    return f"Pod should schedule on: {', '.join(names)}"
+
+
+def _event(pod: Pod, type_: str, reason: str, message: str, seconds: int) -> Event:
+    uid = pod.metadata.uid
+    return Event(Ref.of(kinds.POD, pod), uid, type_, reason, message, dedupe=uid, dedupe_seconds=seconds)
+
+
+def _pool_events(snapshot: Snapshot, solution: Solution, boundary: Boundary) -> tuple[Event, ...]:
+    def event(name: str, why: PodRefusal) -> Event:
+        pool = snapshot.node_pools[name]
+        ref, uid = Ref.of(kinds.NODE_POOL, pool), pool.metadata.uid
+        return Event(ref, uid, "Warning", why.code, why.text, dedupe=uid, dedupe_seconds=_NO_TYPES_FOR)
+
+    problems = sorted(solution.pool_problems.items())
+    made = [boundary.run(f"nodepool/{name}", partial(event, name, why), None) for name, why in problems]
+    return tuple(one for one in made if one is not None)

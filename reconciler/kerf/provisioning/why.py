@@ -1,0 +1,165 @@
+"""Why one pod waits: where it would go, what it waits for, why it has no place, or why it is none of our business.
+
+The same solver that makes nodes is asked about all pods that wait, so the answer is what the controller would decide
+now from the same snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kerf.model import pods
+from kerf.model.memory import Memory
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot, StateNode
+from kerf.provisioning.boundary import solve_apart
+from kerf.provisioning.pending import pending_pods, rehoused_pods
+from kerf.provisioning.progress import with_progress
+from kerf.scheduling import prices
+from kerf.scheduling.claims import pod_mark
+from kerf.scheduling.learned import differences
+from kerf.scheduling.solve import NewNode, PodRefusal, Solution
+from kerf_api import labels
+
+#: What a pod may be, as a stable word: left out on purpose, given a place that exists or is on its way, given a node
+#: that is still to be made, refused.
+LEFT_OUT, PLACED, PLANNED, REFUSED, UNKNOWN = "LeftOut", "Placed", "Planned", "Refused", "NotFound"
+#: So many pods with similar names are told when there is none of the name.
+_MOST_NAMES = 5
+#: Every edit of one class may be tried, and each limit three times.
+_TRIALS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`text` says it in a line; `details` are further lines. `refusal` is there when it was refused by the solver."""
+
+    pod: str
+    code: str
+    text: str
+    details: tuple[str, ...] = ()
+    refusal: PodRefusal | None = None
+
+
+def why(snapshot: Snapshot, key: str) -> Answer:
+    """The answer for the pod `namespace/name`."""
+    pod = snapshot.pods.get(key)
+    if pod is None:
+        return Answer(key, UNKNOWN, "there is no such pod", _similar(snapshot, key))
+    outside = left_out(pod, snapshot.nodes)
+    if outside:
+        return Answer(key, LEFT_OUT, outside)
+    pending, refused = pending_pods(snapshot)
+    if key in refused:
+        text = refused[key].text
+        return Answer(key, REFUSED if text else LEFT_OUT, text or "has opted out: it asks for no karpenter.sh/nodepool")
+    everyone = [*pending, *rehoused_pods(snapshot)]
+    spend = _TRIALS * max(len(everyone), 20)
+    turn = Memory().turn(snapshot)
+
+    def solved(some: Sequence[Pod]) -> Solution:
+        return solve_apart(snapshot, some, turn, accounts=len(everyone), spend=spend, only=key)
+
+    answer = _decided(snapshot, with_progress(turn, snapshot, everyone, solved), key)
+    return replace(answer, details=(*answer.details, *_scheduler(pod), *_of_its_node(snapshot, pod)))
+
+
+def _scheduler(pod: Pod) -> Iterator[str]:
+    """The kube-scheduler's own message."""
+    for one in pod.status.conditions:
+        if one.type == "PodScheduled" and one.status == "False" and one.message:
+            yield f"the kube-scheduler reports: {one.message}"
+
+
+def _of_its_node(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
+    """The nodes that were made for the pod, with each field that is other than planned."""
+    mark = pod_mark(pod.metadata.uid)
+    for name in sorted(snapshot.state_nodes):
+        state = snapshot.state_nodes[name]
+        claim, node = state.claim, state.node
+        if claim is None or node is None or not state.initialized:
+            continue
+        if mark in claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(","):
+            found = differences(claim, node)
+            yield f"node {node.name} was made for it: {'; '.join(map(str, found)) or 'it is as planned'}"
+
+
+def left_out(pod: Pod, nodes: Mapping[str, object]) -> str:
+    """Why no node is made for a pod, whatever the cluster is like; empty when one may be. `nodes` are by name."""
+    spec = pod.spec
+    if pods.terminating(pod):
+        return "is being deleted"
+    if pods.terminal(pod):
+        return f"has ended ({pod.status.phase})"
+    if spec.node_name:
+        return f"has a node already: {spec.node_name}"
+    if pods.of_daemon_set(pod):
+        return "belongs to a DaemonSet: its nodes are made for other pods, and room for it is set aside on them"
+    if pods.of_node(pod):
+        return "is a static pod of its node's kubelet"
+    if spec.scheduling_gates:
+        gates = ", ".join(gate.name for gate in spec.scheduling_gates[:_MOST_NAMES])
+        return f"is gated ({gates}): no scheduler looks at it before its scheduling gates are removed"
+    if pod.status.nominated_node_name in nodes:
+        expected = f"is expected on node {pod.status.nominated_node_name}, where room is kept for it"
+        return f"{expected}: that node was made for it, or other pods make way for it there (preemption)"
+    if not pods.provisionable(pod, nodes):
+        return f"has not been looked at: its scheduler ({spec.scheduler_name}) has not said that it is Unschedulable"
+    return ""
+
+
+# --- what the solver said ---------------------------------------------------------------------------------------
+def _decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
+    if key in solution.placed:
+        target = solution.placed[key]
+        state = snapshot.state_nodes[target]
+        return Answer(key, PLACED, f"has a place on {_named(state)}", (_waits_for(state),))
+    node = next((node for node in solution.new_nodes if key in node.pods), None)
+    if node is not None:
+        return Answer(key, PLANNED, f"gets a new node of NodePool {node.pool}", _about(node))
+    refusal = solution.unplaced[key]
+    return Answer(key, REFUSED, refusal.text, (), refusal)
+
+
+def _named(state: StateNode) -> str:
+    if state.claim is None:
+        return f"node {state.name}"
+    of_pool = f" of NodePool {state.pool_name}" if state.pool_name else ""
+    return f"NodeClaim {state.claim.name}{of_pool}" + (f" (node {state.node.name})" if state.node is not None else "")
+
+
+def _waits_for(state: StateNode) -> str:
+    """The next thing that must happen before it can run there."""
+    if state.claim is not None and not state.claim.status.provider_id:
+        return "it waits for the instance to be launched"
+    if state.node is None:
+        return "it waits for the instance to join the cluster as a node"
+    if not state.registered:
+        return "it waits for the node to be registered"
+    if not state.initialized:
+        return "it waits for the node to be initialized: ready, without start-up taints, with all its resources"
+    return "it waits for its scheduler to bind it there"
+
+
+def _about(node: NewNode) -> tuple[str, ...]:
+    types = ", ".join(node.instance_types[:_MOST_NAMES])
+    more = len(node.instance_types) - _MOST_NAMES
+    pods_ = "it alone" if len(node.pods) == 1 else f"it and {len(node.pods) - 1} more"
+    return (
+        f"instance types: {types}{f' and {more} more' if more > 0 else ''}",
+        f"zones: {', '.join(node.zones)}; capacity types: {', '.join(node.capacity_types)}",
+        f"from {prices.dollars(node.price)} an hour, for {pods_}",
+    )
+
+
+def _similar(snapshot: Snapshot, key: str) -> tuple[str, ...]:
+    """Pods of that name elsewhere, and of the namespace those whose names begin alike."""
+    namespace, _, name = key.partition("/")
+    stem = name.rsplit("-", 1)[0]
+    found = sorted(
+        other
+        for other in snapshot.pods
+        if other.endswith(f"/{name}") or (other.startswith(f"{namespace}/{stem}") and stem)
+    )
+    return (f"did you mean {', '.join(found[:_MOST_NAMES])}?",) if found else ()

@@ -1,0 +1,100 @@
+"""The batch window of pending pods: the first one opens it, each new one prolongs it, the plan that serves
+them closes it.
+
+What still waits ten seconds after a plan served it asks again, because the world may have made room meanwhile. A
+CapacityBuffer never stops asking, half a minute after each plan: its room may have been taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Batch
+
+#: A pod (or a node that is about to go) that still waits asks again after this long.
+AGAIN = timedelta(seconds=10)
+BUFFERS_AGAIN = timedelta(seconds=30)
+
+
+class BatchWindow:
+    """Arrival times of triggers; a trigger is a pod's or a node's UID. CapacityBuffers are kept, also by UID."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._buffers: set[str] = set()
+        self._batch: Batch | None = None
+        self._served_at: datetime | None = None
+        self._asked_at: datetime | None = None
+
+    def trigger(self, uid: str, now: datetime) -> None:
+        """Something wants a place. The same UID counts once per window."""
+        if uid in self._known:
+            return
+        self._known.add(uid)
+        self._asked_at = now
+        self._prolong(now)
+
+    def _prolong(self, now: datetime) -> None:
+        self._batch = Batch(now if self._batch is None else self._batch.first, now, maiden=self._served_at is None)
+
+    def reopen(self, now: datetime) -> None:
+        """There may be room now: what was served in vain need not wait for its turn."""
+        if self._known and self._batch is None:
+            self._batch = Batch(now, now, again=True)
+
+    def keep(self, uid: str, now: datetime) -> None:
+        """A CapacityBuffer is new, or another than it was."""
+        self._buffers.add(uid)
+        self._prolong(now)
+
+    def keep_no_longer(self, uid: str, now: datetime) -> None:
+        """A CapacityBuffer is gone: what it kept may be free."""
+        if uid in self._buffers:
+            self._buffers.remove(uid)
+            self._prolong(now)
+
+    def look_again(self, now: datetime) -> None:
+        """Something that CapacityBuffers may refer to has changed."""
+        if self._buffers:
+            self._prolong(now)
+
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: times stay as long ago as they were."""
+        if self._batch is not None:
+            self._batch = replace(self._batch, first=self._batch.first - by, last=self._batch.last - by)
+        self._served_at = self._served_at - by if self._served_at is not None else None
+        self._asked_at = self._asked_at - by if self._asked_at is not None else None
+
+    def forget(self, uid: str) -> None:
+        """It has its place, or is gone."""
+        self._known.discard(uid)
+
+    def asked_since(self, then: datetime) -> bool:
+        """Whether a pod came that wants a place, or a node began to go; what was served in vain does not count."""
+        return self._asked_at is not None and self._asked_at >= then
+
+    def served(self, now: datetime, *, again: bool = False) -> None:
+        """A plan worked the batch off; `again` says that it left pods over for a next one, which follows at once."""
+        self._batch = Batch(now, now, again=True) if again else None
+        self._served_at = now
+
+    def at(self, now: datetime) -> Batch | None:
+        """The open batch; one opens by itself when something that was served still waits."""
+        again = self._again()
+        if again is not None and now >= again:
+            self._batch = Batch(now, now, again=True)
+        return self._batch
+
+    def due(self, now: datetime, settings: Settings) -> datetime | None:
+        """When the open batch ends, or what was served asks again; None when that is past, or nothing waits."""
+        if self._batch is None:
+            return self._again()
+        ends = min(self._batch.first + settings.batch_max, self._batch.last + settings.batch_idle)
+        return ends if ends > now else None
+
+    def _again(self) -> datetime | None:
+        if self._batch is not None or self._served_at is None or not (self._known or self._buffers):
+            return None
+        return self._served_at + (AGAIN if self._known else BUFFERS_AGAIN)

@@ -1,0 +1,400 @@
+"""The loop: take in the news, look at everything as of now, decide, act; again when something happens or is due.
+
+Inline, `tick` also steps the reflectors and asks AWS itself, so that a world with a virtual clock can drive it; in real
+mode threads do that, and `run` waits for their news.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from queue import SimpleQueue
+from typing import Any
+
+from kerf.decide import decide as decide_all
+from kerf.decide import rehearse as rehearse_all
+from kerf.ec2 import catalogue, interruptions
+from kerf.model import kinds
+from kerf.model.cloud import Interruption, Message
+from kerf.model.memory import Memory
+from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Clock, Cloud, Kube, PortError
+from kerf.runtime.clock import SteadyClock
+from kerf.runtime.executor import Executor
+from kerf.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Removed
+from kerf.runtime.launch_keys import LaunchKeys
+from kerf.runtime.observer import Observer
+from kerf.runtime.performing import concerned, target
+from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
+from kerf.runtime.reflector import Reflector
+from kerf.runtime.results import absorb, subject, subjects
+from kerf.runtime.state import State
+from kerf.runtime.status import Working, working
+from kerf.telemetry.precedence import Precedence
+from kerf.telemetry.reconciling import reconciling
+from kerf.telemetry.telemetry import Telemetry
+
+ACTION_THREADS, CHORE_THREADS, WATCH_SECONDS = 32, 6, 30.0
+#: After actions the next look comes this soon: their outcome shows, and may allow the next step.
+SOON = timedelta(milliseconds=10)
+#: A look after a bug in deciding, and the longest time without any look at all.
+AFTER_A_BUG, AT_LEAST_EVERY = timedelta(seconds=5), timedelta(seconds=30)
+#: A kind that could not be listed is asked for this often, whatever the server or a clock that is set back say.
+LONGEST_BACK_OFF = timedelta(minutes=5)
+#: Who waits for the lease rehearses this often, and spends at most a tenth of its time on it.
+REHEARSE_EVERY, REHEARSALS_PAUSE = timedelta(seconds=5), 10
+#: News that come within this time of each other are looked at together; after a slow look there is a pause as long.
+COALESCE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.5
+
+
+class Controller:
+    """See the module. `may_act` says whether this process leads, and is asked before every single action."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        cloud: Cloud,
+        clock: Clock,
+        settings: Settings,
+        telemetry: Telemetry | None = None,
+        inline: bool = False,
+        may_act: Callable[[], bool] = lambda: True,
+        decide: Callable[[Snapshot, Memory], Plan] = decide_all,
+        rehearse: Callable[[Snapshot, Memory], None] = rehearse_all,
+        proposer: Proposer | None = None,
+        inbox: Inbox | None = None,
+        precedence: Precedence | None = None,
+        keys: LaunchKeys | None = None,
+    ) -> None:
+        clock = SteadyClock.over(clock)
+        self.telemetry, self.inbox = telemetry or Telemetry.quiet(kube, clock), Inbox() if inbox is None else inbox
+        self.state = State(
+            settings,
+            build=catalogue.build,
+            interpret=self._interpret,
+            witness=self._witness,
+            unbuilt=self.telemetry.types_failed,
+            ailing=self.telemetry.ailing,
+            keys=(keys := keys or LaunchKeys.of_the_process(settings.cluster_name)),
+        )
+        self.next_due: datetime | None = clock.now()
+        #: When the loop last looked: liveness.
+        self.looked_at = clock.now()
+        self._clock, self._may_act, self._decide, self._rehearse = clock, may_act, decide, rehearse
+        self._rehearsed, self._rehearse_at = False, clock.now()
+        self._memory, self._precedence = Memory(), precedence or Precedence()
+        self._inline, self._stopping = inline, threading.Event()
+        self._actors = None if inline else ThreadPoolExecutor(ACTION_THREADS, "act")
+        self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
+        self._observer = Observer(cloud, clock, self.inbox, self.state, may_act, self._askers)
+        self._proposer = proposer or self._own_proposer()
+        self._propose_at, self._threads = clock.now(), list[threading.Thread]()
+        self._latest, self._questions = Plan(), SimpleQueue[Future[Working]]()
+        self._reflectors = [
+            Reflector(kind, kube, clock, self.inbox, self.telemetry.watch_failed) for kind in kinds.watched(settings)
+        ]
+        self._executor = Executor(
+            kube,
+            cloud,
+            clock,
+            self.inbox,
+            fresh=lambda sources: self.state.fresh(sources, clock.now()),
+            may_act=may_act,
+            marked=keys.marked,
+            pool=self._actors,
+        )
+
+    def _own_proposer(self) -> Proposer:
+        if self._inline:
+            return InlineProposer(self.inbox)
+        return ProcessProposer(self.inbox, self.telemetry.proposing_failed, on_answer=self.telemetry.proposed)
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything that is watched has been listed once."""
+        return self.state.synced
+
+    def missing(self) -> list[str]:
+        """What has not been listed yet."""
+        return self.state.missing()
+
+    # --- one turn -----------------------------------------------------------------------------------------------
+    def tick(self) -> Plan:
+        """Take in the news, decide, act. The plan is returned for those who watch."""
+        with self.telemetry.look():
+            return self._turn()
+
+    def _turn(self) -> Plan:
+        started = self.looked_at = self._clock.now()
+        self.state.under_way = self._executor.under_way
+        if self._inline:
+            self._observe_inline()
+        news = self.inbox.drain()
+        self._executor.news_drained()
+        self._take_in(news)
+        self._observer.run_due(self._clock.now())
+        if not self.state.synced or not self._may_act():
+            self._stand_by(started)
+            self.next_due = self._earliest(started + timedelta(seconds=1))
+            return Plan()
+        if not self._rehearsed:  # nobody stood by: what the first look has to read, the first pods need not wait for
+            self._rehearse_now(started)
+        with self.telemetry.tick():
+            plan, after = self._plan()
+        self._latest = plan
+        started_actions = self._act(plan)
+        self._patience_until = self.looked_at if plan.provisioned else after
+        self._propose()
+        self.next_due = self._earliest(plan.next_due, after, started + SOON if started_actions else None)
+        return plan
+
+    def status(self) -> Working:
+        """How the loop is doing. Only its own thread may ask; others `ask` for it."""
+        return working(
+            self.state,
+            self._latest,
+            self._clock.now(),
+            looked_at=self.looked_at,
+            next_due=self.next_due,
+            waiting=len(self.inbox),
+            turns=self.telemetry.turns.latest(),
+        )
+
+    def ask(self, seconds: float) -> Working:
+        """`status`, asked by another thread. Raises TimeoutError when the loop does not come to it in time."""
+        asked: Future[Working] = Future()
+        self._questions.put(asked)
+        self.inbox.wake()
+        return asked.result(seconds)
+
+    def _answer(self) -> None:
+        while not self._questions.empty():
+            self._questions.get().set_result(self.status())
+
+    def _stand_by(self, now: datetime) -> None:
+        """Who decides nothing waits for nothing of his own: what was due once must not keep the loop awake.
+
+        But whoever may have to decide any moment is not to begin with an empty memory.
+        """
+        self._held_until = None
+        self.state.marks.stand_by(now)
+        self._propose_at = max(self._propose_at, now + self.state.settings.disruption_period)
+        self._forget_changes()
+        if self.state.synced and (now >= self._rehearse_at or self._rehearse_at > now + LONGEST_BACK_OFF):
+            self._rehearse_now(now)
+
+    def _rehearse_now(self, now: datetime) -> None:
+        began = self._clock.monotonic()
+        try:
+            self._rehearse(self.state.snapshot(now), self._memory)
+        except Exception as error:
+            self.telemetry.deciding_failed(error)
+        took = timedelta(seconds=self._clock.monotonic() - began)
+        self._rehearsed, self._rehearse_at = True, now + max(REHEARSE_EVERY, REHEARSALS_PAUSE * took)
+
+    def _observe_inline(self) -> None:
+        """Read what has changed, and ask until no answer makes another question due."""
+        for reflector in self._reflectors:
+            while reflector.step(0.0):
+                pass
+        self._take_in(self.inbox.drain())
+        while self._observer.run_due(self._clock.now()):
+            self._take_in(self.inbox.drain())
+
+    def _take_in(self, news: Iterable[News]) -> None:
+        now = self._clock.now()
+        self.state.notice(now)
+        for item in news:
+            try:
+                self._take_one(item, now)
+            except Exception as error:
+                self._not_taken(item, error, now)
+
+    def _take_one(self, item: News, now: datetime) -> None:
+        if isinstance(item, Done):
+            ref = concerned(item.action)
+            known = self.state.cluster.get(ref) if ref is not None else None
+            with reconciling(item.reconcile_id):
+                absorb(replace(item, at=min(item.at, now)), self.state)
+                self._tell(partial(self.telemetry.done, item.action, item.outcome, item.value, item.error, known))
+            return
+        if isinstance(item, ChoreFailed):
+            self.telemetry.chore_failed(item.key, item.error)
+        self.state.take(item, now)
+
+    def _not_taken(self, item: News, error: Exception, now: datetime) -> None:
+        """A bug. What is half done is not relied on, and what it was about is not done again and again."""
+        kind = _kind(item)
+        if kind is not None:
+            self.state.doubt(kind)
+        if isinstance(item, Done):
+            self.state.actions.failed(subject(item.action), now)
+        self.telemetry.taking_in_failed(type(item).__name__, error, kind)
+
+    def _tell(self, tell: Callable[[], object]) -> None:
+        """A bug in telling what happens changes nothing about what is known of the world."""
+        try:
+            tell()
+        except Exception as error:
+            self.telemetry.telling_failed(error)
+
+    def _witness(self, kind: kinds.Kind, old: Any | None, new: Any | None) -> None:
+        """Every replica sees everything; one of them tells."""
+        self._tell(partial(self.telemetry.witness, kind, old, new, telling=self._may_act()))
+
+    def _interpret(self, message: Message) -> Interruption | None:
+        """What a message announces; None, too, where a bug keeps it from being read: the others are read."""
+        try:
+            found = interruptions.parse(message)
+        except Exception as error:
+            self.telemetry.taking_in_failed("Message", error)
+            found = None
+        self.telemetry.received(found.kind if found is not None else "no_op", message.sent)
+        return found
+
+    def _plan(self) -> tuple[Plan, datetime | None]:
+        """The plan, and when to look again although the plan does not say so. A bug in deciding ends here."""
+        now = self._clock.now()
+        try:
+            snapshot = self.state.snapshot(now)
+            plan = self._decide(snapshot, self._memory)
+        except Exception as error:
+            self.telemetry.deciding_failed(error)
+            return Plan(), now + AFTER_A_BUG
+        self._tell(partial(self.state.planned, plan, now))
+        self._tell(partial(self.telemetry.planned, plan, snapshot))
+        return plan, self.state.batch.due(now, self.state.settings)
+
+    def _act(self, plan: Plan) -> bool:
+        for event in plan.events:
+            self._tell(partial(self.telemetry.events.write, event))
+        ready, self._held_until = self._ready(plan.actions)
+        return self._executor.submit(ready) > 0
+
+    def _ready(self, actions: Iterable[Action]) -> tuple[list[Action], datetime | None]:
+        """The actions that need not wait, and when the first of the others may go. A lane waits as a whole."""
+        now, waiting, ready = self._clock.now(), dict[str, datetime](), list[Action]()
+        for action in actions:
+            until = self.state.held_until(action.key, _uid(action), subjects(action), now)
+            if until is not None:
+                waiting[action.lane] = until
+            if action.lane not in waiting:
+                ready.append(action)
+        return ready, min(waiting.values(), default=None)
+
+    def _propose(self) -> None:
+        """Give the slow half something to think about, from time to time."""
+        now = self._clock.now()
+        if now < self._propose_at <= now + self.state.settings.disruption_period:
+            return
+        if not self.state.cluster.count(kinds.NODE_CLAIM):
+            self._forget_changes()
+            return
+        self._propose_at = now + self.state.settings.disruption_period
+        try:
+            if self._proposer.start(self.state.snapshot(now), self.state.changes):
+                self.state.changes = {}
+        except Exception as error:
+            self.telemetry.proposing_failed(error)
+            self._forget_changes()
+
+    def _forget_changes(self) -> None:
+        """Nobody asks for them, and they would be kept for ever: the slow half will be told everything instead."""
+        self._proposer.forget()
+        self.state.changes = {}
+
+    def _earliest(self, *dues: datetime | None) -> datetime:
+        now = self._clock.now()
+        self.state.notice(now)
+        waits = [reflector.not_before for reflector in self._reflectors] if self._inline else []
+        claims = self.state.cluster.count(kinds.NODE_CLAIM)
+        own = [self._held_until, self._observer.next_due(), self._propose_at if claims else None]
+        own.append(self.state.batch.due(now, self.state.settings))  # what the plan says may be of another clock
+        every = [due for due in (*dues, *waits, *own) if due is not None]
+        if len(self.inbox):
+            every.append(now + SOON)
+        return max(min(every, default=now + AT_LEAST_EVERY), now + timedelta(milliseconds=1))
+
+    _held_until: datetime | None = None
+    _patience_until: datetime | None = None
+
+    # --- the real loop ------------------------------------------------------------------------------------------
+    def start(self) -> None:
+        """Start the threads that watch."""
+        for reflector in self._reflectors:
+            thread = threading.Thread(target=self._watch, args=(reflector,), name=f"watch-{reflector.kind.name}")
+            thread.daemon = True
+            thread.start()
+            self._threads.append(thread)
+
+    def _watch(self, reflector: Reflector) -> None:
+        while not self._stopping.is_set():
+            try:
+                reflector.step(WATCH_SECONDS)
+            except Exception as error:  # a bug in reading one kind must not end its thread
+                self.telemetry.watch_failed(reflector.kind, PortError(f"{type(error).__name__}: {error}"))
+                self._stopping.wait(1.0)
+            if reflector.not_before is not None:
+                wait = min(reflector.not_before - self._clock.now(), LONGEST_BACK_OFF)
+                self._stopping.wait(max(wait.total_seconds(), 0.0))
+                reflector.not_before = None  # it was waited for, whatever the clock says now
+
+    def run(self, stop: threading.Event, on_sync: Callable[[], None] = lambda: None) -> None:
+        """Tick on news and when something is due, until `stop` is set. `on_sync` is told of the first full lists."""
+        told = False
+        while not stop.is_set():
+            began = self._clock.now()
+            with self._precedence.turn(), self.telemetry.turns.timed():
+                self.tick()
+            self._tell(self._answer)
+            if self.synced and not told:
+                told = True
+                on_sync()
+            due = self.next_due or self._clock.now() + AT_LEAST_EVERY
+            stop.wait(self._pause((self._clock.now() - began).total_seconds()))
+            left = min(min(due, began + AT_LEAST_EVERY) - self._clock.now(), AT_LEAST_EVERY)
+            if left > timedelta(0) and not stop.is_set():
+                self.inbox.wait(left.total_seconds())
+
+    def _pause(self, took: float) -> float:
+        """After a slow look others get to compute, too; but nobody waits for that when a batch closes, and not after it
+        was served: that look was slow for its sake, and what comes next for its pods is quick."""
+        until = self._patience_until
+        left = LONGEST_PAUSE_SECONDS if until is None else (until - self._clock.now()).total_seconds()
+        return max(min(took, left, LONGEST_PAUSE_SECONDS), COALESCE_SECONDS)
+
+    def finish(self, seconds: float) -> bool:
+        """Wait for what is under way, but no longer than that; False when something is still. `run` has ended."""
+        return self._executor.finish(seconds)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._stopping.set()
+        for reflector in self._reflectors:
+            reflector.close()
+        self._proposer.close()
+        for pool in (self._actors, self._askers):
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+        for thread in self._threads:
+            thread.join(2.0)
+        self.telemetry.close()
+
+
+def _kind(news: News) -> kinds.Kind | None:
+    """The kind whose objects it changes, if it does."""
+    if isinstance(news, (Listed, Changed, Removed)):
+        return news.kind
+    ref = target(news.action) if isinstance(news, Done) else None
+    return kinds.BY_NAME[ref.kind] if ref is not None else None
+
+
+def _uid(action: Action) -> str:
+    return action.uid if isinstance(action, (DeleteObject, EvictPod)) else ""

@@ -1,0 +1,172 @@
+"""What is known of EC2: instances (own launches and terminations included before Describe shows them), stock-outs,
+and what failed fleet calls left.
+
+All of it is memory; the tags of the instances and the annotations of the claims are the truth after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from kerf.ec2.errors import SUBNET_CODE, closed
+from kerf.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
+from kerf.model.indexes import InstanceIndex
+from kerf.model.instance_type import OfferingKey
+from kerf.model.snapshot import LaunchFailure
+
+OUT_OF_STOCK = timedelta(minutes=3)
+#: Describe shows a new instance within this time, or the instance does not exist.
+SHOWN_AFTER = timedelta(seconds=60)
+#: One whose termination EC2 accepted, and that was not shown for so long after it, is gone.
+ENDED_UNSEEN = timedelta(seconds=20)
+FAILURES_KEPT = timedelta(minutes=30)
+_GOING = "shutting-down"
+_TAKEN_BACK = frozenset({"spot_interrupted", "capacity_reservation_interrupted"})
+
+
+def full_subnet(error: FleetError) -> str:
+    """The subnet without an address left that an error is about, empty for any other error."""
+    return error.subnet_id if error.code == SUBNET_CODE else ""
+
+
+class Fleet:
+    """See the module. One thread uses it."""
+
+    def __init__(self) -> None:
+        self._described: dict[str, Instance] = {}
+        #: Own launches by ID, with the instant of the answer; own terminations likewise.
+        self._launched: dict[str, tuple[Instance, datetime]] = {}
+        self._terminated: dict[str, datetime] = {}
+        self._out_of_stock: dict[OfferingKey, datetime] = {}
+        self._failures: dict[str, LaunchFailure] = {}
+        self._view: InstanceIndex | None = None
+        self._restless: bool | None = None
+
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: times stay as long ago, or as far ahead, as they were."""
+        self._launched = {id_: (instance, at - by) for id_, (instance, at) in self._launched.items()}
+        self._terminated = {id_: at - by for id_, at in self._terminated.items()}
+        self._out_of_stock = {key: until - by for key, until in self._out_of_stock.items()}
+        self._failures = {group: replace(one, at=one.at - by) for group, one in self._failures.items()}
+
+    # --- instances ----------------------------------------------------------------------------------------------
+    def described(
+        self, instances: Iterable[Instance], at: datetime, kept: Callable[[Instance], bool] = lambda instance: False
+    ) -> None:
+        """Take in a complete Describe that was asked at `at`. What is as it was keeps its identity.
+
+        Those that live and are to be `kept` are believed to do so although they are not shown.
+        """
+        before = self._described
+        self._described = {i.id: known if (known := before.get(i.id)) == i else i for i in instances}
+        self._described |= {id_: one for id_, one in before.items() if self._believed(one) and kept(one)}
+        for id_, (_, launched) in list(self._launched.items()):
+            if id_ in self._described or at - launched >= SHOWN_AFTER or self._ended_unseen(id_, at):
+                del self._launched[id_]
+        for id_, since in list(self._terminated.items()):
+            told = self._described.get(id_)
+            unseen = id_ in self._launched
+            if (at >= since and not unseen and (told is None or not told.live)) or at - since >= SHOWN_AFTER:
+                del self._terminated[id_]
+        self._changed()
+
+    def _believed(self, known: Instance) -> bool:
+        """Whether an instance may run although Describe does not show it: nobody has ended it."""
+        return known.id not in self._described and known.id not in self._terminated and known.live
+
+    def _ended_unseen(self, id_: str, at: datetime) -> bool:
+        """Whether it was ended so soon that Describe, which shows no terminated ones, will never show it."""
+        since = self._terminated.get(id_)
+        return since is not None and at - since >= ENDED_UNSEEN
+
+    def launched(self, request: FleetRequest, result: FleetResult, at: datetime) -> None:
+        """Take in the answer of a fleet call."""
+        for instance in result.instances:
+            self._launched[instance.id] = (instance, at)
+        for error in result.errors:
+            if error.capacity and error.instance_type and error.zone and not full_subnet(error):
+                self.close(closed(request, error), at)
+        if len(result.instances) < len(request.members):
+            self.failed(request.group, result.errors, at)
+        else:
+            self._failures.pop(request.group, None)
+        self._changed()
+
+    def terminated(self, instance_id: str, at: datetime, *, gone: bool = False) -> None:
+        """An instance was told to end; `gone` when EC2 does not know it any more."""
+        if gone:
+            self._described.pop(instance_id, None)
+            self._launched.pop(instance_id, None)
+        else:
+            self._terminated[instance_id] = at
+        self._changed()
+
+    def tagged(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        """Own tags, until the next Describe."""
+        known = self._described.get(instance_id)
+        if known is not None:
+            self._described[instance_id] = replace(known, tags={**known.tags, **tags})
+        elif instance_id in self._launched:
+            instance, at = self._launched[instance_id]
+            self._launched[instance_id] = (replace(instance, tags={**instance.tags, **tags}), at)
+        self._changed()
+
+    @property
+    def instances(self) -> InstanceIndex:
+        """By ID, in order of ID; the very same while nothing changes."""
+        if self._view is None:
+            own = {id_: instance for id_, (instance, _) in self._launched.items()}
+            every = {**own, **self._described}
+            self._view = InstanceIndex.of({id_: self._as_told(instance) for id_, instance in every.items()})
+        return self._view
+
+    @property
+    def restless(self) -> bool:
+        """Whether an instance is on its way in or out, so that Describe is worth asking more often."""
+        if self._restless is None:
+            states = (instance.state for instance in self._described.values())
+            self._restless = bool(self._launched or self._terminated) or any(state != "running" for state in states)
+        return self._restless
+
+    def _changed(self) -> None:
+        """What was worked out of the instances holds no longer."""
+        self._view = self._restless = None
+
+    def _as_told(self, instance: Instance) -> Instance:
+        if instance.id in self._terminated and instance.live:
+            return replace(instance, state=_GOING)
+        return instance
+
+    # --- stock-outs and failures --------------------------------------------------------------------------------
+    def interrupted(self, interruption: Interruption, at: datetime) -> None:
+        """EC2 takes an instance on spot or in a reservation back: nothing to have there now."""
+        for id_ in interruption.instance_ids if interruption.kind in _TAKEN_BACK else ():
+            instance = self.instances.get(id_)
+            if instance is not None:
+                self._sold_out(instance.offering, at)
+
+    def failed(self, group: str, errors: Sequence[FleetError], at: datetime) -> None:
+        """A fleet call gave less than was asked for."""
+        before = self._failures.get(group)
+        self._failures[group] = LaunchFailure(tuple(errors), at, 1 if before is None else before.attempts + 1)
+
+    def out_of_stock(self, now: datetime) -> Mapping[OfferingKey, datetime]:
+        for key in [key for key, until in self._out_of_stock.items() if until <= now]:
+            del self._out_of_stock[key]
+        return self._out_of_stock
+
+    def failures(self, now: datetime) -> Mapping[str, LaunchFailure]:
+        """By launch group."""
+        for group in [g for g, failure in self._failures.items() if now - failure.at > FAILURES_KEPT]:
+            del self._failures[group]
+        return self._failures
+
+    def close(self, keys: Iterable[OfferingKey], at: datetime) -> None:
+        """None of these can be had now."""
+        for key in keys:
+            self._sold_out(key, at)
+
+    def _sold_out(self, key: OfferingKey, at: datetime) -> None:
+        self._out_of_stock[key] = at + OUT_OF_STOCK

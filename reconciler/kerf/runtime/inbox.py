@@ -1,0 +1,220 @@
+"""What the observers and the executor tell the loop: small frozen messages in one inbox, which one thread empties.
+
+Everything that changes the state passes through here, so that the state has one owner and needs no locks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from kerf.model.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region, ZonalShift
+from kerf.model.inventory import Resource
+from kerf.model.kinds import Kind
+from kerf.model.plan import Action, Reason
+from kerf.model.snapshot import Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A kind's complete list; `at` is when it was asked for."""
+
+    kind: Kind
+    values: Sequence[Any]
+    resource_version: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    kind: Kind
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A kind's watch showed a sign of life: what it has said so far is complete as of `at`."""
+
+    kind: Kind
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A kind may not be read any more. What is known of it is no ground to destroy anything until it is listed anew."""
+
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Every instance of the cluster, as of `at` (when Describe was asked)."""
+
+    instances: Sequence[Instance]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What ails instances, all of it, as of `at`."""
+
+    impairments: Sequence[Impairment]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftsRead:
+    """The zones that traffic is shifted away from, all of them, as of `at`."""
+
+    shifts: Sequence[ZonalShift]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Inventoried:
+    """All launch templates, or all instance profiles, of the cluster, as of `at`."""
+
+    kind: str
+    resources: Sequence[Resource]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What AWS made of a node class, `uid` and all, as of `at`."""
+
+    name: str
+    uid: str
+    facts: ClassFacts
+    at: datetime
+    #: The version of the cluster that images were asked for; "" for unknown.
+    kubernetes_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRead:
+    region: Region
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PricesRead:
+    """On-demand or spot prices, by the keys that Region has; the other mapping is empty. `key` is the chore's."""
+
+    key: str
+    at: datetime
+    on_demand: Mapping[str, int] = field(default_factory=dict)
+    spot: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRead:
+    facts: ClusterFacts
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class VersionNoted:
+    """The Kubernetes version that another replica, which leads, has written on the lease."""
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Messages of the interruption queue."""
+
+    messages: Sequence[Message]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The slow half's answer to the snapshot of `made_at`."""
+
+    proposals: tuple[Proposal, ...]
+    made_at: datetime
+    kept: Mapping[str, Reason] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChoreFailed:
+    """A poll could not be done; it is due again after a back-off."""
+
+    key: str
+    error: Exception
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An action was performed, or not. `outcome` is `ok` or what stopped it; `value` is what the port answered."""
+
+    action: Action
+    outcome: str
+    at: datetime
+    value: Any = None
+    error: Exception | None = field(default=None, compare=False)
+    #: The look in which it was decided.
+    reconcile_id: str = field(default="", compare=False)
+
+
+News = (
+    Listed
+    | Changed
+    | Removed
+    | Fresh
+    | Withheld
+    | Described
+    | Examined
+    | ShiftsRead
+    | Inventoried
+    | Resolved
+    | RegionRead
+    | PricesRead
+    | ClusterRead
+    | VersionNoted
+    | Received
+    | Proposed
+    | ChoreFailed
+    | Done
+)
+
+
+class Inbox:
+    """A queue that many threads fill and one drains. `wait` wakes when something is in it, or on `wake`."""
+
+    def __init__(self) -> None:
+        self._news: deque[News] = deque()
+        self._event = threading.Event()
+
+    def put(self, news: News) -> None:
+        self._news.append(news)
+        self._event.set()
+
+    def drain(self) -> list[News]:
+        """Everything that is in it now, oldest first."""
+        self._event.clear()
+        return [self._news.popleft() for _ in range(len(self._news))]
+
+    def wake(self) -> None:
+        self._event.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether something came within that time."""
+        return self._event.wait(seconds)
+
+    def __len__(self) -> int:
+        return len(self._news)

@@ -1,0 +1,144 @@
+"""The AWS side of a preflight: who asks, what may be called, the cluster's facts, the queue, and each node class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kerf.aws import probes
+from kerf.aws.clients import Clients
+from kerf.aws.cloud import AwsCloud
+from kerf.ec2 import profile_verdicts
+from kerf.model.cloud import ClassFacts, ClusterFacts
+from kerf.ports import AlreadyGone, Forbidden, Invalid, PortError
+from kerf.runtime.options import Options
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+
+_POLICIES: Final = "allow it to the controller's role: manifests/aws/policies"
+#: With fewer free addresses in all of its subnets a node class will soon launch nothing.
+_FEW_ADDRESSES: Final = 16
+
+#: By condition of an EC2NodeClass.
+_FIXES: Final = {
+    "SubnetsReady": "tag subnets as subnetSelectorTerms ask (usually karpenter.sh/discovery: NAME-OF-THE-CLUSTER)",
+    "SecurityGroupsReady": "tag a security group as securityGroupSelectorTerms ask",
+    "InstanceProfileReady": "spec.role or spec.instanceProfile must name what is in IAM",
+    "AMIsReady": "amiSelectorTerms have to name images of this region and of the cluster's Kubernetes version",
+}
+
+
+def look(clients: Clients, options: Options) -> Iterator[Finding]:
+    """Who asks, what may be called, and the queue; nothing more without credentials."""
+    try:
+        yield Finding("AWS", GOOD, f"{probes.caller(clients)} in {clients.region}")
+    except Forbidden as error:
+        yield Finding("AWS", WRONG, str(error), "give the controller credentials: EKS Pod Identity or IRSA")
+        return
+    except PortError as error:
+        yield Finding("AWS", DOUBTFUL, f"caller not checked: needs an STS endpoint: {error}")
+    for action, probe in probes.reads(clients, options.cluster_name, isolated_vpc=options.isolated_vpc).items():
+        yield _allowed(action, probes.outcome(action, probe))
+    yield from _queue(clients, options.interruption_queue)
+    if options.enable_zonal_shift:
+        yield from _zonal_shift(clients, options.cluster_name)
+
+
+def look_at_classes(cloud: AwsCloud, classes: Sequence[EC2NodeClass]) -> Iterator[Finding]:
+    """The cluster's facts, and what AWS has for each class."""
+    try:
+        facts = cloud.cluster()
+    except PortError as error:
+        yield Finding("cluster", WRONG, str(error), "set CLUSTER_NAME to an EKS cluster's name, or CLUSTER_ENDPOINT")
+        return
+    yield Finding("cluster", GOOD, f"{facts.name}, Kubernetes {facts.kubernetes_version}, {facts.endpoint}")
+    for node_class in classes:
+        yield from _class(cloud, facts, node_class)
+
+
+def _allowed(action: str, error: PortError | None) -> Finding:
+    if error is None or isinstance(error, AlreadyGone):
+        return Finding(action, GOOD)
+    if isinstance(error, Forbidden):
+        return Finding(action, WRONG, str(error), _POLICIES)
+    return Finding(action, DOUBTFUL, f"could not be asked: {error}")
+
+
+def _queue(clients: Clients, queue: str) -> Iterator[Finding]:
+    if not queue:
+        fix = "set INTERRUPTION_QUEUE: without it spot nodes end without a warning"
+        yield Finding("interruption queue", DOUBTFUL, "none is named", fix)
+        return
+    for action, probe in probes.queue_reads(clients, queue).items():
+        error = probes.outcome(action, probe)
+        if isinstance(error, AlreadyGone):
+            yield Finding("interruption queue", WRONG, f"there is no queue {queue}", "create it: manifests/aws")
+            return
+        yield _allowed(action, error)
+
+
+def _zonal_shift(clients: Clients, cluster_name: str) -> Iterator[Finding]:
+    for action, probe in probes.shift_reads(clients, cluster_name).items():
+        error = probes.outcome(action, probe)
+        if isinstance(error, AlreadyGone):
+            fix = "enable it for the EKS cluster (zonalShiftConfig), or leave ENABLE_ZONAL_SHIFT out"
+            yield Finding("zonal shift", WRONG, f"cluster {cluster_name} takes no part in it: {error}", fix)
+        else:
+            yield _allowed(action, error)
+
+
+# --- node classes -----------------------------------------------------------------------------------------------
+def _class(cloud: AwsCloud, cluster: ClusterFacts, node_class: EC2NodeClass) -> Iterator[Finding]:
+    what = f"EC2NodeClass {node_class.name}"
+    if node_class.metadata.unreadable:
+        yield Finding(what, WRONG, f"it cannot be read: {node_class.metadata.unreadable}", "kerf validate says more")
+        return
+    try:
+        facts = cloud.resolve(node_class, cluster)
+    except PortError as error:
+        yield Finding(what, WRONG, str(error))
+        return
+    for condition, (reason, message) in facts.problems.items():
+        if reason == profile_verdicts.UNAVAILABLE:
+            yield Finding(what, DOUBTFUL, f"role {node_class.spec.role} not checked: needs an IAM endpoint: {message}")
+        else:
+            yield Finding(what, WRONG, f"{reason}: {message}", _FIXES.get(condition, ""))
+    if not facts.problems:
+        yield _found(what, facts)
+    if profile_verdicts.CONDITION not in facts.problems:
+        yield from _role(cloud, what, node_class, facts)
+    yield from _told_by_the_controller(what, node_class)
+
+
+def _role(cloud: AwsCloud, what: str, node_class: EC2NodeClass, facts: ClassFacts) -> Iterator[Finding]:
+    """The role of a class without an instance profile; a profile that carries the role proves that it exists."""
+    role = node_class.spec.role
+    if not role or facts.instance_profile:
+        return
+    error = cloud.role_problem(role)
+    if isinstance(error, AlreadyGone | Invalid):
+        fix = "create the role, or write the name of an existing one into spec.role"
+        yield Finding(what, WRONG, f"{profile_verdicts.ROLE_NOT_FOUND}: {error}", fix)
+    elif isinstance(error, Forbidden):
+        yield Finding(what, DOUBTFUL, f"role {role} not checked: needs iam:GetRole")
+    elif error is not None:
+        yield Finding(what, DOUBTFUL, f"role {role} not checked: needs an IAM endpoint: {error}")
+
+
+def _found(what: str, facts: ClassFacts) -> Finding:
+    free = sum(subnet.free_addresses for subnet in facts.subnets)
+    zones = sorted({subnet.zone for subnet in facts.subnets})
+    seen = (
+        f"{len(facts.subnets)} subnets in {', '.join(zones)} with {free} free addresses, "
+        f"{len(facts.security_groups)} security groups, {len(facts.images)} images"
+    )
+    if free < _FEW_ADDRESSES:
+        return Finding(what, DOUBTFUL, seen, "nodes and their pods need addresses: add subnets")
+    return Finding(what, GOOD, seen)
+
+
+def _told_by_the_controller(what: str, node_class: EC2NodeClass) -> Iterator[Finding]:
+    """Conditions of the class that are False, as the controller left them."""
+    for condition in node_class.status.conditions:
+        if condition.status == "False" and condition.type != "Ready":
+            yield Finding(what, WRONG, f"{condition.type} is False: {condition.text}")

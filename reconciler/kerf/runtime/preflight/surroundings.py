@@ -1,0 +1,148 @@
+"""What has to be there around Kerf and its nodes, and that Kerf does not make: found before the first launch fails.
+
+What the caller may not ask is not called good: the finding says which right it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol
+
+from kerf.aws import surroundings
+from kerf.aws.clients import Clients
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.ports import AlreadyGone, Forbidden, Listing, PortError
+from kerf.runtime.options import Options
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.nodepool import NodePool
+
+AGENT: Final = "eks-pod-identity-agent"
+#: What nodes and Kerf call in a VPC without a way out, by the names of VPC endpoints. AL2023 nodes call EKS, too.
+SERVICES: Final = ("ec2", "ecr.api", "ecr.dkr", "eks", "s3", "ssm", "sts")
+_IDENTITY: Final = "EKS Pod Identity"
+_SPOT, _WINDOWS = "spot.amazonaws.com", "Windows"
+
+
+class Lists(Protocol):
+    """Of the Kubernetes client what is needed."""
+
+    def list(self, kind: Kind) -> Listing: ...
+
+
+def look(
+    kube: Lists, clients: Clients, options: Options, pools: Sequence[NodePool], classes: Sequence[EC2NodeClass]
+) -> Iterator[Finding]:
+    """One finding for each thing that this cluster needs."""
+    if any(_may_launch_spot(pool) for pool in pools):
+        yield _spot_role(clients, isolated=options.isolated_vpc)
+    agent, unknown = _agent(kube)
+    if options.isolated_vpc:
+        yield _endpoints(clients, options, agent=agent)
+    if unknown:
+        yield Finding(_IDENTITY, DOUBTFUL, unknown)
+    elif not agent:
+        yield _pod_identity(clients, options.cluster_name)
+    for node_class in classes:
+        # In an isolated VPC IAM cannot be asked, and a class with a role launches nothing.
+        if node_class.family.startswith(_WINDOWS) and node_class.spec.role and not options.isolated_vpc:
+            yield _windows(clients, options.cluster_name, node_class.name, node_class.spec.role)
+
+
+def _asked(what: str, ask: Callable[[], Finding], right: str) -> Finding:
+    try:
+        return ask()
+    except Forbidden:
+        return Finding(what, DOUBTFUL, f"not checked: needs {right}")
+    except PortError as error:
+        return Finding(what, DOUBTFUL, f"not checked: {error}")
+
+
+# --- spot ---------------------------------------------------------------------------------------------------------
+def _may_launch_spot(pool: NodePool) -> bool:
+    """Without a requirement Kerf launches on demand."""
+    try:
+        wanted = pool.requirements()
+    except ValueError:  # the NodePool's own finding says so
+        return False
+    return pool.managed and labels.CAPACITY_TYPE in wanted and wanted[labels.CAPACITY_TYPE].has(labels.SPOT)
+
+
+def _spot_role(clients: Clients, *, isolated: bool) -> Finding:
+    what = "service-linked role for spot"
+    if isolated:
+        return Finding(what, DOUBTFUL, "not checked: needs an IAM endpoint, and ISOLATED_VPC is set")
+
+    def ask() -> Finding:
+        try:
+            surroundings.find_spot_role(clients)
+        except AlreadyGone:
+            seen = f"there is no role {surroundings.SPOT_ROLE}: EC2 may refuse the first spot instance"
+            return Finding(what, DOUBTFUL, seen, f"aws iam create-service-linked-role --aws-service-name {_SPOT}")
+        return Finding(what, GOOD)
+
+    return _asked(what, ask, "iam:GetRole")
+
+
+# --- networks without a way out -----------------------------------------------------------------------------------
+def _endpoints(clients: Clients, options: Options, *, agent: bool) -> Finding:
+    """`agent`: whether the Pod Identity agent runs, which calls EKS Auth."""
+    what = "VPC endpoints"
+    more = {"sqs": options.interruption_queue, "eks-auth": agent, "arc-zonal-shift": options.enable_zonal_shift}
+
+    def ask() -> Finding:
+        there = surroundings.endpoint_services(clients, options.cluster_name)
+        wanted = (*SERVICES, *(name for name, needed in more.items() if needed))
+        missing = [name for name in sorted(wanted) if name not in there]
+        if not missing:
+            return Finding(what, GOOD)
+        seen = f"ISOLATED_VPC is set, and the VPC has no endpoint of {', '.join(missing)}"
+        return Finding(what, DOUBTFUL, seen, "create them, unless nodes reach these services in another way")
+
+    return _asked(what, ask, "eks:DescribeCluster and ec2:DescribeVpcEndpoints")
+
+
+# --- credentials of pods ------------------------------------------------------------------------------------------
+def _agent(kube: Lists) -> tuple[bool, str]:
+    """Return whether the Pod Identity agent is installed, and the reason if that is not known."""
+    try:
+        return any(one.metadata.name == AGENT for one in kube.list(kinds.DAEMON_SET).items), ""
+    except PortError as error:
+        return False, f"not checked: DaemonSets cannot be listed: {error}"
+
+
+def _pod_identity(clients: Clients, cluster_name: str) -> Finding:
+    """The finding of a cluster without the agent: whether ServiceAccounts need it."""
+    what = _IDENTITY
+
+    def ask() -> Finding:
+        accounts = sorted(surroundings.pod_identity_accounts(clients, cluster_name))
+        if not accounts:
+            return Finding(what, GOOD, "not used")
+        fix = f"add the EKS add-on {AGENT} to the cluster"
+        if surroundings.auto_mode(clients, cluster_name):
+            seen = f"there is no DaemonSet {AGENT}: nodes of EKS Auto Mode contain the agent, nodes of Kerf do not"
+            return Finding(what, DOUBTFUL, seen, fix)
+        have = "1 ServiceAccount has" if len(accounts) == 1 else f"{len(accounts)} ServiceAccounts have"
+        return Finding(what, WRONG, f"{have} a role ({accounts[0]}), and there is no DaemonSet {AGENT}", fix)
+
+    return _asked(what, ask, "eks:ListPodIdentityAssociations and eks:DescribeCluster")
+
+
+# --- Windows ------------------------------------------------------------------------------------------------------
+def _windows(clients: Clients, cluster_name: str, class_name: str, role: str) -> Finding:
+    what = f"access entry of Windows nodes of EC2NodeClass {class_name}"
+    fix = f"aws eks create-access-entry --cluster-name {cluster_name} --principal-arn ROLE --type EC2_WINDOWS"
+
+    def ask() -> Finding:
+        try:
+            found = surroundings.access_entry(clients, cluster_name, role)
+        except AlreadyGone as error:
+            return Finding(what, DOUBTFUL, f"none for role {role}, unless aws-auth maps it: {error}", fix)
+        if found != "EC2_WINDOWS":
+            return Finding(what, WRONG, f"the entry of role {role} is of type {found}: Windows nodes do not join", fix)
+        return Finding(what, GOOD)
+
+    return _asked(what, ask, "iam:GetRole and eks:DescribeAccessEntry")

@@ -1,0 +1,400 @@
+"""`kerf run`: the controller as a process. Puts the parts together, serves probes and metrics, leads, and ends well."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from importlib.metadata import version
+from types import MappingProxyType
+
+from kerf.aws.pace import Pace
+from kerf.kube.client import KubeClient
+from kerf.model.kinds import Kind
+from kerf.runtime import connecting, debugging, health, signals, status
+from kerf.runtime.announcing import Announcer
+from kerf.runtime.clock import SteadyClock, SystemClock
+from kerf.runtime.connecting import NAMESPACE_FILE, Where
+from kerf.runtime.controller import Controller
+from kerf.runtime.inbox import VersionNoted
+from kerf.runtime.karpenter import KarpenterLeases, Obstacle
+from kerf.runtime.keepers import Keepers
+from kerf.runtime.launch_keys import LaunchKeys
+from kerf.runtime.leader import Leader, own_identity
+from kerf.runtime.leading import Leading
+from kerf.runtime.leases import LeaseName
+from kerf.runtime.loudness import Loudness
+from kerf.runtime.options import Options
+from kerf.runtime.preflight import served
+from kerf.runtime.settings import DEFAULT, Effective, SettingsError
+from kerf.runtime.status import Replica, Status
+from kerf.telemetry import build, libraries
+from kerf.telemetry.clouds import MeasuredCloud
+from kerf.telemetry.events import EventWriter
+from kerf.telemetry.logs import Logger, Threshold, make_logger
+from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.precedence import Precedence
+from kerf.telemetry.requests import AwsRequests, KubeRequests
+from kerf.telemetry.sinks import Sinks
+from kerf.telemetry.telemetry import Telemetry
+from kerf.telemetry.turns import KEPT
+
+#: Actions under way may take so long to end when the process is asked to; Kubernetes kills after 30 s.
+GRACE_SECONDS = 20.0
+#: New objects before the collector looks at the young; how often it then looks at older ones, and (never) at all.
+COLLECTOR_THRESHOLDS = (2_000, 5, 1_000_000)
+COLLECT_EVERY_SECONDS = 300.0
+#: Turns of the loop that are remembered for its status; how long who asks for that waits for the loop.
+TURNS_KEPT, STATUS_SECONDS = 200, 5.0
+#: A loop that has not looked for this long is stuck, and liveness says so.
+STUCK_AFTER = timedelta(minutes=5)
+
+
+def run(options: Options, where: Where, told: Sequence[Effective] = ()) -> int:
+    """Run until a signal comes or the lease is lost; the exit code. Raises SettingsError, PortError at start.
+
+    `told`: the settings and where they come from; those that somebody set are logged.
+    """
+    built = build.commit(os.environ)
+    threshold = Threshold(options.log_level)
+    log = make_logger(threshold, _sinks(options), commit=built)
+    libraries.route(log)
+    if not built:
+        log.info("this build does not say from which commit it was made")
+    changed = {row.variable: {"value": row.value, "from": row.source} for row in told if row.source != DEFAULT}
+    log.info("effective settings", settings=changed)
+    process = Process(options, where, log, threading.Event(), threshold=threshold)
+    signals.heed(process.ask_to_stop)
+    signals.show_stacks()
+    return process.run()
+
+
+def _sinks(options: Options) -> Sinks:
+    """Raises SettingsError."""
+    try:
+        return Sinks(options.log_output_paths, options.log_error_output_paths)
+    except OSError as error:
+        raise SettingsError([f"LOG_OUTPUT_PATHS, LOG_ERROR_OUTPUT_PATHS: {error}"]) from error
+
+
+class Process:
+    """The parts, put together."""
+
+    def __init__(
+        self,
+        options: Options,
+        where: Where,
+        log: Logger,
+        stop: threading.Event,
+        *,
+        grace_seconds: float = GRACE_SECONDS,
+        threshold: Threshold | None = None,
+    ) -> None:
+        """`threshold` is the log's, if its level is to be changed."""
+        self._options, self._log, self._stop, self._grace_seconds = options, log, stop, grace_seconds
+        #: Whether a thread died of a bug; set when nothing is under way any more, and the lease need not be renewed.
+        self._broken, self._ended = False, threading.Event()
+        self._clock, self._identity, self._precedence = SteadyClock(SystemClock()), own_identity(), Precedence()
+        self._loudness = Loudness(threshold or Threshold(), log)
+        self._metrics = Metrics(details=options.detailed_metrics).with_process()
+        self._kube = self._client(where)
+        events = EventWriter(
+            self._kube,
+            self._clock,
+            threaded=True,
+            on_error=lambda error: self._telemetry.event_failed(error),
+            on_event=lambda type_, outcome: self._metrics.events.labels(type_, outcome).inc(),
+        )
+        kept = KEPT if options.enable_profiling else TURNS_KEPT
+        self._telemetry = Telemetry(
+            log,
+            self._metrics,
+            events,
+            self._clock,
+            turns_kept=kept,
+            single_objects=not options.disable_cluster_state_observability,
+            process=self._identity,
+        )
+        self._keys, self._leads_now = LaunchKeys(options.cluster_name), threading.Event()
+        self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
+        self._leader = None if options.disable_leader_election else self._election()
+        self._leading = Leading(self._leader, self._karpenter, self._clock)
+        self._controller = Controller(
+            kube=self._kube,
+            cloud=self._cloud(),
+            clock=self._clock,
+            settings=options.settings,
+            telemetry=self._telemetry,
+            may_act=self._leading.may_act,
+            precedence=self._precedence,
+            keys=self._keys,
+        )
+        self._controller.state.leading_since = self._leading.since
+        waiting = self._metrics.news.labels(name="inbox", controller="loop", priority="")
+        waiting.set_function(lambda: len(self._controller.inbox))
+
+    def ask_to_stop(self) -> None:
+        self._stop.set()
+        self._leads_now.set()
+        self._controller.inbox.wake()
+
+    def run(self) -> int:
+        """Until asked to stop, or not whole any more; the exit code."""
+        servers = self._serve()
+        self._controller.start()
+        lead = self._thread("lead", self._lead)
+        keepers, controller = self._keepers(), self._controller
+        launch_key = partial(
+            keepers.launch_key,
+            self._keys,
+            earlier_key_in_use=lambda: controller.state.marks.earlier_key_in_use,
+            changed=controller.inbox.wake,
+            at_once=self._leads_now,
+        )
+        threads = [
+            self._thread("definitions", partial(served.report, self._kube, self._log)),
+            self._thread("karpenter", self._watch_karpenter),
+            self._thread("certificates", keepers.certificates),
+            self._thread("launch key", launch_key),
+            self._thread("collector", self._keep_collector_quiet),
+        ]
+        self._log.info("starting", cluster=self._options.cluster_name, server=self._kube.server)
+        self._say_what_is_special()
+        try:
+            self._controller.run(self._stop, on_sync=_put_aside)
+        finally:
+            lost = self._leader is not None and self._leader.lost
+            self._give_up(lead)
+            self._end(threads, servers)
+        return 1 if lost or self._broken else 0
+
+    def _say_what_is_special(self) -> None:
+        """Settings of which an operator should know that they were understood, and how far they go."""
+        if rows := self._options.scheduler_config:
+            told = [{"topologyKey": row.topology_key, "whenUnsatisfiable": row.when_unsatisfiable} for row in rows]
+            self._log.info("default spread constraints apply to pods that have none", constraints=told)
+        if not self._options.ignore_dra_requests:
+            self._log.info(
+                "pods with resource claims are placed where they can have their devices: DeviceClasses, ResourceSlices "
+                "and ResourceClaims are watched"
+            )
+
+    def _give_up(self, lead: threading.Thread) -> None:
+        """The lease, as soon as nothing is under way any more: from then on another may act."""
+        self._log.info("stopping")
+        self.ask_to_stop()
+        finished = self._controller.finish(self._grace_seconds)
+        self._ended.set()
+        lead.join(5.0)
+        if not finished:
+            self._log.error("requests are under way still: the lease is not given up, and runs out by itself")
+        elif self._leader is not None:
+            self._leader.release()
+
+    def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
+        self._controller.close()
+        self._loudness.close()
+        for thread in threads:
+            thread.join(5.0)
+        for server in servers:
+            server.close()
+
+    # --- parts --------------------------------------------------------------------------------------------------
+    def _client(self, where: Where) -> KubeClient:
+        def poisoned(kind: Kind, problem: str) -> None:
+            self._metrics.errors.labels(f"decode/{kind.name}").inc()
+            self._log.error("an object cannot be read", kind=kind.name, error=problem)
+
+        def warned(text: str) -> None:
+            self._telemetry.warned(text)
+
+        return connecting.client(self._options, where, poisoned, warned, KubeRequests(self._metrics))
+
+    def _cloud(self) -> MeasuredCloud:
+        pace = Pace(
+            self._options.ec2_request_rate,
+            held=lambda family, seconds: self._metrics.ec2_held.labels(family).inc(seconds),
+            refused=lambda family: self._metrics.ec2_refused.labels(family).inc(),
+        )
+        told = AwsRequests(self._metrics)
+        give_way = self._precedence.give_way
+        cloud = connecting.cloud(self._options, self._kube, self._clock, give_way, pace, self._log, told.install)
+        return MeasuredCloud(cloud, self._metrics)
+
+    @property
+    def _namespace(self) -> str:
+        if self._options.system_namespace:
+            return self._options.system_namespace
+        return NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else ""
+
+    @property
+    def _own_lease(self) -> LeaseName | None:
+        """The lease that we vie for, if we do."""
+        options, namespace = self._options, self._options.leader_election_namespace or self._namespace
+        if options.disable_leader_election or not namespace:
+            return None
+        return LeaseName(namespace, options.leader_election_name)
+
+    def _election(self) -> Leader:
+        if (own := self._own_lease) is None:
+            raise SettingsError(["LEADER_ELECTION_NAMESPACE (--leader-election-namespace): is required outside a pod"])
+
+        def failed(error: Exception) -> None:
+            self._telemetry.trouble("leader election failed", "", error)
+
+        def noted(version: str) -> None:
+            self._controller.inbox.put(VersionNoted(version))
+
+        def counted() -> str:
+            return self._controller.state.known_cluster.version.counted
+
+        ours = (own.namespace, own.name, self._identity)
+        return Leader(self._kube, self._clock, *ours, failed, counted, noted, self._karpenter.last_led)
+
+    def _karpenter_leases(self) -> set[LeaseName]:
+        """Where a Karpenter controller may be: the places set, our own namespace, and the lease that we vie for."""
+        options, own = self._options, self._own_lease
+        spaces = (options.leader_election_namespace, self._namespace)
+        named = {LeaseName(space) for space in spaces if space} | ({own} if own is not None else set())
+        return named.union(options.karpenter_leases)
+
+    def _keepers(self) -> Keepers:
+        return Keepers(
+            kube=self._kube,
+            clock=self._clock,
+            options=self._options,
+            namespace=self._namespace,
+            log=self._log,
+            telemetry=self._telemetry,
+            leads=self._leading.has_lease,
+            stop=self._stop,
+        )
+
+    def _serve(self) -> list[health.Server]:
+        probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready, self._remark)}
+        metrics = {"/metrics": health.metrics(partial(self._metrics.text, self._precedence.give_way))}
+        turns = self._telemetry.turns.as_json
+        profiles = debugging.of_profiling(turns) if self._options.enable_profiling else {}
+        debug = self._debug()
+        if self._options.metrics_port == self._options.health_probe_port != 0:
+            both = {**metrics, **probes}
+            return [_server("METRICS_PORT (--metrics-port)", self._options.metrics_port, both, profiles), *debug]
+        servers = [
+            _server("METRICS_PORT (--metrics-port)", self._options.metrics_port, metrics, profiles),
+            _server("HEALTH_PROBE_PORT (--health-probe-port)", self._options.health_probe_port, probes),
+        ]
+        ports = {"debug": debug[0].port} if debug else {}
+        self._log.info("serving", metrics=servers[0].port, probes=servers[1].port, **ports)
+        return [*servers, *debug]
+
+    def _debug(self) -> list[health.Server]:
+        """Nothing that a controller needs: where the port is taken (by another one, on the network of a node) it runs
+        without."""
+        if self._options.debug_port < 0:
+            return []
+        asked = debugging.routes(self._status, self._loudness, self._telemetry.turns.as_json)
+        try:
+            return [debugging.DebugServer(self._options.debug_port, asked, self._options.debug_token_file)]
+        except (OSError, ValueError) as error:
+            self._log.error("the debug port cannot be served", port=self._options.debug_port, error=error)
+            return []
+
+    def _status(self) -> Status:
+        """Raises TimeoutError when the loop does not answer."""
+        own, leader = self._own_lease, self._leader
+        replica = Replica(
+            identity=self._identity,
+            version=version("kerf"),
+            commit=build.commit(os.environ),
+            log_level=self._loudness.level,
+            leading=self._leading.may_act(),
+            lease=str(own or ""),
+            leader=self._identity if leader is None else leader.holder,
+            in_the_way=tuple(f"only watching: {one}" for one in self._karpenter.obstacles()),
+        )
+        return status.of(replica, self._controller.ask(STATUS_SECONDS))
+
+    def _stuck(self) -> str:
+        looked = self._controller.looked_at
+        return "the loop is stuck" if self._clock.now() - looked > STUCK_AFTER else ""
+
+    def _unready(self) -> str:
+        missing = self._controller.missing()
+        if missing:
+            return f"not listed yet: {', '.join(missing)}"
+        return "; ".join(str(one) for one in self._karpenter.obstacles() if not one.holder)
+
+    def _remark(self) -> str:
+        """A replica that only watches is ready to take over."""
+        return "; ".join(f"only watching: {one}" for one in self._karpenter.obstacles())
+
+    # --- threads ------------------------------------------------------------------------------------------------
+    def _thread(self, name: str, body: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=self._guarded, args=(name, body), name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _guarded(self, name: str, body: Callable[[], None]) -> None:
+        """A process that lacks a part might hold the lease and do nothing: it ends, and its pod starts it anew."""
+        try:
+            body()
+        except Exception as error:
+            self._broken = True
+            self.ask_to_stop()
+            self._telemetry.trouble("a thread died of a bug", name, error, thread=name)
+
+    def _lead(self) -> None:
+        gauge = self._metrics.leading.labels(self._options.leader_election_name)
+        if self._leader is None:
+            gauge.set(1)
+            return
+
+        def changed(leading: bool) -> None:
+            gauge.set(1 if leading else 0)
+            self._log.info("leading" if leading else "not leading any more")
+            self._leads_now.set()
+            self._controller.inbox.wake()
+
+        self._leader.run(self._ended, changed)
+        if self._leader.lost:
+            self.ask_to_stop()
+
+    def _watch_karpenter(self) -> None:
+        announcer = Announcer(self._kube, self._telemetry, self._identity, self._karpenter.leases)
+
+        def changed(obstacles: tuple[Obstacle, ...]) -> None:
+            announcer.tell(obstacles)
+            self._controller.inbox.wake()
+
+        self._karpenter.run(self._stop, changed)
+
+    def _keep_collector_quiet(self) -> None:
+        """A full collection in a large cluster stops all threads for some 0.3 s: it never comes by itself.
+
+        Here is looked at what is new since the last time, and then put aside.
+        """
+        gc.set_threshold(*COLLECTOR_THRESHOLDS)
+        while not self._stop.wait(COLLECT_EVERY_SECONDS):
+            _put_aside()
+
+
+def _server(
+    setting: str,
+    port: int,
+    routes: Mapping[str, Callable[[], health.Answer]],
+    asked: Mapping[health.Asked, Callable[[debugging.Query], health.Answer]] = MappingProxyType({}),
+) -> health.Server:
+    """A server on the port that a setting names. Raises SettingsError."""
+    try:
+        return health.Server(port, routes, asked=asked)
+    except (OSError, OverflowError) as error:
+        raise SettingsError([f"{setting}: {port} cannot be served: {error}"]) from error
+
+
+def _put_aside() -> None:
+    """What is there stays, mostly; the garbage collector need not walk it over and over."""
+    gc.collect()
+    gc.freeze()

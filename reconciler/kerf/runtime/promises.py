@@ -1,0 +1,99 @@
+"""The short memory of what was decided lately: nodes that pods are expected on, deeds that do not show yet, and writes
+that the API server did not keep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from kerf.model.kept import Field, dropped
+from kerf.model.plan import Nomination, PatchObject, Plan
+
+#: While pods wait, passes follow each other faster than this, and each replaces the promises of the one before.
+PROMISES_KEPT: Final = timedelta(minutes=1)
+#: A field that was not kept is written again after this time: the schema may have been upgraded meanwhile.
+NOT_KEPT_FOR: Final = timedelta(minutes=30)
+
+
+class Promises:
+    """One thread uses it. `nominated` and `latest` are read, and replaced or changed here alone."""
+
+    def __init__(self) -> None:
+        #: By key of `state_nodes`: a pod is expected there until then.
+        self.nominated: dict[str, datetime] = {}
+        #: The plan of the latest pass over pending pods.
+        self.latest = Plan()
+        #: The candidates for disruption for which the latest plan had no work left, by method and key of `state_nodes`.
+        self.candidates_left_over: frozenset[tuple[str, str]] = frozenset()
+        self._settling: dict[tuple[str, str], datetime] = {}
+        self._dropped: dict[Field, datetime] = {}
+
+    def planned(self, plan: Plan) -> None:
+        """Take in the nominations of a plan, the candidates that it left over, and the plan itself when it served the
+        batch."""
+        if plan.provisioned:
+            self.latest = plan
+        self.candidates_left_over = plan.candidates_left_over
+        for nomination in (one for one in plan.nominations if not one.over):
+            self.expect(nomination.target, nomination.until)
+
+    def expect(self, target: str, until: datetime) -> None:
+        """A pod is expected on a node until then at least."""
+        self.nominated[target] = max(self.nominated.get(target, until), until)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Fields of a snapshot, as the latest plans left them."""
+        return {
+            "nominations": self.latest.nominations,
+            "buffer_pods": self.latest.buffer_pods,
+            "unread_since": self.latest.unread_since,
+            "left_over": self.latest.left_over,
+            "had_turn": self.latest.had_turn,
+            "candidates_left_over": self.candidates_left_over,
+            "dropped_fields": frozenset(self._dropped),
+        }
+
+    def drop(self, target: str) -> None:
+        """The node is gone."""
+        self.nominated.pop(target, None)
+
+    def settle(self, key: str, uid: str, until: datetime) -> None:
+        """A deed was accepted; it is not asked again until then, though the watch may not show it yet."""
+        self._settling[key, uid] = until
+
+    def settles(self, key: str, uid: str) -> datetime | None:
+        """The instant until which a deed is not asked again; None when it may be."""
+        return self._settling.get((key, uid))
+
+    def written(self, action: PatchObject, answer: Any, now: datetime) -> None:
+        """The API server accepted a write, and this is the object that it answered with."""
+        for name in dropped(action, answer):
+            self._dropped[name] = now + NOT_KEPT_FOR
+
+    def forget_old(self, now: datetime) -> None:
+        """Drop every promise whose time is over."""
+        for target in [t for t, until in self.nominated.items() if until <= now]:
+            del self.nominated[target]
+        if self.latest.nominations and self.latest.nominations[0].until + PROMISES_KEPT <= now:
+            self.latest = replace(self.latest, nominations=())
+        for key in [k for k, until in self._settling.items() if until <= now]:
+            del self._settling[key]
+        for name in [name for name, until in self._dropped.items() if until <= now]:
+            del self._dropped[name]
+
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: every promise lasts as long as before."""
+        self.nominated = {target: until - by for target, until in self.nominated.items()}
+        self._settling = {key: until - by for key, until in self._settling.items()}
+        self._dropped = {name: until - by for name, until in self._dropped.items()}
+        self.latest = replace(
+            self.latest,
+            nominations=tuple(_earlier(one, by) for one in self.latest.nominations),
+            unread_since={key: since - by for key, since in self.latest.unread_since.items()},
+        )
+
+
+def _earlier(one: Nomination, by: timedelta) -> Nomination:
+    return replace(one, until=one.until - by, since=None if one.since is None else one.since - by)

@@ -1,0 +1,207 @@
+"""How a controller is doing, for who is called at night: who leads, how old its news are, what waits, what is held.
+
+It is put together by the loop's own thread, between two looks, so that nothing moves meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Final
+
+from kerf.lifecycle.garbage_guard import HALTED
+from kerf.model import kinds
+from kerf.model.ends import HELD
+from kerf.model.kinds import Kind, Ref
+from kerf.model.plan import Plan, Source
+from kerf.runtime.state import State
+from kerf.telemetry.turns import Turn
+from kerf_api.v1.meta import Condition
+
+#: A loop that has not looked for this long has stopped, or something holds it up.
+LATE: Final = timedelta(minutes=1)
+#: So many of each sort are named.
+_MOST: Final = 20
+_GUARDED: Final = (kinds.NODE_POOL, kinds.NODE_CLASS, kinds.NODE_CLAIM)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAge:
+    """When a source was last complete, in seconds ago (None: never); `stale`: nothing is destroyed that rests on it."""
+
+    name: str
+    age_seconds: float | None
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What is left alone for so long, because it failed or EC2 has none."""
+
+    subject: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A guard that has tripped: about what, and what it says."""
+
+    name: str
+    object: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Of the loop: since its latest look and until the next, what it has not taken in yet, and how long turns took."""
+
+    looked_seconds_ago: float
+    next_look_in_seconds: float | None
+    news_waiting: int
+    median_turn_seconds: float
+    longest_turn_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    node_claims: int
+    nodes: int
+    instances: int
+    pending_pods: int
+    under_way: int
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """What the loop knows. `refused` counts what the latest plan decided against, by the code of the reason."""
+
+    at: datetime
+    missing: tuple[str, ...]
+    sources: tuple[SourceAge, ...]
+    pace: Pace
+    counts: Counts
+    under_way: tuple[str, ...]
+    back_offs: tuple[Wait, ...]
+    out_of_stock: tuple[Wait, ...]
+    guards: tuple[Guard, ...]
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """What the process knows. `leader` holds the lease (empty: nobody, or nobody knows)."""
+
+    identity: str
+    version: str
+    commit: str
+    log_level: str
+    leading: bool
+    lease: str
+    leader: str
+    in_the_way: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`problems`: what somebody should look at now, in words; none when all is well."""
+
+    problems: tuple[str, ...]
+    replica: Replica
+    working: Working
+
+
+def of(replica: Replica, working: Working) -> Status:
+    return Status(tuple(_problems(replica, working)), replica, working)
+
+
+def working(
+    state: State,
+    plan: Plan,
+    now: datetime,
+    *,
+    looked_at: datetime,
+    next_due: datetime | None,
+    waiting: int,
+    turns: Iterable[Turn],
+) -> Working:
+    """`plan` is the latest one; only the thread that changes the state may ask."""
+    took = [turn.seconds for turn in turns] or [0.0]
+    refused: dict[str, int] = {}
+    for refusal in plan.refusals:
+        refused[refusal.reason.code] = refused.get(refusal.reason.code, 0) + 1
+    return Working(
+        at=now,
+        missing=tuple(state.missing()),
+        sources=tuple(_sources(state, now)),
+        pace=Pace(
+            looked_seconds_ago=_seconds(now - looked_at),
+            next_look_in_seconds=None if next_due is None else _seconds(next_due - now),
+            news_waiting=waiting,
+            median_turn_seconds=round(median(took), 4),
+            longest_turn_seconds=round(max(took), 4),
+        ),
+        counts=Counts(
+            node_claims=state.cluster.count(kinds.NODE_CLAIM),
+            nodes=state.cluster.count(kinds.NODE),
+            instances=len(state.fleet.instances),
+            pending_pods=state.cluster.pending_count,
+            under_way=len(state.under_way),
+        ),
+        under_way=tuple(action.key for action in state.under_way[:_MOST]),
+        back_offs=_waits({**state.evictions.holding(now), **state.actions.holding(now)}, now),
+        out_of_stock=_waits({"/".join(map(str, k)): u for k, u in state.fleet.out_of_stock(now).items()}, now),
+        guards=tuple(_guards(state)),
+        refused=dict(sorted(refused.items())),
+    )
+
+
+def _sources(state: State, now: datetime) -> Iterator[SourceAge]:
+    watched = {kind.name for kind in kinds.watched(state.settings)}
+    for source in Source:
+        if source is Source.ZONAL_SHIFTS and not state.settings.zonal_shift:
+            continue
+        if source is not Source.INSTANCES and source is not Source.ZONAL_SHIFTS and source.value not in watched:
+            continue
+        at = state.freshness.at.get(source)
+        fresh = state.fresh(frozenset({source}), now)
+        yield SourceAge(source.value, None if at is None else _seconds(now - at), not fresh)
+
+
+def _waits(until: Mapping[str, datetime], now: datetime) -> tuple[Wait, ...]:
+    """The longest first, as many as are named."""
+    rows = sorted(((end, subject) for subject, end in until.items() if end > now), reverse=True)
+    return tuple(Wait(subject, _seconds(end - now)) for end, subject in rows[:_MOST])
+
+
+def _guards(state: State) -> Iterator[Guard]:
+    for source in sorted(state.freshness.doubted):
+        yield Guard("Doubted", source.value, "news could not be taken in: nothing is destroyed that rests on it")
+    for kind in _GUARDED:
+        for value in state.cluster.objects(kind).values():
+            yield from _tripped(kind, value.name, value.status.conditions)
+
+
+def _tripped(kind: Kind, name: str, conditions: Iterable[Condition]) -> Iterator[Guard]:
+    for condition in conditions:
+        if condition.type in (HALTED, HELD) and condition.status == "True":
+            yield Guard(condition.type, str(Ref(kind.name, "", name)), condition.message)
+
+
+def _problems(replica: Replica, working: Working) -> Iterator[str]:
+    yield from replica.in_the_way
+    if not replica.leader:
+        yield f"nobody is known to hold the lease {replica.lease}"
+    if working.missing:
+        yield f"not listed yet, so nothing is decided: {', '.join(working.missing)}"
+    elif old := [one.name for one in working.sources if one.stale]:
+        yield f"old news, so nothing is destroyed that rests on them: {', '.join(old)}"
+    if working.pace.looked_seconds_ago > LATE.total_seconds():
+        yield f"the loop has not looked for {working.pace.looked_seconds_ago:g} s"
+    for name in sorted({guard.name for guard in working.guards}):
+        yield f"{name}: {sum(guard.name == name for guard in working.guards)} objects"
+
+
+def _seconds(span: timedelta) -> float:
+    return round(span.total_seconds(), 1)

@@ -1,0 +1,30 @@
+"""While claims of devices are ignored (`IGNORE_DRA_REQUESTS`), pods that have some are refused.
+
+Placed as if they asked for nothing, they would wait on a node that may lack the device, and be given another one in
+vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.model import pods
+from kerf.model.objects import Pod
+from kerf.scheduling.solution import PodRefusal
+
+CODE = "ResourceClaims"
+_UNSUPPORTED = "pod has Dynamic Resource Allocation requirements that are not yet supported by Kerf"
+
+
+def device_refusals(asked: Iterable[Pod]) -> dict[str, PodRefusal]:
+    """The answer to each of these pods that claims devices, by key; the others are to be placed."""
+    refusal = PodRefusal(CODE, _UNSUPPORTED)
+    return {pod.key: refusal for pod in asked if claims(pod)}
+
+
+def claims(pod: Pod) -> bool:
+    """Whether the pod claims devices, as far as it can be read."""
+    try:
+        return pods.claims_devices(pod)
+    except Exception:  # what makes no sense is refused where it is read
+        return False

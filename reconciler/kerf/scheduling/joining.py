@@ -1,0 +1,57 @@
+"""Nodes that have joined and are not initialized in time: they hold pods no longer, and their NodePool makes one more.
+
+Until a newer node of the NodePool is initialized it makes no further one: whatever keeps one node from its
+initialization (a start-up taint that stays, a network plugin that does not start) may keep them all.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from kerf.model.memory import Step, Turn
+from kerf.model.snapshot import Snapshot
+from kerf_api.v1.nodeclaim import NodeClaim
+
+#: Time for a node from its registration to its initialization; then other nodes are planned for its pods.
+INITIALIZES: Final = timedelta(minutes=10)
+NOT_INITIALIZED: Final = "NodesNotInitialized"
+
+
+def late_at(claim: NodeClaim) -> datetime | None:
+    """The instant at which a node that is registered is late with its initialization; None when it is initialized."""
+    registered = claim.condition("Registered")
+    if registered is None or registered.status != "True" or claim.is_true("Initialized") or claim.metadata.deleting:
+        return None
+    since = registered.last_transition_time
+    return since + INITIALIZES if since is not None else None
+
+
+def late_pools(turn: Turn) -> frozenset[str]:
+    """The NodePools of which a node is late with its initialization."""
+    return frozenset(turn.all(_LATE, turn.noted).spoken.values())
+
+
+def nodes_left(snapshot: Snapshot, pool_name: str) -> int | None:
+    """How many nodes such a NodePool may make now: 1 or 0; None when a newer node is initialized."""
+    claims = [one for one in snapshot.claims_by_pool.get(pool_name, ()) if one.managed]
+    late = [at for one in claims if (at := late_at(one)) is not None and at <= snapshot.now]
+    if not late:
+        return None
+    first = min(late)
+    newer = [one for one in claims if (at := one.metadata.creation_timestamp) is not None and at >= first]
+    if any(one.is_true("Initialized") for one in newer):
+        return None
+    return 0 if any(not one.metadata.deleting for one in newer) else 1
+
+
+def _late(snapshot: Snapshot, name: str) -> tuple[str, datetime | None]:
+    """The NodePool of a claim whose node is late; empty when it is not."""
+    claim = snapshot.node_claims[name]
+    late = late_at(claim) if claim.managed else None
+    if late is None or late > snapshot.now:
+        return "", late
+    return claim.pool_name, None
+
+
+_LATE: Step[Snapshot, str] = Step("late nodes", "node_claims", _late, speaks=bool)

@@ -1,0 +1,116 @@
+"""Second half of a solve: pods that need new nodes are packed into them, by price.
+
+Items go lane by lane (a lane: the same requirements), those with the fewest offerings first. Each takes what room there
+is on the nodes in the making and opens new ones of the sizes that give most for their price.
+At last every node gets the types that hold what is on it. A later pool gets what a heavier one refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kerf.scheduling.bins import Steps, Stock, steps_of
+from kerf.scheduling.closing import Packed, close
+from kerf.scheduling.company import seat_together
+from kerf.scheduling.courses import PLAIN, Course
+from kerf.scheduling.daemon_company import beside_daemons
+from kerf.scheduling.devices.ledger import DeviceLedger
+from kerf.scheduling.devices.seating import Seating
+from kerf.scheduling.effort import Effort
+from kerf.scheduling.fill import Filling
+from kerf.scheduling.groups import Group
+from kerf.scheduling.improve import improved
+from kerf.scheduling.merging import merged
+from kerf.scheduling.opening import Item
+from kerf.scheduling.rack import Draft
+from kerf.scheduling.template import Template
+from kerf_api.requirements import EMPTY, Requirements
+
+#: Limits and minValues may hand pods back; they are packed again at most so often.
+_PASSES = 12
+
+
+def pack(
+    template: Template,
+    items: Sequence[Item],
+    left: dict[Item, int],
+    seated: set[Group],
+    most_types: int,
+    effort: Effort,
+    within: Requirements = EMPTY,
+    devices: DeviceLedger | None = None,
+    *,
+    course: Course = PLAIN,
+    few: bool = False,
+) -> list[Packed]:
+    """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
+
+    The pool's share of the `effort` is as large as its share of the pods that are left. All nodes are `within` what is
+    asked. Where there are `few` pods, nodes are merged at last.
+    """
+    stocks = stocks_of(template, items, left, within)
+    search = effort.left * sum(stock.left for stock in stocks) // max(sum(left.values()), 1)
+    done: list[Packed] = []
+    seating = None if devices is None else Seating(template, devices, seated)
+    started = seating.seat(stocks) if seating is not None else ()
+    together = [] if course.late else seat_together(template, stocks, seated, started)
+    for _ in range(_PASSES):
+        filling = Filling(template, stocks, frugal=course.frugal, late=course.late)
+        drafts = filling.fill({stock: stock.left for stock in filling.stocks if stock.left}, together)
+        better = improved(filling, drafts, search)
+        if few:
+            better = merged(template, better, effort)
+        effort.used += filling.seats
+        closed, refused = _closed(template, drafts, better, most_types, course.frugal)
+        done += closed
+        for packed in closed:
+            for stock, number in packed.content:
+                stock.left -= number
+        together, search = [], 0
+        if not closed or not refused:
+            break
+    if seating is not None:
+        seating.keep(done)
+    for stock in stocks:
+        left[stock.item] = stock.left
+    return done
+
+
+def _closed(
+    template: Template, drafts: list[Draft], better: list[Draft], most_types: int, frugal: bool
+) -> tuple[list[Packed], list[Draft]]:
+    """The better nodes, unless limits then leave pods over: they are reckoned with the largest type of each node."""
+    before = template.remaining
+    template.remaining = None if before is None else dict(before)
+    closed, refused = close(template, better, most_types, frugal=frugal)
+    if refused and better is not drafts:
+        template.remaining = before
+        return close(template, drafts, most_types, frugal=frugal)
+    return closed, refused
+
+
+def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
+    """Items that the pool can serve within these requirements."""
+    lanes: dict[Requirements, list[Item]] = {}
+    for item in items:
+        if left[item] and item.rung.demand.tolerates(template.taints):
+            served = template.serve(item.requirements)
+            if served is None or any(template.open_domains(key, served) for key in item.unpinned):
+                continue
+            if within:
+                served = template.join(served, within)
+            if served is not None:
+                lanes.setdefault(served, []).append(item)
+    found: list[Stock] = []
+    steps: dict[int, Steps] = {}  # equal pods share one vector
+    for lane, (served, there) in enumerate(lanes.items()):
+        template.reckon(served, [item.need for item in there if not item.cls.ports])
+        for item in there:
+            worth = template.unit_cost(served, item.need, item.cls.ports)
+            beside = beside_daemons(template, served, item.cls, item.rung) if worth is not None else None
+            if worth is not None and beside is not None:
+                if id(item.need) not in steps:
+                    steps[id(item.need)] = steps_of(item.need)
+                taken = steps[id(item.need)]
+                found.append(Stock.of(item, served, lane, left[item], max(worth, 1), taken, beside.hosts))
+    return found
