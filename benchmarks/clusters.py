@@ -23,7 +23,7 @@ from kerf.model.objects import Node, Pod, PodCondition, PodStatus
 from kerf.model.plan import Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.solution import NewNode
+from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from kerf_api.v1.meta import decode

@@ -28,7 +28,7 @@ from kerf.disruption.propose import propose
 from kerf.model.memory import Memory
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Proposal, Snapshot
-from kerf.scheduling.scatter import Scattered
+from kerf.scheduling.placing.as_kube_scheduler import Scattered
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from tests.referee.cost import lp_bound

@@ -20,7 +20,7 @@ from kerf.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, R
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import provision
 from kerf.provisioning.static import keep_replicas
-from kerf.scheduling.sites import sites
+from kerf.scheduling.facts.nodes import sites
 
 
 def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[Method] = METHODS) -> Plan:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from kerf.lifecycle.expectations import HELD_AT_MOST
 from kerf.model.cloud import Region
-from kerf.scheduling.claims import pod_mark
+from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 
 from .binding_worlds import WORKLOAD, WORLD, BindingWorld

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kerf.model.cloud import Region
-from kerf.scheduling.claims import pod_mark
+from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 
 from .binding import Bound, Json, bound, cheapest, ratio, table

@@ -16,7 +16,7 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.boundary import solve_apart
 from kerf.provisioning.pending import pending_pods, rehoused_pods
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
 from kerf_api.resources import Resources

@@ -17,7 +17,7 @@ from kerf.model.instance_type import Catalogue, InstanceType
 from kerf.model.objects import Pod
 from kerf.model.pods import requests
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.solution import NewNode, Solution
+from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement

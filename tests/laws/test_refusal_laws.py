@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.account import LINE, WHOLE
-from kerf.scheduling.edits import Edit, PodEdit
+from kerf.scheduling.answers.edits import Edit, PodEdit
+from kerf.scheduling.answers.explanation import LINE, WHOLE
 from kerf.scheduling.solve import Solution, solve
 from kerf_api import labels
 from tests.referee import violations

@@ -45,8 +45,8 @@ from kerf.model.storage import (
     StorageClass,
     VolumeNodeResources,
 )
+from kerf.scheduling.nodes.existing import Target
 from kerf.scheduling.solve import survey
-from kerf.scheduling.targets import Target
 from kerf_api import labels
 from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta, OwnerReference, Taint
 from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus

@@ -19,8 +19,8 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.boundary import solve_apart
 from kerf.provisioning.pending import pending_pods
-from kerf.scheduling.claims import to_claim
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.nodeclaims import to_claim
+from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels
 from kerf_api.v1.meta import Value, decode
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kerf.model.objects import Pod
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from tests.differential.draft import Json
 from tests.oracle.client import ALL_NODES, Oracle
 from tests.oracle.difference import BLAMED, LET_PASS, Difference

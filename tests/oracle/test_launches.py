@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kerf.scheduling.solution import PodRefusal
+from kerf.scheduling.answers.solution import PodRefusal
 from tests.oracle.campaign import sorted_out
 from tests.oracle.client import Oracle
 from tests.oracle.compare import compare, missed

@@ -30,9 +30,9 @@ from kerf.disruption.simulation import Manner, Solve, simulate
 from kerf.disruption.view import View
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.model.pods import requests
-from kerf.scheduling import prices
-from kerf.scheduling.claims import to_claim
-from kerf.scheduling.solution import NewNode
+from kerf.scheduling.answers.nodeclaims import to_claim
+from kerf.scheduling.answers.solution import NewNode
+from kerf.scheduling.offerings import prices
 from kerf_api.v1.budgets import EMPTY, UNDERUTILIZED
 
 #: Equal for as long as nothing changes in the world.

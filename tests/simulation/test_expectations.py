@@ -11,7 +11,7 @@ from kerf.model import kinds
 from kerf.model.settings import Settings
 from kerf.ports import Forbidden
 from kerf.sandbox.weather import Weather
-from kerf.scheduling.claims import pod_mark
+from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 from tests.simulation.stage import SETTINGS, Stage, of
 from tests.worlds import deployment

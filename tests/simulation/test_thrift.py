@@ -13,7 +13,7 @@ from kerf.disruption.methods import Method
 from kerf.disruption.simulation import Manner, Solve, simulate
 from kerf.disruption.view import View
 from kerf.model.plan import NOTHING, Plan
-from kerf.scheduling.claims import to_claim
+from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf_api.v1.budgets import UNDERUTILIZED
 from tests.simulation.days import Days
 from tests.simulation.load import Service

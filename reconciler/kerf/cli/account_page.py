@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kerf.provisioning.why import Answer
-    from kerf.scheduling.account import Account, NodesAccount, PoolAccount
+    from kerf.scheduling.answers.explanation import Account, NodesAccount, PoolAccount
 
 _WIDTH = 52
 

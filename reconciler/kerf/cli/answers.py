@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kerf.model.instants import rfc3339
-from kerf.scheduling.edits import PodEdit, PoolEdit
+from kerf.scheduling.answers.edits import PodEdit, PoolEdit
 
 if TYPE_CHECKING:
     from kerf.judgement.values import Judgement

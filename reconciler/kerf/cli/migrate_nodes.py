@@ -18,7 +18,7 @@ from kerf.disruption.propose import propose
 from kerf.disruption.view import View, view
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
-from kerf.scheduling.prices import dollars
+from kerf.scheduling.offerings.prices import dollars
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import Budget, NodePool

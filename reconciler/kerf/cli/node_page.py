@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from kerf.model.instants import rfc3339
-from kerf.scheduling import prices
+from kerf.scheduling.offerings import prices
 
 if TYPE_CHECKING:
     from kerf.judgement.values import Budgets, End, Hold, Judgement, Stage

@@ -23,7 +23,7 @@ from kerf.model import kinds
 from kerf.model.instants import rfc3339
 from kerf.model.plan import Event
 from kerf.model.snapshot import Proposal, StateNode
-from kerf.scheduling import prices
+from kerf.scheduling.offerings import prices
 
 #: Why a move is dropped: the world has changed, budgets allow it no more, or the pods have no such place any more.
 CHURN, BUDGET, SCHEDULING = "churn", "budget", "scheduling"

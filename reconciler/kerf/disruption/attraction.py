@@ -13,7 +13,7 @@ from kerf.disruption.pausing import paused
 from kerf.disruption.view import View
 from kerf.disruption.worth import asked, grown_at, too_young
 from kerf.model.snapshot import StateNode
-from kerf.scheduling.evidence import kept_until
+from kerf.scheduling.mismatch.evidence import kept_until
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from kerf.model import pods
 from kerf.model.objects import Pod
-from kerf.scheduling import prices
-from kerf.scheduling.solution import NewNode
+from kerf.scheduling.answers.solution import NewNode
+from kerf.scheduling.offerings import prices
 
 #: So many workloads, and pods of nobody's, are named; of a new node so many types.
 _MOST = 5

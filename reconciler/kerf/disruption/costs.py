@@ -14,7 +14,7 @@ from typing import Final
 from kerf.model import pods
 from kerf.model.instance_type import InstanceType
 from kerf.model.objects import Pod
-from kerf.scheduling.prices import offering_of, price_of
+from kerf.scheduling.offerings.prices import offering_of, price_of
 from kerf_api import labels
 
 #: The eviction cost of a pod without priority and deletion cost.

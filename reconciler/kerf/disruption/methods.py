@@ -33,8 +33,8 @@ from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import may_renew, room
 from kerf.model.snapshot import Proposal, StateNode
-from kerf.scheduling import prices
-from kerf.scheduling.claims import member_claim, member_name, to_claim
+from kerf.scheduling.answers.nodeclaims import member_claim, member_name, to_claim
+from kerf.scheduling.offerings import prices
 from kerf_api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf_api.v1.nodepool import NodePool
 

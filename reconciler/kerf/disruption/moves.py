@@ -22,8 +22,8 @@ from kerf.disruption.worth import most as most_for
 from kerf.disruption.worth import price_of, shortfall
 from kerf.model.instance_type import InstanceType
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling import prices
-from kerf.scheduling.solution import NewNode
+from kerf.scheduling.answers.solution import NewNode
+from kerf.scheduling.offerings import prices
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 

@@ -12,7 +12,7 @@ from kerf.disruption.candidates import Blocker
 from kerf.model.annotations import read
 from kerf.model.backoff import Steps
 from kerf.model.instants import Instant, is_ahead
-from kerf.scheduling.prices import dollars
+from kerf.scheduling.offerings.prices import dollars
 from kerf_api import labels
 from kerf_api.v1.meta import Value
 from kerf_api.v1.nodepool import NodePool

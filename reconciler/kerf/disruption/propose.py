@@ -29,7 +29,7 @@ from kerf.disruption.worth import shortfall
 from kerf.model.memory import Memory
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Findings, Proposal, Snapshot
-from kerf.scheduling.claims import to_claim
+from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf_api.v1.budgets import UNDERUTILIZED
 
 #: How many candidates one run simulates alone, how many of them are always the most promising, and how many such moves

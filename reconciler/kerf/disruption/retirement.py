@@ -30,7 +30,7 @@ from kerf.model.memory import Step
 from kerf.model.plan import PatchObject, Plan, Reason, joined
 from kerf.model.replicas import may_renew, room
 from kerf.model.snapshot import StateNode
-from kerf.scheduling.claims import member_claim, member_name, to_claim
+from kerf.scheduling.answers.nodeclaims import member_claim, member_name, to_claim
 from kerf_api import durations
 from kerf_api.v1 import conditions as rules
 from kerf_api.v1.budgets import EXPIRED

@@ -25,7 +25,7 @@ from kerf.model.annotations import text_of
 from kerf.model.memory import Step
 from kerf.model.objects import Pod
 from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
-from kerf.scheduling.prices import dollars
+from kerf.scheduling.offerings.prices import dollars
 from kerf_api import labels
 from kerf_api.v1.budgets import UNDERUTILIZED
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -25,7 +25,7 @@ from kerf.disruption.view import View
 from kerf.disruption.worth import price_of, shortfall
 from kerf.model.objects import Pod
 from kerf.model.pods import requests
-from kerf.scheduling.solution import NewNode, Solution
+from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf_api import labels
 from kerf_api.resources import total
 from kerf_api.v1.budgets import UNDERUTILIZED

@@ -22,12 +22,12 @@ from kerf.model.boundaries import broken
 from kerf.model.memory import Step, Turn
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.buffers import settled_pods, virtual_pods
-from kerf.scheduling.requirements_of import own_problem
-from kerf.scheduling.scatter import Scattered, ScatteredByName, ScatteredLargeFirst
-from kerf.scheduling.solution import NewNode, PodRefusal, Solution
+from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
+from kerf.scheduling.nodes.supposed import standing
+from kerf.scheduling.placing.as_kube_scheduler import Scattered, ScatteredByName, ScatteredLargeFirst
+from kerf.scheduling.pods.buffer_pods import settled_pods, virtual_pods
+from kerf.scheduling.pods.requirements import own_problem
 from kerf.scheduling.solve import Ground, solve, survey
-from kerf.scheduling.standing import standing
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api.v1.nodepool import NodePool
 

@@ -15,7 +15,7 @@ from kerf.disruption.candidates import Blocker, Candidate
 from kerf.disruption.view import View
 from kerf.model.memory import Step
 from kerf.model.snapshot import StateNode
-from kerf.scheduling.prices import dollars
+from kerf.scheduling.offerings.prices import dollars
 from kerf_api import durations, labels, thresholds
 from kerf_api.thresholds import Thresholds
 from kerf_api.v1.nodepool import NodePool

@@ -18,7 +18,7 @@ from kerf.disruption.conditions import CONSOLIDATABLE
 from kerf.model.indexes import PodIndex
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.edits import PodEdit, PoolEdit
+from kerf.scheduling.answers.edits import PodEdit, PoolEdit
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.meta import Condition, ObjectMeta

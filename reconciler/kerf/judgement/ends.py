@@ -36,7 +36,7 @@ from kerf.model.instants import rfc3339
 from kerf.model.plan import DeleteObject, Plan
 from kerf.model.replicas import room
 from kerf.model.snapshot import StateNode
-from kerf.scheduling import prices
+from kerf.scheduling.offerings import prices
 from kerf_api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from kerf_api.v1.nodeclaim import NodeClaim
 

@@ -18,10 +18,10 @@ from kerf.judgement.values import Hold
 from kerf.model import pods
 from kerf.model.instance_type import InstanceType
 from kerf.model.objects import Pod
-from kerf.scheduling import prices
-from kerf.scheduling.account import NodesAccount
-from kerf.scheduling.existing import LEFT_OUT
-from kerf.scheduling.solution import NewNode, PodRefusal
+from kerf.scheduling.answers.explanation import NodesAccount
+from kerf.scheduling.answers.solution import NewNode, PodRefusal
+from kerf.scheduling.offerings import prices
+from kerf.scheduling.refusals.existing_nodes import LEFT_OUT
 from kerf_api.requirements import Requirements
 from kerf_api.v1.budgets import DRIFTED
 

@@ -33,11 +33,19 @@ from kerf.judgement.values import End
 from kerf.model import pods
 from kerf.model.instance_type import InstanceType
 from kerf.model.objects import Pod
-from kerf.scheduling import prices
-from kerf.scheduling.edits import AddValue, DropRow, LowerMinValues, LowerRequest, PodEdit, PoolEdit, RaiseLimits
-from kerf.scheduling.misses import FAR_FROM_IT
-from kerf.scheduling.solution import NewNode
-from kerf.scheduling.suggestions import readable
+from kerf.scheduling.answers.edits import (
+    AddValue,
+    DropRow,
+    LowerMinValues,
+    LowerRequest,
+    PodEdit,
+    PoolEdit,
+    RaiseLimits,
+)
+from kerf.scheduling.answers.solution import NewNode
+from kerf.scheduling.offerings import prices
+from kerf.scheduling.refusals.nearest import FAR_FROM_IT
+from kerf.scheduling.refusals.suggestions import readable
 from kerf_api import labels
 from kerf_api.requirements import IN, NOT_IN, Requirements
 from kerf_api.resources import Resources, total

@@ -37,7 +37,7 @@ from kerf.model.objects import Node, Pod
 from kerf.model.plan import NOTHING, Action, PatchObject, Plan, Reason, joined
 from kerf.model.selectors import selector_of
 from kerf.model.snapshot import Snapshot, StateNode
-from kerf.scheduling.claims import pod_mark
+from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 from kerf_api.resources import total
 from kerf_api.v1.nodeclaim import NodeClaim

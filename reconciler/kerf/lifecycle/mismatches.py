@@ -22,9 +22,9 @@ from kerf.model.memory import Turn
 from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record, Trait
 from kerf.model.plan import Event, Plan
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling import learned
-from kerf.scheduling.evidence import Verdict, newest_hosts, verdicts, watched
-from kerf.scheduling.mismatch_inputs import inputs_of
+from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts, watched
+from kerf.scheduling.mismatch.inputs import inputs_of
+from kerf.scheduling.offerings import learned
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import TRUE

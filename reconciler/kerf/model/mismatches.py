@@ -1,9 +1,9 @@
 """Nodes that came up other than planned: the records that a NodePool keeps of them in its annotation.
 
 A record says that a node which Kerf made for a pod was initialized, and that the pod could not run there. Records are
-by shape of pods (`scheduling/pod_shapes.py`), so a new ReplicaSet or more replicas find the same record. They stand in
-the API server: a restart loses nothing. Only Kerf writes the annotation, but a person can edit it: one that is not
-readable counts as empty.
+by shape of pods (`scheduling/placing/pod_shapes.py`), so a new ReplicaSet or more replicas find the same record. They
+stand in the API server: a restart loses nothing. Only Kerf writes the annotation, but a person can edit it: one that is
+not readable counts as empty.
 """
 
 from __future__ import annotations

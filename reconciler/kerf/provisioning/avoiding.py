@@ -15,8 +15,8 @@ from kerf.model import pods
 from kerf.model.instance_type import InstanceType
 from kerf.model.objects import Affinity, Expression, NodeAffinity, NodeSelector, NodeSelectorTerm, Pod
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.learned import ATTACHABLE, sizes_for
-from kerf.scheduling.volumes import attachments
+from kerf.scheduling.offerings.learned import ATTACHABLE, sizes_for
+from kerf.scheduling.pods.volumes import attachments
 from kerf_api import labels
 
 #: By instance type, its learned amounts by name.

@@ -20,8 +20,8 @@ from kerf.model.objects import Pod, PodSpec, Toleration
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.waiting import patiently
-from kerf.scheduling.classes import Shape, shape_of
-from kerf.scheduling.remedies import with_fixes
+from kerf.scheduling.fixes import with_fixes
+from kerf.scheduling.placing.classes import Shape, shape_of
 from kerf.scheduling.solve import Ground, PodRefusal, Solution, solve, survey
 from kerf.scheduling.work import Work
 from kerf_api.v1.meta import ObjectMeta

@@ -14,7 +14,7 @@ from kerf.model.boundaries import broken
 from kerf.model.plan import CreateNodeClaim, Reason
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.boundary import Problems
-from kerf.scheduling.claims import pod_mark, to_claim, uid_of
+from kerf.scheduling.answers.nodeclaims import pod_mark, to_claim, uid_of
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 
 #: Solves in one pass that leave out one more NodePool each.

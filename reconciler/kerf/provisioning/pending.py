@@ -10,7 +10,7 @@ from kerf.model.boundaries import broken
 from kerf.model.objects import Pod
 from kerf.model.pdbs import Pdbs
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.requirements_of import own_problem
+from kerf.scheduling.pods.requirements import own_problem
 from kerf.scheduling.solve import PodRefusal
 
 

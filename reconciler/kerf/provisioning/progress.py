@@ -18,11 +18,11 @@ from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.expecting import over
-from kerf.scheduling.classes import age
-from kerf.scheduling.evidence import Verdict, Watched, probed_by, verdicts, watched
-from kerf.scheduling.joining import NOT_INITIALIZED, late_pools, nodes_left
-from kerf.scheduling.mismatch_inputs import inputs_of
-from kerf.scheduling.pod_shapes import PodShapes
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, late_pools, nodes_left
+from kerf.scheduling.mismatch.evidence import Verdict, Watched, probed_by, verdicts, watched
+from kerf.scheduling.mismatch.inputs import inputs_of
+from kerf.scheduling.placing.classes import age
+from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim

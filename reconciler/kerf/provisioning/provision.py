@@ -28,11 +28,11 @@ from kerf.provisioning.pending import leaving_pods, pending_pods
 from kerf.provisioning.progress import with_progress
 from kerf.provisioning.unread import kept_waiting, unread_refusals, unread_since
 from kerf.provisioning.waiting import TERMINATING
-from kerf.scheduling.buffers import virtual_pods
-from kerf.scheduling.daemons import daemon_problems
-from kerf.scheduling.reserving import DEFERRED
-from kerf.scheduling.settling import SETTLING
-from kerf.scheduling.sites import sites
+from kerf.scheduling.facts.nodes import sites
+from kerf.scheduling.offerings.settling import SETTLING
+from kerf.scheduling.pods.buffer_pods import virtual_pods
+from kerf.scheduling.pods.daemon_overhead import daemon_problems
+from kerf.scheduling.seating.reserved import DEFERRED
 from kerf.scheduling.solve import PodRefusal, Solution
 from kerf.scheduling.work import WORK_BUDGET
 from kerf_api import labels

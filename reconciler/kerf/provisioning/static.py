@@ -20,8 +20,8 @@ from kerf.model.plan import NOTHING, CreateNodeClaim, Plan, Reason, Refusal, joi
 from kerf.model.replicas import asked_for, kept, members, room
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import LOOK_AGAIN
-from kerf.scheduling.claims import member_claim, member_name
-from kerf.scheduling.world import held, ready
+from kerf.scheduling.answers.nodeclaims import member_claim, member_name
+from kerf.scheduling.context import held, ready
 from kerf_api.v1.nodepool import NodePool
 
 #: A plan creates so many claims of a pool at most; the next one goes on.

@@ -15,7 +15,7 @@ from kerf.model.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR, Reason, Refusal
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.provisioning.boundary import Problems
-from kerf.scheduling.requirements_of import accepted_by_node, tolerates_all
+from kerf.scheduling.pods.requirements import accepted_by_node, tolerates_all
 from kerf.scheduling.solve import PodRefusal, Solution
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources

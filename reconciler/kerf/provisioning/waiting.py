@@ -16,8 +16,8 @@ from kerf.model.indexes import bound_to
 from kerf.model.objects import Pod
 from kerf.model.plan import Nomination
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.solution import PodRefusal, Solution
-from kerf.scheduling.world import Ground, survey
+from kerf.scheduling.answers.solution import PodRefusal, Solution
+from kerf.scheduling.context import Ground, survey
 
 #: A node takes about so long from its NodeClaim to its first pod: EC2 starts the instance, the kubelet gets ready.
 LAUNCH: Final = timedelta(minutes=1)

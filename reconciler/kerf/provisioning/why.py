@@ -16,9 +16,9 @@ from kerf.model.snapshot import Snapshot, StateNode
 from kerf.provisioning.boundary import solve_apart
 from kerf.provisioning.pending import pending_pods, rehoused_pods
 from kerf.provisioning.progress import with_progress
-from kerf.scheduling import prices
-from kerf.scheduling.claims import pod_mark
-from kerf.scheduling.learned import differences
+from kerf.scheduling.answers.nodeclaims import pod_mark
+from kerf.scheduling.offerings import prices
+from kerf.scheduling.offerings.learned import differences
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.model.objects import Node
-from kerf.scheduling.evidence import WATCHED
+from kerf.scheduling.mismatch.evidence import WATCHED
 
 #: The table says nothing of a node so long after its last change.
 KEPT: Final = WATCHED

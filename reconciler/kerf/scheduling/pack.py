@@ -7,23 +7,22 @@ At last every node gets the types that hold what is on it. A later pool gets wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from kerf.scheduling.bins import Steps, Stock, steps_of
-from kerf.scheduling.closing import Packed, close
-from kerf.scheduling.company import seat_together
-from kerf.scheduling.courses import PLAIN, Course
-from kerf.scheduling.daemon_company import beside_daemons
 from kerf.scheduling.devices.ledger import DeviceLedger
-from kerf.scheduling.devices.seating import Seating
-from kerf.scheduling.effort import Effort
-from kerf.scheduling.fill import Filling
-from kerf.scheduling.groups import Group
-from kerf.scheduling.improve import improved
-from kerf.scheduling.merging import merged
-from kerf.scheduling.opening import Item
-from kerf.scheduling.rack import Draft
-from kerf.scheduling.template import Template
+from kerf.scheduling.improving.merge import merged
+from kerf.scheduling.improving.search import improved
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.packing.draft import stocks_of
+from kerf.scheduling.packing.drafts import Draft
+from kerf.scheduling.packing.effort import Effort
+from kerf.scheduling.packing.fill import Filling
+from kerf.scheduling.packing.finalize import Packed, close
+from kerf.scheduling.placing.domains import Item
+from kerf.scheduling.placing.strategy import PLAIN, Course
+from kerf.scheduling.pods.topology_constraints import Group
+from kerf.scheduling.seating.colocated import seat_together
+from kerf.scheduling.seating.devices import Seating
 from kerf_api.requirements import EMPTY, Requirements
 
 #: Limits and minValues may hand pods back; they are packed again at most so often.
@@ -87,30 +86,3 @@ def _closed(
         template.remaining = before
         return close(template, drafts, most_types, frugal=frugal)
     return closed, refused
-
-
-def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
-    """Items that the pool can serve within these requirements."""
-    lanes: dict[Requirements, list[Item]] = {}
-    for item in items:
-        if left[item] and item.rung.demand.tolerates(template.taints):
-            served = template.serve(item.requirements)
-            if served is None or any(template.open_domains(key, served) for key in item.unpinned):
-                continue
-            if within:
-                served = template.join(served, within)
-            if served is not None:
-                lanes.setdefault(served, []).append(item)
-    found: list[Stock] = []
-    steps: dict[int, Steps] = {}  # equal pods share one vector
-    for lane, (served, there) in enumerate(lanes.items()):
-        template.reckon(served, [item.need for item in there if not item.cls.ports])
-        for item in there:
-            worth = template.unit_cost(served, item.need, item.cls.ports)
-            beside = beside_daemons(template, served, item.cls, item.rung) if worth is not None else None
-            if worth is not None and beside is not None:
-                if id(item.need) not in steps:
-                    steps[id(item.need)] = steps_of(item.need)
-                taken = steps[id(item.need)]
-                found.append(Stock.of(item, served, lane, left[item], max(worth, 1), taken, beside.hosts))
-    return found

@@ -14,27 +14,27 @@ from functools import partial
 from kerf.model.objects import Pod
 from kerf.model.pods import virtual
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.attachments import attaching
-from kerf.scheduling.bound import least_price
-from kerf.scheduling.classes import classes_of
+from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
+from kerf.scheduling.context import Ground, survey
 from kerf.scheduling.devices.ledger import devices_of
 from kerf.scheduling.devices.refused import device_refusals
-from kerf.scheduling.effort import Effort
-from kerf.scheduling.explain import Outcome, left_for_later, no_place, not_readable
-from kerf.scheduling.places import Places
-from kerf.scheduling.plan_order import after_company
-from kerf.scheduling.planned import new_nodes
-from kerf.scheduling.planned_domains import foresee
-from kerf.scheduling.reservations import machines_left
-from kerf.scheduling.scatter import Scattered
-from kerf.scheduling.search import Search
-from kerf.scheduling.solution import NewNode, PodRefusal, Solution
-from kerf.scheduling.template import Template
-from kerf.scheduling.topology import Topology
-from kerf.scheduling.volumes import volume_demands
+from kerf.scheduling.improving.bound import least_price
+from kerf.scheduling.nodes.table import Places
+from kerf.scheduling.nodes.volume_usage import attaching
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.reservations import machines_left
+from kerf.scheduling.packing.effort import Effort
+from kerf.scheduling.packing.new_nodes import new_nodes
+from kerf.scheduling.packing.plan_order import after_company
+from kerf.scheduling.packing.planned_domains import foresee
+from kerf.scheduling.placing.as_kube_scheduler import Scattered
+from kerf.scheduling.placing.classes import classes_of
+from kerf.scheduling.placing.pending_zones import effective_zones
+from kerf.scheduling.pods.volumes import volume_demands
+from kerf.scheduling.refusals.explain import Outcome, left_for_later, no_place, not_readable
+from kerf.scheduling.strategies import Search
+from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Turns, Work
-from kerf.scheduling.world import Ground, survey
-from kerf.scheduling.zones import effective_zones
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
 

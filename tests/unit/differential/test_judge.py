@@ -10,7 +10,7 @@ import pytest
 from benchmarks.peers.karpenter import PeerClaim, PeerOutcome
 from kerf.model.cluster import build
 from kerf.model.pods import requests
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from tests.differential.draft import Json
 from tests.differential.explained import EXPLAINED
 from tests.differential.generator import world_with

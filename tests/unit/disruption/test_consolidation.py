@@ -21,7 +21,7 @@ from kerf.model.objects import Pod
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Proposal
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from tests.unit.disruption.worlds import (
     CATALOGUE,
     NOW,

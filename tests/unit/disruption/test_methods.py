@@ -22,7 +22,7 @@ from kerf.model.annotations import text_of
 from kerf.model.cloud import Interruption, Message
 from kerf.model.objects import Pod
 from kerf.model.plan import Source
-from kerf.scheduling.solution import PodRefusal, Solution
+from kerf.scheduling.answers.solution import PodRefusal, Solution
 from kerf_api import labels
 from kerf_api.v1.meta import encode
 from kerf_api.v1.nodepool import NodePool

@@ -19,7 +19,7 @@ from kerf.model import kinds
 from kerf.model.cluster import Cluster
 from kerf.model.memory import Memory
 from kerf.model.objects import Pod
-from kerf.scheduling.solution import NewNode, Solution
+from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf_api.v1.budgets import UNDERUTILIZED
 
 #: About twenty nodes, and a few.

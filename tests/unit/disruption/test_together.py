@@ -17,7 +17,7 @@ from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Proposal
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels
 from tests.unit.disruption.worlds import (
     NOW,

@@ -21,7 +21,7 @@ from kerf.model.objects import Node, Pod, PodDisruptionBudget
 from kerf.model.plan import Action, CreateNodeClaim, DeleteObject, PatchObject, Plan, Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.solution import NewNode, PodRefusal, Solution
+from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.resources import Resources

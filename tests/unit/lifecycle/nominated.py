@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.model.kinds import Ref
 from kerf.model.objects import Node, Pod
 from kerf.model.plan import PatchObject
-from kerf.scheduling.claims import pod_mark
+from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 from tests.unit.lifecycle.world import World, node_claim, pod, prepared
 

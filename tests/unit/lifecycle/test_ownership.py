@@ -12,7 +12,7 @@ from kerf.lifecycle.ownership import NOT_ITS_INSTANCE
 from kerf.model import kinds
 from kerf.model.kinds import ref
 from kerf.model.plan import LaunchInstances, Plan, TerminateInstance
-from kerf.scheduling.claims import to_claim
+from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClassStatus

@@ -18,7 +18,7 @@ from kerf.model.settings import FeatureGates
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import provision
 from kerf.provisioning.static import keep_replicas
-from kerf.scheduling.account import Account, PoolAccount
+from kerf.scheduling.answers.explanation import Account, PoolAccount
 from kerf.scheduling.solve import PodRefusal, solve
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.provisioning.test_boundary import CLOSED, pools_of, refused

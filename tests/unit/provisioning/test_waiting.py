@@ -14,7 +14,7 @@ from kerf.model.snapshot import Batch
 from kerf.provisioning.boundary import solve_apart
 from kerf.provisioning.provision import provision
 from kerf.provisioning.why import why
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels
 from tests.referee.judge import violations
 from tests.unit.scheduling import worlds as w

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.account import Account, PoolAccount
-from kerf.scheduling.remedies import with_fixes
-from kerf.scheduling.solution import PodRefusal, Solution
+from kerf.scheduling.answers.explanation import Account, PoolAccount
+from kerf.scheduling.answers.solution import PodRefusal, Solution
+from kerf.scheduling.fixes import with_fixes
 from kerf.scheduling.solve import solve, survey
 from tests.unit.scheduling import worlds as w
 

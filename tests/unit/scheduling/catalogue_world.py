@@ -23,7 +23,7 @@ from kerf.model.plan import Plan
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning.pending import pending_pods, rehoused_pods
 from kerf.provisioning.provision import provision
-from kerf.scheduling.prices import compatible
+from kerf.scheduling.offerings.prices import compatible
 from kerf.scheduling.solve import NewNode, Solution, solve
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement

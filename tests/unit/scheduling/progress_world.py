@@ -9,7 +9,7 @@ import msgspec
 
 from kerf.model.instants import rfc3339
 from kerf.model.objects import Node, Pod
-from kerf.scheduling.claims import pod_mark
+from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodeclaim import NodeClaim

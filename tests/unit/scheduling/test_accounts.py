@@ -9,8 +9,8 @@ import pytest
 
 from kerf.model import kinds
 from kerf.model.storage import CSINode
-from kerf.scheduling import account as words
-from kerf.scheduling.explain import MOST_ACCOUNTS, MOST_CLASSES
+from kerf.scheduling.answers import explanation as words
+from kerf.scheduling.refusals.explain import MOST_ACCOUNTS, MOST_CLASSES
 from kerf.scheduling.solve import solve, survey
 from kerf_api import labels
 from kerf_api.v1.meta import decode

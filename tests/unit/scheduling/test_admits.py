@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from kerf.model.selectors import selector_of
-from kerf.scheduling.admits import MANY, bounds
-from kerf.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, Bond, Group
+from kerf.scheduling.topology.admits import MANY, bounds
 
 
 def _bond(kind: str, *, self_match: bool, max_skew: int = 1) -> Bond:

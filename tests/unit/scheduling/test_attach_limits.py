@@ -10,8 +10,8 @@ import pytest
 from kerf.model.objects import Pod
 from kerf.model.plan import Nomination
 from kerf.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim
-from kerf.scheduling.attachments import Attaching, attaching
-from kerf.scheduling.scatter import Scattered
+from kerf.scheduling.nodes.volume_usage import Attaching, attaching
+from kerf.scheduling.placing.as_kube_scheduler import Scattered
 from kerf.scheduling.solve import Solution, solve, survey
 from kerf_api.v1.meta import decode
 from tests.referee import violations

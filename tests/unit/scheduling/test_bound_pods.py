@@ -8,10 +8,11 @@ import pytest
 
 from kerf.model.memory import Memory
 from kerf.model.objects import Pod
-from kerf.scheduling import sites, tallies
-from kerf.scheduling.groups import Group
+from kerf.scheduling.facts import nodes
+from kerf.scheduling.pods.topology_constraints import Group
 from kerf.scheduling.solve import solve, survey
-from kerf.scheduling.tallies import Tallies, Tally
+from kerf.scheduling.topology import counts
+from kerf.scheduling.topology.counts import Tallies, Tally
 from tests.unit.scheduling import worlds as w
 
 
@@ -68,14 +69,14 @@ def test_an_owner_keeps_away_from_the_pods_that_its_term_selects(counted: list[G
 
 def test_terms_are_read_again_only_when_a_pod_of_their_node_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    original = sites.term_group
+    original = nodes.term_group
 
     def term_group(pod: Pod, *given: Any) -> Any:
         read.append(pod.metadata.name)
         return original(pod, *given)
 
-    monkeypatch.setattr(sites, "term_group", term_group)
-    monkeypatch.setattr(tallies, "term_group", term_group)
+    monkeypatch.setattr(nodes, "term_group", term_group)
+    monkeypatch.setattr(counts, "term_group", term_group)
     snapshot = w.world(w.pool(), w.node("there"), *apart(5, "there"))
     memory = Memory()
     survey(snapshot, memory.turn(snapshot))

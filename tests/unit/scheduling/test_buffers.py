@@ -16,7 +16,7 @@ from kerf.model.plan import CreateNodeClaim, PatchObject, Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning.provision import provision
-from kerf.scheduling.buffers import MOST_PODS, Resolution, resolutions, settled_pods, size, virtual_pods
+from kerf.scheduling.pods.buffer_pods import MOST_PODS, Resolution, resolutions, settled_pods, size, virtual_pods
 from kerf_api import labels
 from kerf_api.resources import Resources
 from kerf_api.v1.capacitybuffer import CapacityBuffer

@@ -1,7 +1,8 @@
 """Red: default spread constraints: behaviours 188 to 193 of the catalogue.
 
 Missing: `Settings.default_constraints` (read from SCHEDULER_CONFIG in runtime/settings.py), the kinds Service,
-ReplicaSet, StatefulSet and ReplicationController, and the injection before classes are made (scheduling/classes.py).
+ReplicaSet, StatefulSet and ReplicationController, and the injection before classes are made
+(scheduling/placing/classes.py).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.scheduling.reservations import Ledger
+from kerf.scheduling.offerings.reservations import Ledger
 
 
 def test_201_the_ledger() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.scheduling.claims import member_name, pod_mark, to_claim
+from kerf.scheduling.answers.nodeclaims import member_name, pod_mark, to_claim
 from kerf.scheduling.solve import Solution, solve
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.scheduling.types import MOST, Columns
+from kerf.scheduling.offerings.instance_types import MOST, Columns
 from kerf_api.resources import Resources
 
 COLUMNS = Columns(["cpu", "memory", "pods"])

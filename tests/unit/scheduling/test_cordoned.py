@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.model.objects import Node
 from kerf.model.plan import Nomination
-from kerf.scheduling.places import CORDON
+from kerf.scheduling.nodes.table import CORDON
 from kerf.scheduling.solve import solve
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.accounts import account

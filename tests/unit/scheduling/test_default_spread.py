@@ -9,10 +9,10 @@ import pytest
 
 from kerf.model.objects import Pod, TopologySpreadConstraint
 from kerf.model.selectors import Selector, selector_of
-from kerf.scheduling.classes import classes_of, shape_of
-from kerf.scheduling.default_spread import DefaultSpread
+from kerf.scheduling.placing.classes import classes_of, shape_of
+from kerf.scheduling.pods.default_constraints import DefaultSpread
 from kerf.scheduling.solve import solve, survey
-from kerf.scheduling.topology import Topology
+from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work
 from kerf_api import labels
 from kerf_api.v1.meta import decode

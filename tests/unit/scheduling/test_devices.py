@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from kerf.model.devices import ResourceSliceSpec, SliceDevice
+from kerf.scheduling.answers.solution import Grant
 from kerf.scheduling.devices import pools, selectors, usage
 from kerf.scheduling.devices.selectors import UnreadableSelector
-from kerf.scheduling.solution import Grant
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c

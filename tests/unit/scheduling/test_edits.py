@@ -6,7 +6,7 @@ import pytest
 
 from kerf.model import pods
 from kerf.model.objects import Pod
-from kerf.scheduling.edits import (
+from kerf.scheduling.answers.edits import (
     AddLabel,
     AddValue,
     DropExpression,

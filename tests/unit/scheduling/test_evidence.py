@@ -9,7 +9,7 @@ import pytest
 
 from kerf.model.memory import Memory
 from kerf.model.objects import Pod
-from kerf.scheduling.evidence import Verdict, kept_until, verdicts, watched
+from kerf.scheduling.mismatch.evidence import Verdict, kept_until, verdicts, watched
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import FOREIGN, claim, ready

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kerf.model.objects import Pod
-from kerf.scheduling import requirements_of
-from kerf.scheduling.ports import HeldPorts, clash
-from kerf.scheduling.template import Template
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.pods import requirements
+from kerf.scheduling.pods.host_ports import HeldPorts, clash
 from kerf_api.requirements import requirement
 from tests.unit.scheduling import worlds as w
 
@@ -63,7 +63,7 @@ def test_held_ports_clash_by_address_port_and_protocol(asked: tuple[str, int, st
 def test_a_pod_of_many_alternatives_is_read_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of its terms is read a few times, not once for each other term."""
     reads = 0
-    filled = requirements_of.filled
+    filled = requirements.filled
 
     def counted(terms: Any) -> Any:
         nonlocal reads
@@ -71,9 +71,9 @@ def test_a_pod_of_many_alternatives_is_read_in_linear_time(monkeypatch: pytest.M
         reads += len(found)
         return found
 
-    monkeypatch.setattr(requirements_of, "filled", counted)
+    monkeypatch.setattr(requirements, "filled", counted)
     pod = w.pod("p", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}"])] for i in range(300))))
-    assert requirements_of.own_problem(pod) is None
+    assert requirements.own_problem(pod) is None
     assert not w.solved(w.pool(), [pod]).unplaced
     assert reads <= 300 * 20
 
@@ -99,7 +99,7 @@ def test_a_malformed_expression_is_found_on_any_rung(required: list[Any], prefer
         other = {"matchExpressions": [{"key": k, "operator": o, "values": v} for k, o, v in preferred]}
         rows = [{"weight": 2, "preference": term}, {"weight": 1, "preference": other}]
         affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = rows
-    assert "needs exactly one integer" in str(requirements_of.own_problem(w.pod("p", affinity=affinity)))
+    assert "needs exactly one integer" in str(requirements.own_problem(w.pod("p", affinity=affinity)))
 
 
 def test_the_check_of_a_pod_reads_no_alternative_that_needs_no_check(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_the_check_of_a_pod_reads_no_alternative_that_needs_no_check(monkeypatch
         made += 1
         return requirement(*given)
 
-    monkeypatch.setattr(requirements_of, "requirement", counted)
+    monkeypatch.setattr(requirements, "requirement", counted)
     pod = w.pod("p", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}"])] for i in range(200))))
-    assert requirements_of.own_problem(pod) is None
+    assert requirements.own_problem(pod) is None
     assert made < 10

@@ -9,9 +9,9 @@ import pytest
 
 from kerf.model.objects import LabelSelector, Pod
 from kerf.model.selectors import Selector, selector_of
-from kerf.scheduling import tallies, topology
-from kerf.scheduling.label_table import LabelTable
 from kerf.scheduling.solve import solve
+from kerf.scheduling.topology import counts, solve_counts
+from kerf.scheduling.topology.label_table import LabelTable
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
 
@@ -72,9 +72,9 @@ def test_a_solution_is_the_same_with_and_without_tables(seed: int, monkeypatch: 
     world = w.world(w.pool(), w.node("one"), w.node("two", zone="z2"), *running, *pending)
     few = solve(world, pending)
     assert few.placed or few.new_nodes
-    monkeypatch.setattr(tallies, "MANY", 0)
-    monkeypatch.setattr(topology, "MANY", 0)
-    monkeypatch.setattr(tallies, "_TIMES", 0)
+    monkeypatch.setattr(counts, "MANY", 0)
+    monkeypatch.setattr(solve_counts, "MANY", 0)
+    monkeypatch.setattr(counts, "_TIMES", 0)
     many = solve(world, pending)
     assert (many.placed, many.new_nodes, many.unplaced, many.order) == (
         few.placed,

@@ -15,7 +15,7 @@ from kerf.model.memory import Memory
 from kerf.model.mismatches import Mismatches
 from kerf.provisioning.avoiding import Avoided
 from kerf.provisioning.why import why
-from kerf.scheduling.learned import differences
+from kerf.scheduling.offerings.learned import differences
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import workloads
 from benchmarks.scheduling import read_catalogue, read_pods, snapshot_of
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.linear import duals, most_of
+from kerf.scheduling.packing.linear import duals, most_of
 from kerf.scheduling.solve import Solution, solve
 from kerf_api import labels
 from tests.referee import violations

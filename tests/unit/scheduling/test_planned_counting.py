@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels
 from tests.referee.judge import violations
 from tests.unit.scheduling import worlds as w

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.scheduling.pod_shapes import PodShapes
+from kerf.scheduling.placing.pod_shapes import PodShapes
 from tests.unit.scheduling import worlds as w
 
 HASH = {"app": "web", "pod-template-hash": "5d9c7"}

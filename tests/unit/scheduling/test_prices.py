@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.model.instance_type import InstanceType, Offering
-from kerf.scheduling.prices import cheapest, price_of, worst_launch_price
+from kerf.scheduling.offerings.prices import cheapest, price_of, worst_launch_price
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
 from tests.unit.scheduling import worlds as w

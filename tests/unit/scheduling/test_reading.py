@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerf.model.objects import Pod
-from kerf.scheduling.reading import Reading
+from kerf.scheduling.placing.reading import Reading
 from tests.unit.scheduling import worlds as w
 
 NEAR: dict[str, Any] = {"matchLabels": {"app": "x"}}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
-from kerf.scheduling.scatter import Line, Scattered, ScatteredByName, ScatteredLargeFirst
+from kerf.scheduling.placing.as_kube_scheduler import Line, Scattered, ScatteredByName, ScatteredLargeFirst
 from kerf.scheduling.solve import Solution, solve
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w

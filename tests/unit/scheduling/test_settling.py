@@ -9,7 +9,7 @@ import pytest
 
 from kerf.model.snapshot import Batch
 from kerf.provisioning.provision import provision
-from kerf.scheduling.settling import PATIENCE, SETTLING
+from kerf.scheduling.offerings.settling import PATIENCE, SETTLING
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodepool import NodePool

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kerf.model.instance_type import Offering
-from kerf.scheduling.places import serves
+from kerf.scheduling.nodes.table import serves
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, Requirement, requirement

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kerf.model.selectors import selector_of
-from kerf.scheduling.census import Census
-from kerf.scheduling.groups import SPREAD, Group
-from kerf.scheduling.requirements_of import asked_labels
-from kerf.scheduling.tallies import Tallies
+from kerf.scheduling.facts.bound_pods import Census
+from kerf.scheduling.pods.requirements import asked_labels
+from kerf.scheduling.pods.topology_constraints import SPREAD, Group
+from kerf.scheduling.topology.counts import Tallies
 from kerf_api import labels
 from kerf_api.v1.meta import Taint
 from tests.unit.scheduling import worlds as w

@@ -16,8 +16,8 @@ from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning import boundary
 from kerf.provisioning.provision import provision
 from kerf.runtime.batching import BatchWindow
-from kerf.scheduling import routes
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
+from kerf.scheduling.placing import routes
 from kerf.scheduling.solve import solve
 from kerf.scheduling.work import WORK_BUDGET, Turns, Work
 from kerf_api import labels

@@ -16,7 +16,7 @@ from kerf.model.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.objects import DaemonSet, Node, Pod
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.claims import to_claim
+from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.solve import Solution, solve
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement

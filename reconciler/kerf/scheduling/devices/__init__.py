@@ -10,5 +10,7 @@ Source: scheduling reference §10.
     usage.py       what of a device, and of the counters it shares, is taken
     asks.py        a claim's requests and constraints        search.py      devices for claims, one after the other
     claiming.py    pods' claims, and who holds what          inventory.py   what there is for one solve
-    ledger.py      what a plan has given so far, to whom     seating.py     nodes in the making for pods with claims
+    ledger.py      what a plan has given so far, to whom
+
+Nodes in the making for pods with claims are seating/devices.py's.
 """

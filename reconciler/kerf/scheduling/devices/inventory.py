@@ -18,7 +18,7 @@ from kerf.scheduling.devices.pools import NO_POOLS, Device, PoolId, Pools, pools
 from kerf.scheduling.devices.search import Pick
 from kerf.scheduling.devices.templates import templates_of
 from kerf.scheduling.devices.usage import Usage
-from kerf.scheduling.targets import Target
+from kerf.scheduling.nodes.existing import Target
 from kerf_api import labels, quantity
 
 #: What claims hold, by pool.

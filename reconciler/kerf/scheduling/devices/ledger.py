@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from kerf.model.boundaries import broken
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
+from kerf.scheduling.answers.solution import Grant, NewNode, PodRefusal
 from kerf.scheduling.devices.asks import Asked
 from kerf.scheduling.devices.claiming import Holders, PodClaims
 from kerf.scheduling.devices.inventory import Host, Inventory, Variant
@@ -21,9 +22,8 @@ from kerf.scheduling.devices.refused import CODE
 from kerf.scheduling.devices.search import NONE, Found, Matching, Narrowed, Pick, Search
 from kerf.scheduling.devices.templates import template_problems
 from kerf.scheduling.devices.usage import Usage
-from kerf.scheduling.places import serves
-from kerf.scheduling.solution import Grant, NewNode, PodRefusal
-from kerf.scheduling.targets import Target
+from kerf.scheduling.nodes.existing import Target
+from kerf.scheduling.nodes.table import serves
 from kerf_api.requirements import EMPTY, Requirements
 
 

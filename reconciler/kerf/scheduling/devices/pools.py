@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from kerf.model.devices import ResourceSliceSpec, SliceDevice
 from kerf.model.objects import NodeSelector
-from kerf.scheduling.requirements_of import filled, term_requirements
+from kerf.scheduling.pods.requirements import filled, term_requirements
 from kerf_api import quantity
 from kerf_api.requirements import EMPTY, Requirements
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from kerf.model import pods
 from kerf.model.objects import Pod
-from kerf.scheduling.solution import PodRefusal
+from kerf.scheduling.answers.solution import PodRefusal
 
 CODE = "ResourceClaims"
 _UNSUPPORTED = "pod has Dynamic Resource Allocation requirements that are not yet supported by Kerf"

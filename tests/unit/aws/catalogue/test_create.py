@@ -16,7 +16,7 @@ from kerf.ec2.instances import claim_labels
 from kerf.model import kinds
 from kerf.model.cloud import CapacityReservation, HeldReservation, Instance, Subnet
 from kerf.model.plan import DeleteObject, LaunchInstances
-from kerf.scheduling.reservations import machines_left
+from kerf.scheduling.offerings.reservations import machines_left
 from kerf_api import labels
 from kerf_api.v1 import hashes
 from kerf_api.v1.conditions import put

@@ -13,7 +13,7 @@ from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner
 from kerf.model.objects import Pod
 from kerf.sandbox.world import World as Sandbox
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from kerf.scheduling.solve import solve
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api import labels

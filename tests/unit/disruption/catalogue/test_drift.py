@@ -14,7 +14,7 @@ from kerf.disruption.simulation import Manner, Solve
 from kerf.model.objects import Pod
 from kerf.model.plan import PatchObject, Plan
 from kerf.model.settings import FeatureGates, Settings
-from kerf.scheduling.solution import PodRefusal, Solution
+from kerf.scheduling.answers.solution import PodRefusal, Solution
 from tests.unit.disruption import worlds as w
 
 

@@ -19,7 +19,7 @@ from kerf.model.annotations import text_of
 from kerf.model.memory import Memory
 from kerf.model.plan import Plan
 from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
-from kerf.scheduling.solution import Solution
+from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.disruption import worlds as w

@@ -1,0 +1,1 @@
+"""What holds of each node and of its pods whatever is solved."""

@@ -1,0 +1,299 @@
+"""Evidence that a node is other than planned: Kerf made it for a pod, and the pod cannot run there.
+
+A node is watched from the time it joins until its pods are bound. The verdict comes when the node is initialized and
+the kube-scheduler has had time to try the pods since the node last changed, or later while a taint keeps them off that
+the NodePool does not declare: such a taint may go. It is no evidence that other pods took the capacity, that pods of
+the same shape run on the node or on a newer one, or that the node is cordoned, not ready, disrupted or deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Final
+
+from kerf.model import pods
+from kerf.model.memory import Step, Turn
+from kerf.model.objects import Node, Pod
+from kerf.model.selectors import selector_of
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.answers.nodeclaims import pod_mark
+from kerf.scheduling.offerings.learned import foreign_taints
+from kerf.scheduling.placing.pod_shapes import PodShapes
+from kerf.scheduling.pods.buffer_pods import RESOLUTIONS, Resolution, virtual_pods
+from kerf.scheduling.pods.host_ports import clash, host_ports
+from kerf_api import labels
+from kerf_api.resources import Resources, total
+from kerf_api.v1.meta import Taint
+from kerf_api.v1.nodeclaim import NodeClaim
+
+#: Time for the kube-scheduler to bind the pods of a node that is initialized.
+SETTLES: Final = timedelta(minutes=1)
+#: Time for a taint to go that the NodePool does not declare.
+TAINT_GOES: Final = timedelta(minutes=4, seconds=50)
+#: A node is kept for so long after its verdict: the verdict has to be recorded.
+RECORDED: Final = timedelta(seconds=10)
+#: A node is no longer watched this long after its initialization, or after its registration if it is not initialized.
+WATCHED: Final = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A node that joined a short while ago, and that lacks pods it was made for.
+
+    `missing` are their marks; `probes` the shapes of pods of which an earlier node did not help; `foreign` the taints
+    that the NodePool does not declare; `verdict` the instant from which missing pods are evidence.
+    """
+
+    claim: NodeClaim
+    node: Node
+    initialized: bool
+    missing: frozenset[str]
+    probes: frozenset[str]
+    foreign: tuple[Taint, ...]
+    verdict: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A pod waits although its node is there; `undecided` until the instant of the verdict."""
+
+    watched: Watched
+    pod: Pod
+    shape: str
+    undecided: bool
+
+
+def watched(turn: Turn) -> tuple[Mapping[str, Watched], datetime | None]:
+    """The watched nodes by the names of their NodeClaims, and the instant at which that may change by itself."""
+    asked = turn.all(WATCH, turn.noted)
+    return asked.spoken, asked.due
+
+
+def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
+    """The pods that wait although a watched node was made for them, in order of the nodes and pods."""
+    if not found:
+        return ()
+    snapshot, shapes = turn.snapshot, PodShapes(turn.snapshot)
+    marks = {mark for one in found.values() for mark in one.missing}
+    promises = {promise.pod_uid: promise.target for promise in snapshot.nominations if not promise.over}
+    waiting, promised = dict[str, Pod](), dict[str, list[Pod]]()
+    for pod in (*waiting_pods(snapshot), *virtual_pods(turn)):
+        mark, target = pod_mark(pod.metadata.uid), promises.get(pod.metadata.uid, "")
+        if mark in marks:
+            waiting[mark] = pod
+        if target in found:
+            promised.setdefault(target, []).append(pod)
+    probed = {shape for one in found.values() for shape in one.probes}
+    of_shape = _by_shape(snapshot, shapes, probed) if probed else {}
+    hosts = cache(lambda: newest_hosts(turn))
+    return tuple(
+        verdict
+        for name in sorted(found)
+        for verdict in _judged(
+            snapshot,
+            found[name],
+            shapes,
+            hosts,
+            _made_for(found[name], waiting, of_shape),
+            _strangers(snapshot, found[name], promised.get(name, ())),
+        )
+    )
+
+
+def waiting_pods(snapshot: Snapshot) -> Iterator[Pod]:
+    """Pods that the kube-scheduler has refused and that are not bound, nominated ones included."""
+    yield from snapshot.pods.pending.values()
+    for expected in snapshot.pods.nominated.values():
+        yield from (pod for pod in expected.values() if pods.active(pod) and _is_refused(pod))
+
+
+def kept_until(turn: Turn, claim_name: str) -> datetime | None:
+    """The instant until which a node is kept because pods that it was made for may still run there; else None."""
+    one = turn.one(WATCH, turn.noted, claim_name)
+    if one is None or turn.snapshot.now >= one.verdict + RECORDED:
+        return None
+    waiting = (*waiting_pods(turn.noted), *_of_buffers(turn))
+    waits = any(pod_mark(pod.metadata.uid) in one.missing for pod in waiting)
+    return one.verdict + RECORDED if waits else None
+
+
+def _of_buffers(turn: Turn) -> Iterator[Pod]:
+    if turn.snapshot.settings.gates.capacity_buffer:
+        for key in turn.noted.capacity_buffers:
+            found: Resolution | None = turn.one(RESOLUTIONS, turn.noted, key)
+            yield from found.pods if found is not None else ()
+
+
+def newest_hosts(turn: Turn) -> Mapping[str, datetime]:
+    """By shape, the creation of the newest NodeClaim whose Node a pod of the shape is bound to."""
+    snapshot, found = turn.snapshot, dict[str, datetime]()
+    for claim in snapshot.node_claims.values():
+        created = claim.metadata.creation_timestamp
+        if created is None:
+            continue
+        for node in snapshot.nodes_by_provider.get(claim.status.provider_id, ()):
+            for shape in turn.one(SHAPES, turn.noted, node.name):
+                found[shape] = max(found.get(shape, created), created)
+    return found
+
+
+def probed_by(claim: NodeClaim) -> frozenset[str]:
+    """The shapes that a NodeClaim is a further attempt for."""
+    return frozenset(claim.metadata.annotations.get(labels.PROBES, "").split(",")) - {""}
+
+
+# --- one node ---------------------------------------------------------------------------------------------------
+def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | None]:
+    claim = snapshot.node_claims[name]
+    initialized, node = _since(claim, "Initialized"), _usable_node(snapshot, claim)
+    since = initialized or _since(claim, "Registered") or (node.metadata.creation_timestamp if node else None)
+    if not claim.managed or claim.metadata.deleting or since is None or since + WATCHED <= snapshot.now:
+        return None, None
+    planned = frozenset(claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(",")) - {""}
+    there = snapshot.pods.on(node.name) if node is not None else ()
+    missing = planned - {pod_mark(pod.metadata.uid) for pod in there}
+    if node is None or not missing:
+        return None, since + WATCHED
+    foreign = foreign_taints(claim, node)
+    verdict = (
+        since + WATCHED if initialized is None else _verdict(since, snapshot.node_changed_at.get(node.name), foreign)
+    )
+    until = min(instant for instant in (verdict, verdict + RECORDED, since + WATCHED) if instant > snapshot.now)
+    return Watched(claim, node, initialized is not None, missing, probed_by(claim), foreign, verdict), until
+
+
+def _verdict(since: datetime, changed: datetime | None, foreign: Sequence[Taint]) -> datetime:
+    """For an initialized node; each change gives the kube-scheduler time once more, within bounds."""
+    if foreign:
+        return since + TAINT_GOES
+    settled = since + SETTLES if changed is None else max(since, changed) + SETTLES
+    return min(settled, since + TAINT_GOES + SETTLES)
+
+
+def _since(claim: NodeClaim, type_: str) -> datetime | None:
+    """Since when a condition is True; None when it is not."""
+    found = claim.condition(type_)
+    return found.last_transition_time if found is not None and found.status == "True" else None
+
+
+def _usable_node(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
+    """The claim's Node while nothing but differences from the plan keeps pods off it."""
+    found = snapshot.nodes_by_provider.get(claim.status.provider_id, ())
+    node = found[0] if len(found) == 1 else None
+    if node is None or node.metadata.deleting or node.spec.unschedulable:
+        return None
+    if claim.is_true("Initialized") and not node.ready:
+        return None
+    going = labels.COMMAND in claim.metadata.annotations
+    return None if going or any(t.key == labels.DISRUPTED_TAINT for t in node.spec.taints) else node
+
+
+# --- its pods ---------------------------------------------------------------------------------------------------
+def _by_shape(snapshot: Snapshot, shapes: PodShapes, wanted: set[str]) -> Mapping[str, Sequence[Pod]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in waiting_pods(snapshot):
+        if (shape := shapes.of(pod)) in wanted:
+            found.setdefault(shape, []).append(pod)
+    return found
+
+
+def _made_for(one: Watched, waiting: Mapping[str, Pod], of_shape: Mapping[str, Sequence[Pod]]) -> Sequence[Pod]:
+    """The waiting pods that a node was made for; of a further attempt also pods that came in their place."""
+    own = {pod.key: pod for mark in one.missing if (pod := waiting.get(mark)) is not None}
+    own |= {pod.key: pod for shape in one.probes for pod in of_shape.get(shape, ())}
+    return [own[key] for key in sorted(own)]
+
+
+def _judged(
+    snapshot: Snapshot,
+    one: Watched,
+    shapes: PodShapes,
+    hosts: Callable[[], Mapping[str, datetime]],
+    found: Sequence[Pod],
+    strangers: Sequence[Pod],
+) -> Iterator[Verdict]:
+    created = one.claim.metadata.creation_timestamp
+    if not found or created is None:
+        return
+    own = [pod for pod in snapshot.pods.on(one.node.name) if not pods.terminal(pod)]
+    own += [pod for pod in strangers if pod.spec.node_name != one.node.name]
+    try:
+        running = total(pods.requests(pod) for pod in own)
+        expected = Resources.parse(one.claim.status.allocatable)
+    except ValueError:  # nothing follows from amounts that are not readable
+        return
+    for pod in found:
+        if strangers and _taken(pod, strangers, running, expected):
+            continue
+        if pods.virtual(pod) and _fits(pod, one, running):
+            continue
+        shape = shapes.of(pod)
+        if shape and not (shape in hosts() and hosts()[shape] >= created):
+            yield Verdict(one, pod, shape, undecided=not one.initialized or snapshot.now < one.verdict)
+
+
+def _strangers(snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Sequence[Pod]:
+    """Pods on the node, expected or `promised` there, that it was not made for; daemon pods aside."""
+    planned = one.claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(",")
+    return [
+        pod
+        for pod in (*snapshot.pods.on(one.node.name), *snapshot.pods.expected_on(one.node.name), *promised)
+        if not pods.terminal(pod)
+        and not pods.of_daemon_set(pod)
+        and not pods.of_node(pod)
+        and pod_mark(pod.metadata.uid) not in planned
+    ]
+
+
+def _taken(pod: Pod, strangers: Sequence[Pod], running: Resources, expected: Resources) -> bool:
+    """Whether other pods took the capacity: as planned, the node does not hold this pod beside them."""
+    try:
+        if not (running + pods.requests(pod)).fits(expected):
+            return True
+    except ValueError:
+        return True
+    ports = host_ports(pod)
+    return any(clash(ports, host_ports(other)) or _apart(pod, other) or _apart(other, pod) for other in strangers)
+
+
+def _fits(pod: Pod, one: Watched, running: Resources) -> bool:
+    """Whether a node as it is has the capacity for a pod of a CapacityBuffer, which the kube-scheduler never tries."""
+    node = one.node
+    tolerated = all(pods.tolerates(pod, taint) for taint in one.foreign)
+    selected = all(node.metadata.labels.get(key) == value for key, value in pod.spec.node_selector.items())
+    try:
+        return tolerated and selected and (running + pods.requests(pod)).fits(Resources.parse(node.status.allocatable))
+    except ValueError:
+        return True
+
+
+def _apart(pod: Pod, other: Pod) -> bool:
+    """Whether rules of a pod about other pods may keep it from the node of this one."""
+    affinity = pod.spec.affinity
+    away = affinity.pod_anti_affinity.required if affinity is not None and affinity.pod_anti_affinity else ()
+    spread = [c for c in pod.spec.topology_spread_constraints if c.when_unsatisfiable == "DoNotSchedule"]
+    selectors = [*(term.label_selector for term in away), *(one.label_selector for one in spread)]
+    return any(selector_of(one, pod.metadata.labels, ()).matches(other.metadata.labels) for one in selectors)
+
+
+def _is_refused(pod: Pod) -> bool:
+    return any(c.type == "PodScheduled" and c.reason == "Unschedulable" for c in pod.status.conditions)
+
+
+def _shapes(snapshot: Snapshot, name: str) -> tuple[frozenset[str], None]:
+    """The shapes of the pods that are bound to a Node, daemon pods aside."""
+    known = PodShapes(snapshot)
+    there = snapshot.pods.on(name)
+    return frozenset(known.of(p) for p in there if pods.active(p) and not pods.of_daemon_set(p)), None
+
+
+WATCH: Step[Snapshot, Watched] = Step(
+    "watched nodes",
+    "node_claims",
+    _watch,  # type: ignore[arg-type]
+    speaks=lambda found: found is not None,
+)
+SHAPES: Step[Snapshot, frozenset[str]] = Step("shapes on nodes", "nodes", _shapes, speaks=lambda _: False)

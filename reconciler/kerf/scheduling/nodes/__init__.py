@@ -1,0 +1,1 @@
+"""Nodes that exist or are on their way, as places for pods."""

@@ -1,0 +1,1 @@
+"""What new nodes can be: NodePools, instance types, their prices and reservations."""

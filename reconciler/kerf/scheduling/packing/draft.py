@@ -1,0 +1,194 @@
+"""A node in the making: the pods put on it so far, what they leave of the pool's types, and who may join them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerf.scheduling.offerings.instance_types import Ints
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.placing.daemon_company import beside_daemons
+from kerf.scheduling.placing.domains import Item
+from kerf.scheduling.pods.host_ports import HeldPorts
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, Bond, Group
+from kerf.scheduling.topology.admits import MANY, apart, bounds
+from kerf_api import labels
+from kerf_api.requirements import Requirements
+
+Steps = tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True, eq=False)
+class Stock:
+    """An item within one pool: `left` pods, each `worth` the least price of the share of a node that it needs.
+
+    `served` are the pool's requirements narrowed to the item, `lane` their number; `steps` the columns it needs
+    anything of, with amounts. By hostname: `hosts` are its constraints, `counted` the groups that count its pods,
+    `owned` those whose owners keep others away.
+    """
+
+    item: Item
+    served: Requirements
+    lane: int
+    left: int
+    worth: int
+    steps: Steps
+    hosts: tuple[Bond, ...]
+    counted: tuple[Group, ...]
+    owned: tuple[Group, ...]
+
+    @classmethod
+    def of(
+        cls, item: Item, served: Requirements, lane: int, left: int, worth: int, steps: Steps, hosts: tuple[Bond, ...]
+    ) -> Stock:
+        return cls(
+            item,
+            served,
+            lane,
+            left,
+            worth,
+            steps,
+            hosts,
+            tuple(group for group in item.cls.counted if group.key == labels.HOSTNAME),
+            tuple(bond.group for bond in hosts if bond.group.kind == ANTI and bond.required),
+        )
+
+    @property
+    def together(self) -> int:
+        """How many of the pods may be on one node."""
+        most = 1 if self.item.cls.ports else MANY
+        return min([most, *map(apart, self.hosts)])
+
+    def apart(self, number: int) -> dict[Hashable, int]:
+        """How many nodes so many of the pods need at least, by the group, or the host port, that keeps them apart."""
+        found: dict[Hashable, int] = dict.fromkeys(self.item.cls.ports, number)
+        for bond in self.hosts:
+            if 0 < (each := apart(bond)) < MANY:
+                found[bond.group] = -(-number // each)
+        return found
+
+
+@dataclass(slots=True, eq=False)
+class Bin:
+    """`content` are (item, number of its pods); `counts` and `owners` are the hostname groups' counters here."""
+
+    template: Template
+    requirements: Requirements
+    used: Ints
+    content: list[tuple[Item, int]] = field(default_factory=list)
+    counts: dict[Group, int] = field(default_factory=dict)
+    owners: dict[Group, int] = field(default_factory=dict)
+    ports: HeldPorts = field(default_factory=HeldPorts)
+
+    @classmethod
+    def filled(cls, template: Template, requirements: Requirements, content: Sequence[tuple[Item, int]]) -> Bin:
+        """A node with these pods, of which it is known that they may be together there."""
+        made = cls(template, requirements, np.zeros_like(content[0][0].need))
+        for item, number in content:
+            made.add(item, number, requirements)
+        return made
+
+    def copy(self) -> Bin:
+        return Bin(
+            self.template,
+            self.requirements,
+            self.used.copy(),
+            list(self.content),
+            dict(self.counts),
+            dict(self.owners),
+            self.ports.copy(),
+        )
+
+    def most(self, item: Item, *, with_company: bool = False) -> int:
+        """How many pods of an item the others here and hostname constraints admit, room aside.
+
+        `with_company`: whom the item has affinity to is taken care of.
+        """
+        most, hosts = MANY, item.rung.hosts
+        if item.cls.beside_daemons:
+            served = self.template.serve(item.requirements)
+            beside = beside_daemons(self.template, served, item.cls, item.rung) if served is not None else None
+            if beside is None:
+                return 0
+            hosts = beside.hosts
+        for bond in hosts:
+            if with_company and bond.group.kind == AFFINITY:
+                continue
+            most = min(most, bounds(bond).more(self.counts.get(bond.group, 0)))
+        for group in item.cls.counted:
+            if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):
+                return 0
+        if item.cls.ports:
+            most = 0 if self.ports.clash(item.cls.ports) else min(most, 1)
+        return most
+
+    def add(self, item: Item, number: int, requirements: Requirements) -> None:
+        """Put pods of an item here; `requirements` are the bin's and the item's together."""
+        self.requirements = requirements
+        self.used = self.used + item.need * number
+        self.content.append((item, number))
+        self.ports.take(item.cls.ports)
+        for group in item.cls.counted:
+            if group.key == labels.HOSTNAME:
+                self.counts[group] = self.counts.get(group, 0) + number
+        for bond in item.rung.hosts:
+            if bond.group.kind == ANTI and bond.required:
+                self.owners[bond.group] = self.owners.get(bond.group, 0) + number
+
+    def types(self) -> NDArray[np.intp]:
+        """Places of the types that hold everything here, cheapest first, within limits and clear of daemons' ports.
+
+        None when they are too few for minValues.
+        """
+        shape = self.template.shape(self.requirements)
+        good = shape.holding(self.used)
+        for mask in (self.template.within_limits(), self.template.free_of_ports(self.ports)):
+            if mask is not None:
+                good &= mask[shape.types]
+        types, strict = shape.types[good], self.template.min_values and self.template.strict_min_values
+        return types[:0] if strict and self.template.shortfall(types) else types
+
+
+def steps_of(need: Ints) -> Steps:
+    """The columns of which there is any need, with the amounts."""
+    return tuple((int(column), int(need[column])) for column in np.flatnonzero(need))
+
+
+def goes_first(stock: Stock) -> bool:
+    """Whether the stock is seated one pod after the other, before anything else is packed."""
+    return stock.item.cls.claiming or needs_company(stock.hosts)
+
+
+def needs_company(hosts: Iterable[Bond]) -> bool:
+    """Whether hostname constraints ask for other pods on the same host."""
+    return any(bond.group.kind == AFFINITY for bond in hosts)
+
+
+def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
+    """Items that the pool can serve within these requirements."""
+    lanes: dict[Requirements, list[Item]] = {}
+    for item in items:
+        if left[item] and item.rung.demand.tolerates(template.taints):
+            served = template.serve(item.requirements)
+            if served is None or any(template.open_domains(key, served) for key in item.unpinned):
+                continue
+            if within:
+                served = template.join(served, within)
+            if served is not None:
+                lanes.setdefault(served, []).append(item)
+    found: list[Stock] = []
+    steps: dict[int, Steps] = {}  # equal pods share one vector
+    for lane, (served, there) in enumerate(lanes.items()):
+        template.reckon(served, [item.need for item in there if not item.cls.ports])
+        for item in there:
+            worth = template.unit_cost(served, item.need, item.cls.ports)
+            beside = beside_daemons(template, served, item.cls, item.rung) if worth is not None else None
+            if worth is not None and beside is not None:
+                if id(item.need) not in steps:
+                    steps[id(item.need)] = steps_of(item.need)
+                taken = steps[id(item.need)]
+                found.append(Stock.of(item, served, lane, left[item], max(worth, 1), taken, beside.hosts))
+    return found

@@ -1,0 +1,118 @@
+"""The order of a plan: on each new node, pods come after those that they must be near.
+
+Pods on new nodes are ordered by the first half of a solve, which knows no nodes yet: of an affinity over hostnames it
+knows only that some pod of the group is on a new node. Here the nodes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kerf.scheduling.answers.solution import NewNode
+from kerf.scheduling.packing.finalize import Packed
+from kerf.scheduling.placing.classes import PodClass
+from kerf.scheduling.pods.topology_constraints import AFFINITY, Bond, Group
+from kerf_api import labels
+
+
+def after_company(
+    order: Sequence[str],
+    nodes: Sequence[NewNode],
+    packed: Sequence[Packed],
+    classes: Iterable[PodClass],
+    groups: Iterable[Group],
+) -> list[str]:
+    """The same pods; one whose required affinity over hostnames is not met yet waits for its company.
+
+    Args:
+        packed: the same nodes as `nodes`, with the rungs at which their pods are planned.
+        groups: those of the solve.
+    """
+    bonds = _bonds(nodes, packed) if any(map(_over_hosts, groups)) else {}
+    if not bonds:
+        return list(order)
+    ordered = _Order(nodes, bonds, classes)
+    first = ordered.founders(order)
+    for pod in (*first, *(pod for pod in order if pod not in first)):
+        ordered.come(pod)
+    return [*ordered.done, *(pod for waiting in ordered.waiting.values() for pod in waiting)]
+
+
+def _over_hosts(group: Group) -> bool:
+    return group.kind == AFFINITY and group.key == labels.HOSTNAME
+
+
+def _bonds(nodes: Sequence[NewNode], packed: Sequence[Packed]) -> dict[str, list[Bond]]:
+    """The required affinities over hostnames of the pods on new nodes; those that DaemonSets meet are none."""
+    found: dict[str, list[Bond]] = {}
+    for node, one in zip(nodes, packed, strict=True):
+        start = 0
+        for stock, number in one.content:
+            if stock.hosts:
+                own = [bond for bond in stock.hosts if bond.group.kind == AFFINITY and bond.required]
+                found.update(dict.fromkeys(node.pods[start : start + number], own) if own else ())
+            start += number
+    return found
+
+
+class _Order:
+    """`done` are the pods that have had their turn, `waiting` those that have not, by the node of each."""
+
+    def __init__(
+        self, nodes: Sequence[NewNode], bonds: Mapping[str, Sequence[Bond]], classes: Iterable[PodClass]
+    ) -> None:
+        self.done: list[str] = []
+        self.waiting: dict[int, list[str]] = {}
+        self._bonds = bonds
+        self._node = {pod: number for number, node in enumerate(nodes) for pod in node.pods}
+        self._groups = {
+            pod.key: [group for group in cls.counted if group.kind == AFFINITY]
+            for cls in classes
+            for pod in cls.members
+        }
+        self._here: set[tuple[int, Group]] = set()
+        self._anywhere: set[Group] = set()
+
+    def founders(self, order: Sequence[str]) -> dict[str, None]:
+        """The pods that must be the first of those that they must be near: no other of these is on their node."""
+        others: set[tuple[int | None, Group]] = set()
+        for pod, groups in self._groups.items():
+            own = {bond.group for bond in self._bonds.get(pod, ())}
+            others.update((self._node.get(pod), group) for group in groups if group not in own)
+        beside = {group for _, group in others}
+        found: dict[str, None] = {}
+        begun: set[Group] = set()
+        for pod in order:
+            bonds = [bond for bond in self._bonds.get(pod, ()) if bond.group in beside - begun and self._first(bond)]
+            if bonds and all((self._node[pod], bond.group) not in others for bond in bonds):
+                found[pod] = None
+                begun.update(bond.group for bond in bonds)
+        return found
+
+    def come(self, pod: str) -> None:
+        """The pod has its turn, and so have those that waited for it; or it waits."""
+        node = self._node.get(pod)
+        if node is None:
+            self._place(pod, node)
+        elif not self._admitted(pod, node):
+            self.waiting.setdefault(node, []).append(pod)
+        else:
+            self._place(pod, node)
+            waiting = self.waiting.pop(node, ())
+            for other in waiting:
+                self.come(other)
+
+    def _admitted(self, pod: str, node: int) -> bool:
+        return all((node, bond.group) in self._here or self._first(bond) for bond in self._bonds.get(pod, ()))
+
+    def _first(self, bond: Bond) -> bool:
+        """Whether the pod may be the first of those that it must be near."""
+        groups = bond.together or (bond.group,)
+        return bond.self_match and not any(sum(g.at_first[0].values()) or g in self._anywhere for g in groups)
+
+    def _place(self, pod: str, node: int | None) -> None:
+        self.done.append(pod)
+        groups = self._groups.get(pod, ())
+        self._anywhere.update(groups)
+        if node is not None:
+            self._here.update((node, group) for group in groups)

@@ -1,0 +1,400 @@
+"""First half of a solve: each pod gets a place on an existing node, or a domain for a new one, or neither.
+
+Pods go class by class, in order of size; a pod that waits for another (affinity) is tried again as long as others make
+progress. A pod that is to go on a new node gets every topology label pinned to one value (see `opening`), so that
+counters are exact and the second half only has to pack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from kerf.model.objects import Pod
+from kerf.scheduling.answers.nodeclaims import pod_mark
+from kerf.scheduling.devices.ledger import DeviceLedger
+from kerf.scheduling.nodes.table import Places
+from kerf.scheduling.nodes.volume_usage import VolumeSlots
+from kerf.scheduling.offerings.instance_types import Bools, Columns, Ints
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.placing.affinity_seed import Followers
+from kerf.scheduling.placing.classes import PodClass, Rung
+from kerf.scheduling.placing.domains import Item, Opening
+from kerf.scheduling.placing.strategy import PLAIN, Course, Pins
+from kerf.scheduling.placing.ways import ItemKey
+from kerf.scheduling.pods.host_ports import HeldPorts
+from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, Bond, Group
+from kerf.scheduling.topology import admits
+from kerf.scheduling.topology.admits import Bounds
+from kerf.scheduling.work import Work
+from kerf_api import labels
+
+#: Pods of one class, in their order.
+Batch = tuple[PodClass, Sequence[Pod]]
+#: Steps for a class, whatever its constraints.
+_A_CLASS: Final = 4
+
+
+class Assignment:
+    """The state of the first half. `caps` limits how many pods an item may have (learned from a failed packing).
+
+    `given_up` counts the rungs that pods on existing nodes came down.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        places: Places,
+        templates: Sequence[Template],
+        caps: Mapping[ItemKey, int],
+        *,
+        open_new: bool,
+        course: Course = PLAIN,
+        devices: DeviceLedger | None = None,
+        work: Work | None = None,
+    ) -> None:
+        self.work = work if work is not None else Work()
+        self.columns, self.places, self.targets = columns, places, places.targets
+        self.free = places.free.copy()
+        self.slots = VolumeSlots(places.attached, len(places.targets))
+        self.ports: dict[int, HeldPorts] = {}
+        self.placed: dict[str, str] = {}
+        self.order: list[str] = []
+        self.left: dict[str, tuple[PodClass, Pod]] = {}
+        #: The numbers of classes for which no steps were left.
+        self.cut: set[int] = set()
+        self._devices = devices
+        self.given_up = 0
+        self._anew = course.anew
+        self._opening = Opening(templates, caps, dict(course.domains), devices, shut=not open_new, work=self.work)
+        self._followers = Followers((), {}, self._opening)
+        self._static: dict[tuple[int, int], Bools] = {}
+        self._needs: Mapping[int, Ints] = {}
+        self._on_hosts: dict[tuple[Group, bool], Ints] = {}
+
+    @property
+    def items(self) -> Mapping[ItemKey, Item]:
+        """The pods that are to go on new nodes."""
+        return self._opening.items
+
+    def hopeful(self, cls: PodClass) -> bool:
+        """Whether some node, there or new, would do for a pod of the class if the others were nowhere."""
+        need = self.columns.vector(cls.requests)
+        rungs = (number for number, rung in enumerate(cls.rungs) if rung.demand.possible)
+        there = self.places.free >= need
+        return not self.columns.unknown(cls.requests) and any(
+            self._opening.routes(cls, number, need) or (self._suiting(cls, number) & there.all(axis=1)).any()
+            for number in rungs
+        )
+
+    def domains(self, cls: PodClass) -> list[Pins]:
+        """The domains that new nodes for pods of the class can have, as far as work is left to list them."""
+        need = self.columns.vector(cls.requests)
+        about = cls.counted or cls.daemon_spreads
+        asked = (n for n, rung in enumerate(cls.rungs) if rung.demand.possible and (about or rung.bonds))
+        rungs = (number for number in asked if not self.work.worn)
+        return list(dict.fromkeys(pins for number in rungs for pins in self._opening.routes(cls, number, need) if pins))
+
+    def retried(self, place: Callable[[Item, int], int]) -> None:
+        """Plan pods that have no place once more on new nodes, as many as `place` finds room for.
+
+        It is asked for so many pods of an item, the last ones, and says how many of them have a place. Those of the
+        highest priority come first; who depends on others' counts comes one by one.
+        """
+        progress = True
+        while progress:
+            progress = False
+            self._opening.lift()
+            for cls, pods in self._waiting():
+                done = self._retry(cls, pods, place)
+                progress = progress or (done > 0 and any(c.waits for c, _ in self._waiting()))
+
+    def _waiting(self) -> list[Batch]:
+        found: dict[int, tuple[PodClass, list[Pod]]] = {}
+        for cls, pod in self.left.values():
+            if not cls.claiming and not self.columns.unknown(cls.requests):
+                found.setdefault(cls.number, (cls, []))[1].append(pod)
+        return sorted(found.values(), key=lambda batch: -batch[0].sample.spec.priority)
+
+    def _retry(self, cls: PodClass, pods: Sequence[Pod], place: Callable[[Item, int], int]) -> int:
+        """Plan pods of one class where that leads to a place; how many (the first ones)."""
+        need, done = self.columns.vector(cls.requests), 0
+        for number, rung in enumerate(cls.rungs):
+            alone = bool(rung.bonds or cls.counted)
+            while done < len(pods) and rung.demand.possible:
+                asked = pods[done : done + 1] if alone else pods[done:]
+                planned = self._opening.retry(cls, number, asked, need)
+                if planned is None:
+                    break
+                found = place(planned[0], len(asked))
+                if found < len(asked):
+                    self._opening.withdraw(*planned, len(asked) - found)
+                self.order += [pod.key for pod in asked[:found]]
+                for pod in asked[:found]:
+                    del self.left[pod.key]
+                done += found
+        return done
+
+    # --- the queue ----------------------------------------------------------------------------------------------
+    def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
+        """Place all that can be placed. `promises`: where the latest pass sent pods (UID to target), in its order.
+
+        What an earlier call placed stays: those classes come first.
+        """
+        requests = {id(cls.requests): cls.requests for cls in classes}
+        vectors = {key: self.columns.vector(asked) for key, asked in requests.items()}
+        strange = {key for key, asked in requests.items() if self.columns.unknown(asked)}
+        needs = self._needs = {**self._needs, **{cls.number: vectors[id(cls.requests)] for cls in classes}}
+        unknown = {cls.number for cls in classes if id(cls.requests) in strange}
+        queue: list[Batch] = [(cls, cls.members) for cls in classes]
+        if promises or self.places.marked:
+            queue = self._recall(queue, needs, promises)
+        self._opening.expect(classes, needs, sum(len(pods) for _, pods in queue))
+        self._followers = Followers(classes, needs, self._opening)
+        while queue:
+            waiting: list[Batch] = []
+            progress = False
+            for cls, pods in queue:
+                done = 0 if cls.number in unknown else self._place_all(cls, pods, needs[cls.number])
+                progress = progress or done > 0
+                if done < len(pods):
+                    waiting.append((cls, pods[done:]))
+                    if self.work.spent and cls.number not in unknown:
+                        self.cut.add(cls.number)
+            if self.work.spent or not progress or not any(cls.waits for cls, _ in waiting):
+                self.left |= {pod.key: (cls, pod) for cls, pods in waiting for pod in pods}
+                return
+            queue = waiting
+
+    def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
+        """Place pods of one class until one has no place or no steps are left; how many have one (the first ones)."""
+        done, work = 0, self.work
+        if work.total > work.end:
+            return 0
+        work.total += _A_CLASS
+        if not (cls.counted or cls.ports or cls.claiming or any(rung.bonds for rung in cls.rungs)):
+            for number, rung in enumerate(cls.rungs):
+                if rung.demand.possible and done < len(pods):
+                    done += self._fill(cls, number, pods[done:], need)
+                    done += self._open(cls, number, pods[done:], need)
+        elif len(cls.rungs) == 1 and cls.rungs[0].demand.possible and not self._has_room(cls, need):
+            done = self._open(cls, 0, pods, need)
+        while done < len(pods) and work.total <= work.end and self._place(cls, pods[done], need):
+            done += 1
+        return done
+
+    def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
+        rungs = [number for number, rung in enumerate(cls.rungs) if rung.demand.possible]
+        for number in rungs:
+            if self._seat(cls, number, pod, need) or self._open(cls, number, (pod,), need):
+                return True
+        return self._opening.without_nodes(cls, lambda: any(self._seat(cls, n, pod, need) for n in rungs))
+
+    def _seat(self, cls: PodClass, number: int, pod: Pod, need: Ints) -> bool:
+        """Put the pod on an existing node at one rung."""
+        place = self._existing(cls, number, need)
+        if place is not None:
+            self._put(cls, cls.rungs[number], pod, need, place)
+        return place is not None
+
+    def _open(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
+        """Plan these pods on new nodes; how many (the first ones)."""
+        if self._devices is not None and cls.claiming and self._devices.settled_here(cls.sample):
+            return 0
+        done = self._opening.plan(cls, number, pods, need) if len(pods) else 0
+        self.order += [pod.key for pod in pods[:done]]
+        if self._devices is not None and cls.claiming and done:
+            self._devices.look_ahead(cls.sample)
+        return done
+
+    def _recall(self, queue: list[Batch], needs: Mapping[int, Ints], promises: Mapping[str, str]) -> list[Batch]:
+        """Seat pods where the latest pass sent them, in its order, or on nodes that were made for them; the rest.
+
+        In the same order everything is allowed that was allowed then, so a pass over the same world changes nothing.
+        """
+        ranks = {uid: rank for rank, uid in enumerate(promises)}
+        homes: dict[str, dict[int, bool]] = {}
+        entries = [(cls, pod) for cls, pods in queue for pod in pods]
+        for _, pod in entries:
+            uid = pod.metadata.uid
+            marked = self.places.marked.get(pod_mark(uid), ()) if self.places.marked else ()
+            promised = self.places.at.get(promises.get(uid, ""))
+            homes[pod.key] = {p: p in marked for p in (promised, *marked) if p is not None}
+        waiting = [entry for entry in entries if homes[entry[1].key]]
+        waiting.sort(key=lambda entry: ranks.get(entry[1].metadata.uid, len(ranks)))
+        while waiting:
+            still = [(c, pod) for c, pod in waiting if not self._reseat(c, pod, needs[c.number], homes[pod.key])]
+            if len(still) == len(waiting):
+                break
+            waiting = [entry for entry in still if entry[0].waits]
+        rest = ((cls, [pod for pod in pods if pod.key not in self.placed]) for cls, pods in queue)
+        return [(cls, pods) for cls, pods in rest if pods]
+
+    def _reseat(self, cls: PodClass, pod: Pod, need: Ints, homes: Mapping[int, bool]) -> bool:
+        """Put the pod on one of the homes (True: made for it) at the first rung that allows it."""
+        for number, rung in enumerate(cls.rungs):
+            for place, planned in homes.items():
+                suits = rung.demand.possible and self._suiting(cls, number)[place] and self._attaches(cls)[place]
+                if suits and (self.free[place] >= need).all() and self._allowed(cls, rung, place, planned=planned):
+                    self._put(cls, rung, pod, need, place)
+                    return True
+        return False
+
+    def _fill(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
+        """Put pods that ask for nothing of others where there is room, place by place; how many (the first ones)."""
+        self.work.charge(2 + len(self.targets) // 256)
+        places = np.flatnonzero(self.roomy(cls, number, need))
+        if not len(places) or cls.number in self._anew:
+            return 0
+        most, wanted = self.slots.most(cls.attaching)[places], need > 0
+        if wanted.any():
+            most = np.minimum(most, (self.free[np.ix_(places, wanted)] // need[wanted]).min(axis=1))
+        done = 0
+        for place, room in zip(places.tolist(), most.tolist(), strict=True):
+            for pod in pods[done : done + room]:
+                self._put(cls, cls.rungs[number], pod, need, place)
+            done = min(done + room, len(pods))
+            if done == len(pods):
+                break
+        return done
+
+    def _existing(self, cls: PodClass, number: int, need: Ints) -> int | None:
+        """The first place that suits, has room and is admitted by ports and topology."""
+        if not self.targets or cls.number in self._anew:
+            return None
+        rung = cls.rungs[number]
+        self.work.charge(2 + len(self.targets) // 256 * (1 + len(rung.bonds) + len(cls.counted)))
+        good = self._suiting(cls, number)
+        if not good.any():
+            return None
+        good = good & (self.free >= need).all(axis=1) & self._attaches(cls)
+        if good.any() and (rung.bonds or cls.counted):
+            good &= self._admitted(cls, rung)
+            good = self._followers.leave(cls, number, good, self.targets, self.free)
+        roomy = np.flatnonzero(good)
+        if not cls.ports and not cls.claiming:
+            return int(roomy[0]) if len(roomy) else None
+        free = (int(p) for p in roomy if not self.held_ports(int(p)).clash(cls.ports))
+        return next((place for place in free if self._equipped(cls, place)), None)
+
+    def _admitted(self, cls: PodClass, rung: Rung) -> Bools:
+        """Where topology admits one more pod of the class: `_allowed` of all places at once."""
+        good = np.ones(len(self.targets), dtype=np.bool_)
+        for _, admitting in self.company(cls, rung):
+            good &= admitting
+        return good
+
+    def company(self, cls: PodClass, rung: Rung) -> Iterator[tuple[Bond | Group, Bools]]:
+        """The class's own topology constraints, then those of others that keep it away, with where each admits it."""
+        bounds = self._bounds(cls, rung)
+        for bond in rung.bonds:
+            if bond.key == labels.HOSTNAME:
+                yield bond, bounds[bond].admitting(self._hosts(bond.group, owners=False))
+            else:
+                yield bond, self._by_domain(bond.key, partial(admits.opens, bond, bounds[bond]))
+        for group in cls.counted:
+            if group.kind == ANTI and group.owners:
+                if group.key == labels.HOSTNAME:
+                    yield group, self._hosts(group, owners=True) == 0
+                else:
+                    yield group, self._by_domain(group.key, partial(admits.clear, group))
+
+    def _bounds(self, cls: PodClass, rung: Rung) -> dict[Bond, Bounds]:
+        """The counts at which each of the rung's constraints admits one more pod now."""
+        return self._opening.limits(cls, cls.rungs.index(rung), self._needs[cls.number])
+
+    def _by_domain(self, key: str, holds: Callable[[tuple[str | None, ...]], bool]) -> Bools:
+        values, codes = self.places.domains(key)
+        return np.array([holds(value) for value in values], dtype=np.bool_)[codes]
+
+    def roomy(self, cls: PodClass, number: int, need: Ints) -> Bools:
+        """Targets that suit the rung and have the room for one more pod."""
+        good: Bools = self._suiting(cls, number) & (self.free >= need).all(axis=1)
+        return good
+
+    def _has_room(self, cls: PodClass, need: Ints) -> bool:
+        """Whether a target suits the first rung and has room for one pod, whatever else there is to ask."""
+        return bool(self.targets) and bool(self.roomy(cls, 0, need).any())
+
+    def _attaches(self, cls: PodClass) -> Bools:
+        """Targets that can attach the volumes of one more pod of the class."""
+        return self.slots.most(cls.attaching) > 0
+
+    def _suiting(self, cls: PodClass, number: int) -> Bools:
+        """Targets whose labels and taints suit the rung."""
+        key = (cls.number, number)
+        if key not in self._static:
+            good = self.places.suiting(cls.rungs[number].demand, cls.volumes)
+            self._static[key] = good & ~self.places.settling if cls.settled else good
+        return self._static[key]
+
+    def held_ports(self, place: int) -> HeldPorts:
+        """The host ports that are taken there."""
+        held = self.ports.get(place) or HeldPorts(self.targets[place].ports)
+        return self.ports.setdefault(place, held)
+
+    def _equipped(self, cls: PodClass, place: int) -> bool:
+        """Whether the devices are there that the class's pod claims."""
+        return (
+            self._devices is None or not cls.claiming or self._devices.on(cls.sample, self.targets[place]) is not None
+        )
+
+    def _allowed(self, cls: PodClass, rung: Rung, place: int, *, planned: bool = False) -> bool:
+        """Whether ports, topology and devices admit one more pod of the class here.
+
+        A node that was `planned` for the pod was right for it when all pods of that plan are in place, so what depends
+        on their order is not asked again.
+        """
+        target = self.targets[place]
+        if cls.ports and self.held_ports(place).clash(cls.ports):
+            return False
+        asked = [bond for bond in rung.bonds if not planned or bond.group.kind == ANTI]
+        bounds = {b: admits.current(b) for b in asked} if planned else self._bounds(cls, rung) if asked else {}
+        for bond in asked:
+            if not admits.opens(bond, bounds[bond], target.domains(bond.key)):
+                return False
+        shunned = (group for group in cls.counted if group.kind == ANTI and group.owners)
+        clear = all(admits.clear(group, target.domains(group.key)) for group in shunned)
+        return clear and self._equipped(cls, place)
+
+    def _put(self, cls: PodClass, rung: Rung, pod: Pod, need: Ints, place: int) -> None:
+        target = self.targets[place]
+        self.placed[pod.key] = target.key
+        self.order.append(pod.key)
+        self.given_up += cls.rungs.index(rung)
+        self.free[place] -= need
+        self.slots.add(cls.attaching, place)
+        if cls.ports:
+            self.held_ports(place).take(cls.ports)
+        cls.bind(rung)
+        if self._devices is not None and cls.claiming:
+            self._devices.place(pod, target)
+        for group in cls.counted:
+            found = target.domains(group.key)
+            if group.kind == SPREAD and (len(found) > 1 or not group.admits_node(target.possible, target.taints)):
+                continue
+            if len(found) == 1 or group.kind == ANTI:
+                self._count(group, found, place, owners=False)
+        for bond in rung.bonds:
+            if bond.group.kind == ANTI and bond.required:
+                self._count(bond.group, target.domains(bond.key), place, owners=True)
+
+    def _count(self, group: Group, domains: Sequence[str | None], place: int, *, owners: bool) -> None:
+        add = group.own if owners else group.count
+        for domain in domains:
+            if domain is not None:
+                add(domain, 1)
+        if group.key == labels.HOSTNAME and (group, owners) in self._on_hosts:
+            self._on_hosts[group, owners][place] += 1
+
+    def _hosts(self, group: Group, *, owners: bool) -> Ints:
+        """The counts of a group by hostname, target by target."""
+        known = self._on_hosts.get((group, owners))
+        if known is None:
+            counts = group.owners if owners else group.counts
+            found = [counts.get(target.hostname, 0) for target in self.targets]
+            known = self._on_hosts[group, owners] = np.array(found, dtype=np.int64)
+        return known

@@ -1,0 +1,355 @@
+"""Pods of one shape are one class: all that scheduling reads of them is equal, so they are decided about together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
+
+import msgspec
+
+from kerf.model import pods
+from kerf.model.objects import Pod, PodAffinity
+from kerf.model.selectors import selector_of
+from kerf.scheduling.nodes.volume_usage import NOTHING, Attaching
+from kerf.scheduling.placing.reading import Marks, Reading
+from kerf.scheduling.pods.host_ports import HostPort, host_ports
+from kerf.scheduling.pods.requirements import Demand, ladder
+from kerf.scheduling.pods.topology_constraints import AFFINITY, SPREAD, Bond, Group
+from kerf.scheduling.topology.solve_counts import Topology
+from kerf.scheduling.work import NO_TURNS, Turns, Work
+from kerf_api import labels
+from kerf_api.requirements import EMPTY, Requirements
+from kerf_api.resources import Resources
+
+#: The bytes of what a pod asks of nodes and of others, and of what it takes of a node.
+Shape = tuple[bytes, bytes]
+#: The hook is for mappings that are no dict.
+_encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministic", enc_hook=dict).encode
+
+
+@dataclass(slots=True, eq=False)
+class Rung:
+    """One rung of a class's ladder with its topology constraints, by kind and key: `hosts` are those over hostnames."""
+
+    demand: Demand
+    bonds: tuple[Bond, ...]
+    spreads: tuple[Bond, ...] = field(init=False)
+    others: tuple[Bond, ...] = field(init=False)
+    hosts: tuple[Bond, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spreads = tuple(bond for bond in self.bonds if bond.group.kind == SPREAD)
+        self.others = tuple(bond for bond in self.bonds if bond.group.kind != SPREAD)
+        self.hosts = tuple(bond for bond in self.bonds if bond.key == labels.HOSTNAME)
+
+
+@dataclass(slots=True, eq=False)
+class PodClass:
+    """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
+    `attaching` is what each of them has attached to it. A pod that is `claiming` devices is a class of its own.
+    `domains` are what the latest attempt found for its spreads (`domains_of`). `measured` are the domains that these
+    were measured over for each pod that has a place; of hostnames, those for any of them.
+
+    `beside_daemons`: pods of some DaemonSet matter to its constraints, or have anti-affinity to its pods.
+    `daemon_spreads` of the pass count DaemonSet pods: each new node adds to them, so its domain must be certain.
+    """
+
+    number: int
+    sample: Pod
+    members: tuple[Pod, ...]
+    requests: Resources
+    rungs: tuple[Rung, ...]
+    ports: tuple[HostPort, ...]
+    volumes: tuple[Requirements, ...]
+    attaching: Attaching
+    settled: bool
+    counted: tuple[Group, ...] = ()
+    beside_daemons: bool = False
+    daemon_spreads: tuple[Group, ...] = ()
+    claiming: bool = False
+    domains: dict[Group, Set[str]] = field(default_factory=dict)
+    measured: dict[Group, Set[str]] = field(default_factory=dict)
+
+    def bind(self, rung: Rung) -> None:
+        """A pod of the class is placed on a rung: the spreads bind it from now on."""
+        for bond in rung.spreads:
+            group = bond.group
+            if self.daemon_spreads:
+                group.binds = True
+            now = self.domains.get(group)
+            if now is not None:
+                before = self.measured.get(group, now)
+                if before is not now:
+                    now = before | now if group.key == labels.HOSTNAME else before & now
+                self.measured[group] = now
+
+    @property
+    def waits(self) -> bool:
+        """Whether another pod's placement can help a pod of this class."""
+        return any(bond.group.kind in (AFFINITY, SPREAD) for rung in self.rungs for bond in rung.bonds)
+
+    def domains_of(self, bond: Bond) -> Set[str]:
+        """The domains that a spread's skew is measured over: of nodes there are, and of nodes that can be made."""
+        found = self.domains.get(bond.group)
+        return bond.group.standing() if found is None else found
+
+
+class _Particulars(NamedTuple):
+    """What is looked up for each pod by its key: most pods have nothing of it. `alone` is the key of one that claims
+    devices."""
+
+    volumes: tuple[Requirements, ...] | None = None
+    attaching: Attaching | None = None
+    settled: bool = False
+    alone: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Draft:
+    """`constraints`: pods for which they are equal have the same ladder, whatever their size."""
+
+    members: list[Pod]
+    shape: Shape
+    constraints: tuple[bytes, str, Marks]
+    particulars: _Particulars
+
+
+def classes_of(
+    found: Sequence[Pod],
+    *,
+    volumes: Mapping[str, tuple[Requirements, ...]],
+    attaching: Mapping[str, Attaching],
+    settled: frozenset[str],
+    claiming: Collection[str] = (),
+    topology: Topology,
+    respect_preferences: bool,
+    soft_taints: bool,
+    work: Work,
+    turns: Turns = NO_TURNS,
+) -> tuple[list[PodClass], dict[str, Exception], list[Pod]]:
+    """The pods' classes in the order in which they are placed; the pods that make no sense with the reason; and those
+    that have to wait, because to read the constraints of all would take more than half of the `work` of a round.
+
+    `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
+    keys of pods that run somewhere now, `claiming` of those that claim devices.
+    """
+    readable, unreadable = _shapes(found)
+    wishes = {shape[0]: pod for pod, shape in reversed(readable)}
+    read = {key for pod in wishes.values() for key in label_keys(pod)}
+    read |= {key for g in topology.groups.values() for key in g.selector.keys}
+    local = bool(topology.groups) or any(_has_terms(pod) for pod in wishes.values())
+    drafts: dict[tuple[object, ...], _Draft] = {}
+    marks: dict[int, Marks] = {}  # pods of one workload share their labels, too
+    particulars, plain = _Particulars(), not (volumes or attaching or settled or claiming)
+    for pod, shape in readable:
+        own = pod.metadata.labels
+        chosen = marks.get(id(own)) if read and own else ()
+        if chosen is None:
+            chosen = marks[id(own)] = tuple(sorted([item for item in own.items() if item[0] in read]))
+        place = pod.metadata.namespace if local else ""
+        if not plain:
+            name = pod.key
+            alone = name if name in claiming else ""
+            particulars = _Particulars(volumes.get(name), attaching.get(name), name in settled, alone)
+        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, particulars)
+        draft = drafts.get(key)
+        if draft is None:
+            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), particulars)
+        draft.members.append(pod)
+    classes: list[PodClass] = []
+    builder = _Builder(topology, respect_preferences, soft_taints)
+    affordable, waiting = _affordable([*drafts.values()], work, turns)
+    for draft in affordable:
+        try:
+            classes.append(builder.built(len(classes), draft))
+        except Exception as error:  # a nonsense that nobody thought of concerns these pods alone
+            unreadable |= dict.fromkeys((pod.key for pod in draft.members), error)
+    builder.count(classes)
+    return sorted(classes, key=_Order()), unreadable, waiting
+
+
+def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> tuple[Sequence[_Draft], list[Pod]]:
+    """Those that can be read with half of the work of a round, one at least, and the pods of the others; usually all.
+
+    Their order stays.
+    """
+    whole = Reading(len(drafts))
+    for draft in {draft.constraints: draft for draft in drafts}.values():
+        whole.read(draft.shape[0], draft.members[0].spec, draft.constraints[2])
+    if whole.steps <= work.limit // 2:
+        work.charge(whole.steps)
+        return drafts, []
+    kept = set[int]()
+    part, seen = Reading(0), set[tuple[bytes, str, Marks]]()
+    for draft in turns.fairly(drafts, lambda one: one.members):
+        part.pods += 1
+        if draft.constraints not in seen:
+            seen.add(draft.constraints)
+            part.read(draft.shape[0], draft.members[0].spec, draft.constraints[2])
+        if kept and part.steps > work.limit // 2:
+            break
+        kept.add(id(draft))
+    work.charge(part.steps)
+    others = (draft for draft in drafts if id(draft) not in kept)
+    return [draft for draft in drafts if id(draft) in kept], [pod for draft in others for pod in draft.members]
+
+
+class _Builder:
+    """Makes classes; what pods of different sizes but equal constraints have in common is worked out once."""
+
+    def __init__(self, topology: Topology, respect_preferences: bool, soft_taints: bool) -> None:
+        self._topology, self._preferences, self._soft_taints = topology, respect_preferences, soft_taints
+        self._rungs: dict[tuple[Hashable, ...], tuple[Rung, ...]] = {}
+        self._takes: dict[bytes, tuple[Resources, tuple[HostPort, ...]]] = {}
+
+    def built(self, number: int, draft: _Draft) -> PodClass:
+        members = sorted(draft.members, key=age) if len(draft.members) > 1 else draft.members
+        sample, own = members[0], draft.particulars
+        rungs, takes = self._rungs.get(draft.constraints), self._takes.get(draft.shape[1])
+        if rungs is None:
+            rungs = self._rungs[draft.constraints] = self._ladder(sample)
+        if takes is None:
+            takes = self._takes[draft.shape[1]] = (pods.requests(sample), host_ports(sample))
+        return PodClass(
+            number,
+            sample,
+            tuple(members),
+            takes[0],
+            rungs,
+            takes[1],
+            (EMPTY,) if own.volumes is None else own.volumes,
+            NOTHING if own.attaching is None else own.attaching,
+            own.settled,
+            claiming=bool(own.alone),
+        )
+
+    def _ladder(self, sample: Pod) -> tuple[Rung, ...]:
+        demands = ladder(sample, respect_preferences=self._preferences, soft_taints=self._soft_taints)
+        rungs = tuple(Rung(d, self._topology.bonds(sample, d)) for d in demands if d.possible)
+        return rungs or (Rung(demands[-1], ()),)
+
+    def count(self, classes: Sequence[PodClass]) -> None:
+        """Tell each class which groups count it, when all groups are known."""
+        selecting = self._topology.selecting([cls.sample for cls in classes])
+        daemons = any(group.daemons or group.owner_daemons for group in self._topology.groups.values())
+        spreads = (bond.group for cls in classes for bond in cls.rungs[-1].spreads) if daemons else ()
+        counting = tuple(dict.fromkeys(g for g in spreads if g.daemons and g.key != labels.HOSTNAME))
+        for cls in classes:
+            cls.counted, cls.daemon_spreads = selecting(cls.sample), counting
+            cls.beside_daemons = daemons and _beside_daemons(cls)
+
+
+def _beside_daemons(cls: PodClass) -> bool:
+    own = any(bond.group.daemons for rung in cls.rungs for bond in rung.bonds)
+    return own or any(group.owner_daemons for group in cls.counted)
+
+
+def age(pod: Pod) -> tuple[float, str, str]:
+    """Oldest first; ties by UID, then key."""
+    created = pod.metadata.creation_timestamp
+    return (created.timestamp() if created is not None else -inf, pod.metadata.uid, pod.key)
+
+
+class _Order:
+    """Who is more important first; then who must be spread, before those who are merely counted.
+
+    Of those who must be spread, they come first who count for a spread that does not bind them: whatever the order in
+    which the kube-scheduler takes them, the others find what their plan has reckoned with.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Rung, tuple[Group, ...]], tuple[bool, bool]] = {}
+
+    def __call__(self, cls: PodClass) -> tuple[object, ...]:
+        size = (-cls.requests["cpu"], -cls.requests["memory"])
+        return (-cls.sample.spec.priority, *self._spread(cls.rungs[-1], cls.counted), *size, age(cls.sample))
+
+    def _spread(self, rung: Rung, counted: tuple[Group, ...]) -> tuple[bool, bool]:
+        known = self._known.get((rung, counted))
+        if known is None:
+            own = {bond.group for bond in rung.spreads}
+            counts = any(other.kind == SPREAD and other not in own for other in counted)
+            known = self._known[rung, counted] = (not own, not (own and counts))
+        return known
+
+
+def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Exception]]:
+    """The pods with their shapes; and those, by key, whose constraints cannot even be looked through."""
+    shapes: list[tuple[Pod, Shape]] = []
+    unreadable: dict[str, Exception] = {}
+    same: dict[tuple[int, ...], Shape] = {}
+    looked_through: set[bytes] = set()
+    for pod in found:
+        try:
+            # pods of one workload share their parts (see kube/interning), so most need no second look
+            parts = parts_of(pod)
+            shape = same.get(parts)
+            if shape is None:
+                shape = shape_of(pod)
+                if shape[0] not in looked_through:
+                    label_keys(pod)
+                    looked_through.add(shape[0])
+                same[parts] = shape
+        except Exception as error:
+            unreadable[pod.key] = error
+        else:
+            shapes.append((pod, shape))
+    return shapes, unreadable
+
+
+def parts_of(pod: Pod) -> tuple[int, ...]:
+    """The identities of what scheduling reads of a pod, labels and volumes aside; 0 for what is empty."""
+    spec = pod.spec
+    parts = (
+        id(spec.node_selector) if spec.node_selector else 0,
+        id(spec.affinity) if spec.affinity else 0,
+        id(spec.tolerations) if spec.tolerations else 0,
+        id(spec.topology_spread_constraints) if spec.topology_spread_constraints else 0,
+        id(spec.containers),
+        id(spec.init_containers) if spec.init_containers else 0,
+        id(spec.overhead) if spec.overhead else 0,
+        id(spec.resources) if spec.resources else 0,
+        int(spec.host_network),
+    )
+    return (*parts, *map(id, pods.reported(pod))) if spec.node_name else parts
+
+
+def shape_of(pod: Pod) -> Shape:
+    """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises what nonsense may raise."""
+    spec = pod.spec
+    wishes = (spec.node_selector, spec.affinity, spec.tolerations, spec.topology_spread_constraints)
+    takes = (
+        [(c.resources.requests, c.resources.limits, c.ports) for c in spec.containers],
+        [(c.resources.requests, c.resources.limits, c.restart_policy, c.ports) for c in spec.init_containers],
+        spec.overhead,
+        spec.resources,
+        spec.host_network,
+        pods.reported(pod),
+    )
+    return _encode(wishes), _encode(takes)
+
+
+def _has_terms(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    between = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+    return between or bool(pod.spec.topology_spread_constraints)
+
+
+def label_keys(pod: Pod) -> set[str]:
+    """The pod label keys that some constraint of the pod looks at."""
+    keys: set[str] = set()
+    for constraint in pod.spec.topology_spread_constraints:
+        keys |= selector_of(constraint.label_selector, {}, ()).keys | set(constraint.match_label_keys)
+    if pod.spec.affinity is not None:
+        for affinity in (pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity):
+            keys |= _affinity_keys(affinity)
+    return keys
+
+
+def _affinity_keys(affinity: PodAffinity | None) -> set[str]:
+    if affinity is None:
+        return set()
+    terms = (*affinity.required, *(w.pod_affinity_term for w in affinity.preferred))
+    return {key for term in terms for key in selector_of(term.label_selector, {}, ()).keys}

@@ -1,0 +1,378 @@
+"""New nodes for pods, domain by domain: which pool a pod goes to, and which values its topology labels get there.
+
+Routes, costs and groups are worked out once for equal constraints; for each pod only a few counters are read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kerf.model.objects import Pod
+from kerf.scheduling.devices.ledger import DeviceLedger
+from kerf.scheduling.offerings.instance_types import Ints
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.placing.classes import PodClass, Rung
+from kerf.scheduling.placing.packing_work import Packing
+from kerf.scheduling.placing.routes import Route, Wide, routes
+from kerf.scheduling.placing.strategy import Pins, by_key
+from kerf.scheduling.placing.ways import Choice, ItemKey, Spent, Way
+from kerf.scheduling.pods.topology_constraints import ANTI, Bond, Group
+from kerf.scheduling.topology import admits
+from kerf.scheduling.topology.admits import Bounds
+from kerf.scheduling.work import Work
+from kerf_api import labels
+from kerf_api.requirements import Requirements
+
+#: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
+#: few pods share a node, many leave no domain empty that others must use.
+_TURN = 1_000_000
+#: What classes that differ in their size only have in common: a rung, who counts them, what their volumes demand.
+_Constraints = tuple[Rung, tuple[Group, ...], tuple[Requirements, ...]]
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """Equal pods that are to go on new nodes. `requirements`: the rung's, the volumes' and the pins together.
+
+    `unpinned` are topology keys without a pin: the counts assume nodes that do not have such a label.
+    """
+
+    key: ItemKey
+    cls: PodClass
+    rung: Rung
+    requirements: Requirements
+    pins: Pins
+    need: Ints
+    unpinned: tuple[str, ...]
+    pods: list[Pod] = field(default_factory=list)
+
+
+class Opening:
+    """The pods that are to go on new nodes; none while `shut`, when only the domains of possible nodes are asked for.
+
+    `caps` limits how many an item may have (learned from a failed packing).
+    `wished`: the domains that a class gets as long as it may, best first, by its number.
+    """
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        caps: Mapping[ItemKey, int],
+        wished: Mapping[int, Sequence[Pins]] = {},
+        devices: DeviceLedger | None = None,
+        *,
+        shut: bool = False,
+        work: Work | None = None,
+    ) -> None:
+        self._shut, self.work = shut, work if work is not None else Work()
+        self.items: dict[ItemKey, Item] = {}
+        self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
+        self._choices: dict[tuple[int, int], list[Choice]] = {}
+        self._routes: dict[_Constraints, list[tuple[list[Route], Wide | None]]] = {}
+        self._pins: dict[int, tuple[Pins, ...]] = {}
+        self._domains: dict[tuple[Pins, ...], dict[str, set[str]]] = {}
+        self._measured: set[tuple[int, int]] = set()
+        self._barred: int | None = None
+        self._spent: defaultdict[Pins, Spent] = defaultdict(Spent)
+        self._looking = 1
+        self._packing = Packing(self.work)
+        self._alike: dict[_Constraints, list[Ints]] = {}
+
+    def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
+        """So many pods look for a place, of these classes; what those with equal constraints cost is asked together."""
+        self._looking, self._alike = looking, {}
+        for cls in classes:
+            if not cls.ports:
+                for rung in cls.rungs:
+                    self._alike.setdefault((rung, cls.counted, cls.volumes), []).append(needs[cls.number])
+
+    def plan(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
+        """Plan as many of these pods of a class, at this rung of its ladder, as can be; how many (the first ones)."""
+        rung = cls.rungs[number]
+        self.work.total += 2
+        if self._shut or not self._templates:
+            return 0
+        choices = self._choices_of(cls, number, need)
+        if len(choices) == 1 and choices[0].wide is None and len(choices[0].ways) == 1:
+            (only,) = choices[0].ways
+            if not only.route.gates:
+                return self._put_all(cls, number, only, pods, need)
+        self.work.total += len(pods) * (1 + len(choices) + len(rung.bonds))
+        wished = self._wished.get(cls.number, ())
+        if wished:
+            choices = [*(choice.only(pins) for pins in wished for choice in choices), *choices]
+        for done, pod in enumerate(pods):
+            for choice in choices:
+                way = self._best(choice, cls, number, need)
+                if way is not None:
+                    break
+            else:
+                return done
+            self._put(cls, rung, way, (pod,), need)
+        return len(pods)
+
+    # --- once more ----------------------------------------------------------------------------------------------
+    def lift(self) -> None:
+        """Forget what items may have at most."""
+        self._caps, self._pins, self._measured = {}, {}, set()
+
+    def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[Item, Way] | None:
+        """Plan all these pods on the way that is best now for the first of them; None when there is none."""
+        rung = cls.rungs[number]
+        if self._shut or not self._templates:
+            return None
+        found = (self._best(choice, cls, number, need) for choice in self._choices_of(cls, number, need))
+        way = next((way for way in found if way is not None), None)
+        if way is None:
+            return None
+        self._put(cls, rung, way, pods, need)
+        return self.items[way.key], way
+
+    def withdraw(self, item: Item, way: Way, number: int) -> None:
+        """The last pods of an item, so many of those that were put on the way, are planned no more, nor is any other
+        from now on."""
+        del item.pods[len(item.pods) - number :]
+        self._caps[item.key] = len(item.pods)
+        if not item.pods:
+            del self.items[item.key]
+        self._reckon(way, -number)
+
+    def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
+        """Where new nodes could be had for pods of a class, at this rung of its ladder."""
+        for way in self._listed(cls, number, need) if not self._shut and cls.number != self._barred else ():
+            if self._room(way.key) != 0 and way.route.begins():
+                yield way
+
+    def routes(self, cls: PodClass, number: int, need: Ints) -> list[Pins]:
+        """The domains of all ways there are, however many pods are there already."""
+        return [] if self._shut else [way.route.pins for way in self._listed(cls, number, need)]
+
+    def _put_all(self, cls: PodClass, number: int, way: Way, pods: Sequence[Pod], need: Ints) -> int:
+        """There is one way only, and it asks for nothing of others but to keep clear of them."""
+        rung = cls.rungs[number]
+        if not way.route.begins():
+            return 0
+        if way.route.owners or way.route.shunned:
+            done = 0
+            while done < len(pods) and self._best(Choice([way]), cls, number, need) is not None:
+                self._put(cls, rung, way, pods[done : done + 1], need)
+                done += 1
+            return done
+        fitting = pods[: self._room(way.key)]
+        self._put(cls, rung, way, fitting, need)
+        return len(fitting)
+
+    def _room(self, key: ItemKey) -> int | None:
+        """How many more pods the item may have; None for any number."""
+        cap, item = self._caps.get(key), self.items.get(key)
+        return None if cap is None else max(cap - (len(item.pods) if item is not None else 0), 0)
+
+    # --- choosing -----------------------------------------------------------------------------------------------
+    def _best(self, choice: Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
+        """The way into the emptiest domains for the least money that constraints admit now."""
+        rung = cls.rungs[number]
+        limits = self.limits(cls, number, need) if len(rung.bonds) > len(rung.hosts) else {}
+        if choice.wide is not None:
+            self._widen(choice, choice.wide, cls, number, need, limits)
+        best: Way | None = None
+        least: tuple[int, int, int, ItemKey] | None = None
+        hosts, begins = tuple[Bond, ...](), True
+        for way in choice.ways:
+            route = way.route
+            if self._caps and self._room(way.key) == 0:
+                continue
+            if route.hosts is not hosts:  # mostly those of the rung
+                hosts, begins = route.hosts, route.begins()
+            if not begins:
+                continue
+            if route.shunned and any(group.owners.get(domain, 0) for group, domain in route.shunned):
+                continue
+            crowd = route.crowd(limits, cls.domains) if limits else 0
+            if crowd is None or (least is not None and crowd > least[0]):
+                continue
+            rank = (crowd, way.cost, way.spent.amount // _TURN, way.key)
+            if least is None or rank < least:
+                best, least = way, rank
+        return best
+
+    def limits(self, cls: PodClass, number: int, need: Ints) -> dict[Bond, Bounds]:
+        """The counts at which a domain, or a host, admits one more pod of the class now, by constraint."""
+        rung = cls.rungs[number]
+        found = {bond: admits.current(bond) for bond in rung.others}
+        if rung.spreads:
+            gates = {b: limits for b, limits in found.items() if b.required and b.key != labels.HOSTNAME}
+            shunning = [group for group in cls.counted if group.kind == ANTI and group.owners]
+            if gates or shunning or rung.hosts or (cls.number, number) not in self._measured:
+                begins = cls.number != self._barred and self._begins(cls, number, need)
+                makeable = self._makeable(cls, need, gates, shunning) if begins else {}
+                for bond in rung.spreads:
+                    cls.domains[bond.group] = admits.measured(bond, makeable)
+                self._measured.add((cls.number, number))
+            for bond in rung.spreads:
+                found[bond] = admits.current(bond, cls.domains[bond.group])
+        return found
+
+    def without_nodes(self, cls: PodClass, attempt: Callable[[], bool]) -> bool:
+        """Whether an attempt succeeds while no node can be made for pods of the class: none brings a domain."""
+        numbers = {(cls.number, number) for number, rung in enumerate(cls.rungs) if rung.spreads}
+        if self._shut or not numbers:
+            return False
+        before, self._barred = dict(cls.domains), cls.number
+        self._measured -= numbers
+        done = attempt()
+        self._barred = None
+        self._measured -= numbers
+        cls.domains.update({} if done else before)
+        return done
+
+    def _begins(self, cls: PodClass, number: int, need: Ints) -> bool:
+        """Whether constraints over hostnames admit a pod of the class on some new node."""
+        if admits.begins_hosts(cls.rungs[number].hosts):
+            return True
+        return any(way.route.begins() for way in self._listed(cls, number, need))
+
+    def _makeable(
+        self, cls: PodClass, need: Ints, gates: Mapping[Bond, Bounds], shunning: Sequence[Group]
+    ) -> dict[str, set[str]]:
+        """The domains, by key, in which a node for a pod of the class can be made now; its preferences bind nothing.
+
+        `gates` are its other constraints, `shunning` are those of others.
+        """
+        every = self._pins_of(cls, need)
+        bound = gates or shunning
+        chosen = tuple([pins for pins in every if admits.admits_pins(pins, gates, shunning)]) if bound else every
+        if chosen not in self._domains:
+            self._domains[chosen] = by_key(chosen)
+        return self._domains[chosen]
+
+    def _pins_of(self, cls: PodClass, need: Ints) -> tuple[Pins, ...]:
+        """The labels of the nodes that can be made for a pod of the class; key by key where there are too many."""
+        known = self._pins.get(cls.number)
+        if known is None:
+            found: list[Pins] = []
+            for number, rung in enumerate(cls.rungs):
+                for choice in self._choices_of(cls, number, need) if rung.demand.possible else ():
+                    found += self._open_pins(choice, cls, need)
+            known = self._pins[cls.number] = tuple(dict.fromkeys(found))
+        return known
+
+    def _open_pins(self, choice: Choice, cls: PodClass, need: Ints) -> list[Pins]:
+        routes = [way.route for way in choice.ways if not self._caps or self._room(way.key) != 0]
+        found = [r.pins for r in routes if r.template.remaining is None or r.template.affords(r.served, need)]
+        if choice.wide is not None:
+            found += [((key, domain),) for key, domain in choice.wide.domains(self._cost(choice, cls, need))]
+        return found
+
+    def _put(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> None:
+        if not pods:
+            return
+        item = self.items.get(way.key)
+        if item is None:
+            route = way.route
+            self._packing.add(route)
+            item = Item(way.key, cls, rung, route.requirements, route.pins, need, route.unpinned)
+            self.items[way.key] = item
+        item.pods.extend(pods)
+        self._reckon(way, len(pods))
+        cls.bind(rung)
+
+    def _reckon(self, way: Way, number: int) -> None:
+        """So many more pods are planned on the way."""
+        route = way.route
+        for group, domain, arriving in route.first_arrivals():
+            group.arrive(domain, arriving)
+        way.spent.amount += way.cost * number
+        for group, domain in route.counts:
+            group.count(domain, number)
+        for group, domain in route.unsure:
+            group.doubt(domain, number)
+        for group, domain in route.owners:
+            group.own(domain, number)
+        for group in route.fresh:
+            group.fresh += number
+
+    # --- ways ---------------------------------------------------------------------------------------------------
+    def _listed(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
+        return (way for choice in self._choices_of(cls, number, need) for way in choice.ways)
+
+    def _choices_of(self, cls: PodClass, number: int, need: Ints) -> list[Choice]:
+        """For each alternative of the volumes and each pool, heaviest first, the ways there are."""
+        key = (cls.number, number)
+        known = self._choices.get(key)
+        if known is None:
+            constraints = (cls.rungs[number], cls.counted, cls.volumes)
+            self.work.total += 2
+            together, lists = self._alike.pop(constraints, ()), self._routes_of(cls, number, constraints)
+            found = [self._choice(cls, number, listed, wide, need, together) for listed, wide in lists]
+            known = self._choices[key] = [choice for choice in found if choice.ways or choice.wide is not None]
+        return known
+
+    def _choice(
+        self,
+        cls: PodClass,
+        number: int,
+        listed: Sequence[Route],
+        wide: Wide | None,
+        need: Ints,
+        together: Sequence[Ints],
+    ) -> Choice:
+        company = 1 << (self._looking // max(len(listed), 1 if wide is None else wide.size)).bit_length()
+        choice = Choice([], wide, company)
+        for route in listed:
+            if together:
+                route.template.reckon(route.served, together, company)
+            way = self._way(choice, route, cls, number, need)
+            if way is not None:
+                choice.ways.append(way)
+        return choice
+
+    def _way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints) -> Way | None:
+        cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
+        if cost is None or (cls.claiming and not self._equips(cls, route)):
+            return None
+        return Way(route, cost, (cls.number, number, route.alternative, route.pins), self._spent[route.pins])
+
+    def _cost(self, choice: Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
+        assert choice.wide is not None
+        template = choice.wide.template
+        return lambda served: (
+            template.unit_cost(served, need, cls.ports, choice.company) if template.affords(served, need) else None
+        )
+
+    def _widen(
+        self, choice: Choice, wide: Wide, cls: PodClass, number: int, need: Ints, limits: Mapping[Bond, Bounds]
+    ) -> None:
+        """Add the way that constraints admit best now."""
+        route = wide.best(
+            limits,
+            self._cost(choice, cls, need),
+            lambda pins: self._room((cls.number, number, wide.alternative, pins)) == 0,
+            choice.known,
+        )
+        if route is not None and all(way.route.pins != route.pins for way in choice.ways):
+            way = self._way(choice, route, cls, number, need)
+            choice.ways += [] if way is None else [way]
+
+    def _equips(self, cls: PodClass, route: Route) -> bool:
+        """Whether a node of the pool could have the devices that the class's pod claims."""
+        if self._devices is None:
+            return True
+        return self._devices.possible(cls.sample, route.template.type_names(route.served), route.served)
+
+    def _routes_of(
+        self, cls: PodClass, number: int, constraints: _Constraints
+    ) -> list[tuple[list[Route], Wide | None]]:
+        known = self._routes.get(constraints)
+        if known is None:
+            known = self._routes[constraints] = []
+            rung = cls.rungs[number]
+            for alternative, volume in enumerate(cls.volumes):
+                for template in self._templates:
+                    if not rung.demand.tolerates(template.taints) or rung.demand.requirements.conflict(volume):
+                        continue
+                    served = template.serve(rung.demand.requirements & volume)
+                    if served is not None:
+                        known.append(routes(cls, rung, alternative, template, served))
+        return known

@@ -1,0 +1,64 @@
+"""Planned nodes beside the node filter of a spread: on which of them the spread counts pods.
+
+A spread counts pods on nodes that its pods' node selector and node affinity accept (`nodeAffinityPolicy: Honor`). A
+planned node may still become one of several instance types and offerings. So the filter may accept all of these, some,
+or none.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.pods.topology_constraints import Group
+from kerf_api import labels
+from kerf_api.requirements import Requirements
+
+
+class Counting(NamedTuple):
+    """The planned nodes that a spread counts: `nodes` has their requirements, by term of the node filter.
+
+    `certain` is whether these are all nodes that the planned one may become.
+    """
+
+    nodes: tuple[Requirements, ...]
+    certain: bool
+
+
+_NONE: Final = Counting((), True)
+
+
+def counting(group: Group, template: Template, served: Requirements) -> Counting:
+    """The planned nodes on which a spread counts pods.
+
+    Args:
+        served: the requirements of the planned node, those of its NodePool among them.
+    """
+    if not all(template.open_domains(key, served) for key in group.keys) or not group.withstands(template.taints):
+        return _NONE
+    demands = group.demands()
+    if demands is None:
+        return Counting((served,), True)
+    found = []
+    for demand in demands:
+        nodes = template.join(served, demand) if served.compatible(demand, labels.WELL_KNOWN) else None
+        if nodes is not None:
+            if _are_all(template, served, demand, nodes):
+                return Counting((served,), True)
+            found.append(nodes)
+    return Counting(tuple(found), not found)
+
+
+def counted_domains(group: Group, template: Template, served: Requirements) -> frozenset[str]:
+    """The domains of a spread that the planned node may bring."""
+    nodes = counting(group, template, served).nodes
+    return frozenset(domain for some in nodes for domain in template.open_domains(group.key, some))
+
+
+def _are_all(template: Template, served: Requirements, demand: Requirements, nodes: Requirements) -> bool:
+    """Whether a demand leaves all instance types, and all values of its labels, that a planned node may have."""
+    if nodes == served:
+        return True
+    if len(template.shape(nodes).types) < len(template.shape(served).types):
+        return False
+    return all(demand[key].has(value) for key in demand for value in template.open_domains(key, served))

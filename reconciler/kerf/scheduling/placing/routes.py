@@ -1,0 +1,268 @@
+"""The ways to new nodes for pods of equal constraints: which NodePool, and which value each topology label gets there.
+
+Usually every combination of domains is a route. Where these are too many, domains are chosen key by key instead, the
+emptiest first, so that no combination is out of reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Final, NamedTuple
+
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.placing.classes import PodClass, Rung
+from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, suited
+from kerf.scheduling.placing.planned_counting import counting
+from kerf.scheduling.placing.strategy import Pins
+from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, Bond, Group
+from kerf.scheduling.topology import admits
+from kerf.scheduling.topology.admits import Bounds
+from kerf_api import labels
+from kerf_api.requirements import IN, Requirements, requirement
+
+#: The most combinations of domains that are all listed, and the most steps of a choice key by key.
+_MOST_ROUTES: Final = 1024
+_MOST_STEPS: Final = 1024
+#: Steps for a route, its constraints aside, and for a domain that is chosen by its key.
+_A_ROUTE: Final = 8
+_A_DOMAIN: Final = 3
+#: Further ones for a spread that leaves out nodes which its pods may not have.
+_A_FILTER: Final = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Route:
+    """Where pods with equal constraints may go, whatever their size.
+
+    `served` are the pool's requirements narrowed to all of it, `hosts` the constraints over hostnames. `gates` are
+    constraints with the domain they would get a pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a
+    host that has no name yet); spreads of `counts` that may not count the node are `unsure`. `unpinned` are topology
+    keys without a pin, `arrivals` the pods of DaemonSets that a node adds to the domains of spreads.
+    """
+
+    template: Template
+    alternative: int
+    pins: Pins
+    requirements: Requirements
+    served: Requirements
+    hosts: tuple[Bond, ...]
+    gates: tuple[tuple[Bond, str], ...]
+    shunned: tuple[tuple[Group, str], ...]
+    counts: tuple[tuple[Group, str], ...]
+    unsure: tuple[tuple[Group, str], ...]
+    owners: tuple[tuple[Group, str], ...]
+    fresh: tuple[Group, ...]
+    unpinned: tuple[str, ...]
+    arrivals: tuple[tuple[Group, str, int], ...]
+
+    def begins(self) -> bool:
+        """Whether constraints over hostnames admit a pod on a new node."""
+        return admits.begins_hosts(self.hosts)
+
+    def first_arrivals(self) -> list[tuple[Group, str, int]]:
+        """The pods of DaemonSets that a node adds where no node is planned yet."""
+        return [one for one in self.arrivals if one[1] not in one[0].arriving and one[1] not in one[0].reached]
+
+    def crowd(self, limits: Mapping[Bond, Bounds], domains: Mapping[Group, Set[str]]) -> int | None:
+        """The pods in its domains that spreads count; None when a constraint forbids one more.
+
+        Args:
+            domains: those that each spread is measured over.
+        """
+        first = self.first_arrivals() if self.arrivals else ()
+        for group, domain, number in first:
+            group.count(domain, number)
+        if first:
+            measured = (bond for bond, _ in self.gates if bond.group in domains)
+            limits = {**limits, **{bond: admits.current(bond, domains[bond.group]) for bond in measured}}
+        crowd = self._crowd(limits)
+        for group, domain, number in first:
+            group.count(domain, -number)
+        return crowd
+
+    def _crowd(self, limits: Mapping[Bond, Bounds]) -> int | None:
+        crowd = 0
+        for bond, domain in self.gates:
+            count = bond.group.counts.get(domain, 0)
+            if bond.group.kind == SPREAD:
+                crowd += count
+            if not limits[bond].admits(count):
+                return None
+        return crowd
+
+
+def routes(
+    cls: PodClass, rung: Rung, alternative: int, template: Template, served: Requirements
+) -> tuple[list[Route], Wide | None]:
+    """A route for each combination of domains that the pool has for the keys of constraints and of groups that count.
+
+    Where these are too many, no route but the choice key by key.
+    """
+    keys = sorted(topology_keys(cls, rung))
+    lists: list[tuple[str, list[str]]] = []
+    for key in keys:
+        possible = template.open_domains(key, served)
+        if possible:
+            lists.append((key, possible))
+        elif any(bond.key == key and bond.group.kind != ANTI for bond in rung.bonds):
+            return [], None
+    pinned = {key for key, _ in lists}
+    unpinned = tuple(key for key in keys if key not in pinned)
+    wide = Wide(cls, rung, alternative, template, served, tuple(lists), unpinned)
+    if wide.size > _MOST_ROUTES:
+        return [], wide
+    filtered = sum(group.honors_affinity for group in cls.counted)
+    template.work.charge(wide.size * (_A_ROUTE + len(rung.bonds) + len(cls.counted) // 4 + _A_FILTER * filtered))
+    every = product(*([(key, domain) for domain in domains] for key, domains in lists))
+    return [route for pins in every if (route := wide.route(pins)) is not None], None
+
+
+def topology_keys(cls: PodClass, rung: Rung) -> set[str]:
+    """The keys of the constraints of a class, and of the groups that count it or its nodes; not hostnames."""
+    groups = (*(bond.group for bond in rung.bonds), *cls.counted, *cls.daemon_spreads)
+    return {group.key for group in groups} - {labels.HOSTNAME}
+
+
+class Next(NamedTuple):
+    """A domain beside those chosen before: what a pod costs there, and the requirements with it."""
+
+    price: int
+    domain: str
+    joined: Requirements
+
+
+def _rank(entry: tuple[int, Next]) -> tuple[int, int, str]:
+    crowd, one = entry
+    return crowd, one.price, one.domain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wide:
+    """Combinations of domains: `lists` has the possible ones of each key, `unpinned` the keys without any."""
+
+    cls: PodClass
+    rung: Rung
+    alternative: int
+    template: Template
+    served: Requirements
+    lists: tuple[tuple[str, list[str]], ...]
+    unpinned: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of combinations."""
+        return prod(len(domains) for _, domains in self.lists)
+
+    def route(self, pins: Pins) -> Route | None:
+        """The route into these domains; None when no offering is there, or DaemonSet pods keep the pods away."""
+        pinned = self.template.join(self.served, pin_requirements(pins)) if pins else self.served
+        if pinned is None:
+            return None
+        suits = suited(self.template, pinned, self.cls, self.rung)
+        narrowed = self.template.join(pinned, suits) if suits else pinned
+        beside = beside_daemons(self.template, narrowed, self.cls, self.rung) if narrowed is not None else None
+        if narrowed is None or beside is None:
+            return None
+        return _route(self, narrowed, pins, beside, suits)
+
+    def domains(self, cost: Callable[[Requirements], int | None]) -> Iterator[tuple[str, str]]:
+        """The keys with the domains in which a node can be made; `cost` is None where none can."""
+        for key, domains in self.lists:
+            for domain in domains:
+                pinned = self.template.join(self.served, pin_requirements(((key, domain),)))
+                if pinned is not None and cost(pinned) is not None:
+                    yield key, domain
+
+    def best(
+        self,
+        limits: Mapping[Bond, Bounds],
+        cost: Callable[[Requirements], int | None],
+        closed: Callable[[Pins], bool],
+        known: dict[Pins, list[Next]],
+    ) -> Route | None:
+        """The route that constraints admit now, chosen key by key: the emptiest domain, then the cheapest.
+
+        Where a later key has no domain left, the next domain of the one before is tried, for a limited number of steps.
+        `known` keeps the domains of each key beside the domains chosen before it.
+        """
+        steps = 0
+
+        def descend(pins: Pins, pinned: Requirements) -> Route | None:
+            nonlocal steps
+            if len(pins) == len(self.lists):
+                return None if closed(pins) else self.route(pins)
+            if pins not in known:
+                known[pins] = list(self._nexts(len(pins), pinned, cost))
+            key = self.lists[len(pins)][0]
+            self.template.work.charge(len(known[pins]))
+            crowds = [(self._crowd(key, one.domain, limits), one) for one in known[pins]]
+            for _, one in sorted([(crowd, one) for crowd, one in crowds if crowd is not None], key=_rank):
+                steps += 1
+                found = descend((*pins, (key, one.domain)), one.joined) if steps < _MOST_STEPS else None
+                if found is not None:
+                    return found
+            return None
+
+        return descend((), self.served)
+
+    def _nexts(self, place: int, pinned: Requirements, cost: Callable[[Requirements], int | None]) -> Iterator[Next]:
+        key, domains = self.lists[place]
+        self.template.work.charge(_A_DOMAIN * len(domains))
+        for domain in domains:
+            joined = self.template.join(pinned, pin_requirements(((key, domain),)))
+            price = cost(joined) if joined is not None else None
+            if joined is not None and price is not None:
+                yield Next(price, domain, joined)
+
+    def _crowd(self, key: str, domain: str, limits: Mapping[Bond, Bounds]) -> int | None:
+        """The pods in the domain that the spreads of this key count; None when a constraint forbids one more."""
+        crowd = 0
+        for bond in self.rung.bonds:
+            if bond.key == key:
+                count = bond.group.counts.get(domain, 0)
+                if not limits[bond].admits(count):
+                    return None
+                crowd += count if bond.group.kind == SPREAD else 0
+        shunning = (group for group in self.cls.counted if group.kind == ANTI and group.key == key)
+        return None if any(group.owners.get(domain, 0) for group in shunning) else crowd
+
+
+@lru_cache(maxsize=4096)
+def pin_requirements(pins: Pins) -> Requirements:
+    return Requirements(requirement(key, IN, (value,)) for key, value in pins)
+
+
+def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, suits: Requirements) -> Route:
+    cls, rung, template = wide.cls, wide.rung, wide.template
+    wanted = rung.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins) & suits
+    at = dict(pins)
+    counts = [(group, counting(group, template, served)) for group in cls.counted if group.key in at]
+    return Route(
+        template,
+        wide.alternative,
+        pins,
+        wanted,
+        served,
+        beside.hosts,
+        tuple((bond, at[bond.key]) for bond in rung.bonds if bond.key in at and bond not in beside.served),
+        tuple((g, at[g.key]) for g in cls.counted if g.kind == ANTI and g.key in at),
+        tuple((group, at[group.key]) for group, found in counts if found.nodes),
+        tuple((group, at[group.key]) for group, found in counts if not found.certain),
+        tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
+        tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
+        wide.unpinned,
+        tuple(
+            (group, at[group.key], arriving(group, template, served)) for group in cls.daemon_spreads if group.key in at
+        ),
+    )
+
+
+def arriving(group: Group, template: Template, served: Requirements) -> int:
+    """The pods of DaemonSets on a planned node that a spread counts."""
+    if not counting(group, template, served).nodes:
+        return 0
+    return sum(template.carries(daemon, served)[1] for daemon in group.daemons)

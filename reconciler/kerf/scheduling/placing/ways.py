@@ -1,0 +1,41 @@
+"""Where pods of one class can have new nodes: routes with the price of a pod's share of a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kerf.scheduling.placing.routes import Next, Route, Wide
+from kerf.scheduling.placing.strategy import Pins
+
+#: The group of a pod on a new node: class, rung, volume alternative, pinned labels.
+ItemKey = tuple[int, int, int, Pins]
+
+
+@dataclass(slots=True, eq=False)
+class Spent:
+    """The cost of the pods that are planned in the same domains."""
+
+    amount: int = 0
+
+
+class Way(NamedTuple):
+    """A route with the cost of a pod of one class on it: the price of the share of a node that it needs."""
+
+    route: Route
+    cost: int
+    key: ItemKey
+    spent: Spent
+
+
+@dataclass(slots=True, eq=False)
+class Choice:
+    """The ways in one NodePool; where there are too many to list, those that were chosen so far."""
+
+    ways: list[Way]
+    wide: Wide | None = None
+    company: int = 1
+    known: dict[Pins, list[Next]] = field(default_factory=dict)
+
+    def only(self, pins: Pins) -> Choice:
+        return Choice([way for way in self.ways if way.route.pins == pins])

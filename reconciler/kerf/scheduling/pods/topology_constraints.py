@@ -1,0 +1,195 @@
+"""Spread, affinity and anti-affinity as counters: for a selector and a topology key, how many pods are in each domain.
+
+Equal terms of many pods share one Group. An anti-affinity group also counts where its owners are, because they keep
+away whom they select. Hostnames are domains like others. Source: scheduling reference §5 and the kube-scheduler's rules
+where that reference marks a quirk (a node without the key satisfies anti-affinity; affinity is bootstrapped only while
+no pod matches anywhere).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kerf.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
+from kerf.model.selectors import Selector, selector_of
+from kerf.scheduling.pods.daemon_overhead import Daemon
+from kerf.scheduling.pods.requirements import (
+    accepted_by_node,
+    asks_for_nodes,
+    node_demands,
+    tolerates_all,
+)
+from kerf_api import labels
+from kerf_api.requirements import Requirements
+from kerf_api.v1.meta import Taint
+
+SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """`counts` are pods that the selector matches; `owners` pods with the (required) anti-affinity. By domain.
+
+    `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet. A spread counts nodes
+    that have all of `keys`; `standing` returns the domains of those there are, with and without pods, and `brought`
+    are those of planned nodes that other pods get.
+    New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
+    anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is; `arriving` are
+    those of planned nodes, by domain of a spread; `reached` are domains that get such a node after
+    pods which the spread binds have been placed (`binds`). `unsure` are those of `counts` on planned nodes that the
+    spread may not count: the instance types and offerings that are still open differ in that.
+    """
+
+    kind: str
+    key: str
+    namespaces: frozenset[str] | None
+    selector: Selector
+    filter_pod: Pod | None = None
+    honors_affinity: bool = False
+    honors_taints: bool = False
+    keys: frozenset[str] = frozenset()
+    counts: dict[str, int] = field(default_factory=dict)
+    owners: dict[str, int] = field(default_factory=dict)
+    standing: Callable[[], frozenset[str]] = frozenset
+    daemons: tuple[Daemon, ...] = ()
+    owner_daemons: tuple[Daemon, ...] = ()
+    brought: frozenset[str] = frozenset()
+    on_new_hosts: int = 0
+    arriving: dict[str, int] = field(default_factory=dict)
+    reached: set[str] = field(default_factory=set)
+    binds: bool = False
+    fresh: int = 0
+    unsure: dict[str, int] = field(default_factory=dict)
+    asked: tuple[Requirements, ...] | None = None
+    at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
+
+    def selects(self, namespace: str, pod_labels: Mapping[str, str]) -> bool:
+        return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(pod_labels)
+
+    def admits_node(self, node_labels: Requirements, taints: Sequence[Taint]) -> bool:
+        """Whether pods on such a node count (spread only; others count everywhere)."""
+        if self.filter_pod is None:
+            return True
+        if not self.keys <= node_labels.keys() or not self.withstands(taints):
+            return False
+        return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)
+
+    def withstands(self, taints: Sequence[Taint]) -> bool:
+        """Whether pods count on a node with these taints, whatever its labels (spread only)."""
+        return self.filter_pod is None or not self.honors_taints or withstands(self.filter_pod, taints)
+
+    def demands(self) -> tuple[Requirements, ...] | None:
+        """The labels of the nodes whose pods count (spread only), one for each term; None: any labels."""
+        if self.filter_pod is None or not self.honors_affinity or not asks_for_nodes(self.filter_pod):
+            return None
+        if self.asked is None:
+            self.asked = node_demands(self.filter_pod)
+        return self.asked
+
+    def count(self, domain: str, number: int) -> None:
+        """So many more pods that the selector matches are in the domain."""
+        self.counts[domain] = self.counts.get(domain, 0) + number
+
+    def doubt(self, domain: str, number: int) -> None:
+        """So many of the pods in the domain may not count."""
+        self.unsure[domain] = self.unsure.get(domain, 0) + number
+
+    def least(self, domain: str) -> int:
+        """The pods that are in the domain at least.
+
+        Where only nodes that may not count make it a domain, it is one with a pod of theirs, or none.
+        """
+        number, unsure = self.counts.get(domain, 0), self.unsure.get(domain, 0)
+        if number > unsure or not unsure:
+            return number - unsure
+        return int(domain not in self.brought and domain not in self.standing())
+
+    def own(self, domain: str, number: int) -> None:
+        """So many more pods with the anti-affinity are in the domain."""
+        self.owners[domain] = self.owners.get(domain, 0) + number
+
+    def arrive(self, domain: str, number: int) -> None:
+        """The first node that is planned in the domain brings so many pods of DaemonSets."""
+        self.count(domain, number)
+        if self.binds:
+            self.reached.add(domain)
+        else:
+            self.arriving[domain] = number
+
+    def anywhere(self) -> int:
+        return sum(self.counts.values()) + self.fresh
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bond:
+    """A constraint that a class of pods owns. `self_match`: its own pods are among those that are counted.
+
+    `together` are the groups of all required affinity terms of its owner: the terms are one constraint.
+    """
+
+    group: Group
+    self_match: bool
+    max_skew: int = 0
+    min_domains: int = 0
+    required: bool = True
+    together: tuple[Group, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.group.key
+
+    def describe(self) -> str:
+        counts = ", ".join(f"{d}: {n}" for d, n in sorted(self.group.counts.items())[:25] if d[:1] != "\0")
+        return f"unsatisfiable topology constraint for {self.group.kind}, key={self.key} (counts = {counts or 'none'})"
+
+
+def withstands(pod: Pod, taints: Sequence[Taint]) -> bool:
+    """Whether taints leave a node among those that a pod's spread counts: soft ones always do."""
+    return tolerates_all(pod.spec.tolerations, [taint for taint in taints if taint.effect != "PreferNoSchedule"])
+
+
+def term_group(pod: Pod, term: PodAffinityTerm, kind: str, namespaces: Mapping[str, Namespace]) -> tuple[object, Group]:
+    """The group of an (anti-)affinity term with nothing counted yet, and what it shares with equal terms."""
+    place, selector = _reach(pod, term, namespaces), selector_of(term.label_selector, {}, ())
+    return (kind, term.topology_key, place, selector), Group(kind, term.topology_key, place, selector)
+
+
+def terms_group(
+    pod: Pod, term: PodAffinityTerm, terms: Sequence[PodAffinityTerm], namespaces: Mapping[str, Namespace]
+) -> tuple[object, Group]:
+    """The group of one of the required affinity `terms`: it counts only pods that match all of them."""
+    place, chosen = _reach(pod, terms[0], namespaces), selector_of(terms[0].label_selector, {}, ())
+    for other in terms[1:]:
+        reach = _reach(pod, other, namespaces)
+        place = reach if place is None else place if reach is None else place & reach
+        chosen = chosen.both(selector_of(other.label_selector, {}, ()))
+    return (AFFINITY, term.topology_key, place, chosen), Group(AFFINITY, term.topology_key, place, chosen)
+
+
+def _reach(pod: Pod, term: PodAffinityTerm, namespaces: Mapping[str, Namespace]) -> frozenset[str] | None:
+    """The namespaces that a term looks at; None for all."""
+    if term.namespace_selector is None:
+        return frozenset(term.namespaces or (pod.metadata.namespace,))
+    if term.namespace_selector == LabelSelector():
+        return None
+    chosen = selector_of(term.namespace_selector, {}, ())
+    found = [name for name, value in namespaces.items() if chosen.matches(value.metadata.labels)]
+    return frozenset((*term.namespaces, *found))
+
+
+def required_anti_affinity(pod: Pod) -> tuple[PodAffinityTerm, ...]:
+    affinity = pod.spec.affinity
+    return (
+        affinity.pod_anti_affinity.required if affinity is not None and affinity.pod_anti_affinity is not None else ()
+    )
+
+
+def required_affinity(pod: Pod) -> tuple[PodAffinityTerm, ...]:
+    affinity = pod.spec.affinity
+    return affinity.pod_affinity.required if affinity is not None and affinity.pod_affinity is not None else ()
+
+
+def domain_of(node: Node, key: str) -> str | None:
+    value = node.metadata.labels.get(key)
+    return node.name if value is None and key == labels.HOSTNAME else value

@@ -1,0 +1,182 @@
+"""Why a pod has no place: in words, NodePool by NodePool, and for the first classes of a solve in a full account.
+
+Equal pods share one answer. What a pool says is the rule by which it was left with nothing (`funnel`); the account adds
+what each rule took, what came nearest (`misses`), the nodes that exist (`existing`) and what may help (`suggestions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kerf.model.boundaries import MALFORMED as NONSENSE
+from kerf.model.boundaries import broken
+from kerf.model.objects import Pod
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.answers.explanation import MOST_POOLS, MOST_STEPS, Account, PoolAccount, Step, cut
+from kerf.scheduling.answers.solution import PodRefusal
+from kerf.scheduling.context import set_aside
+from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.settling import SETTLING, Settling, settling
+from kerf.scheduling.placing.assign import Assignment
+from kerf.scheduling.placing.classes import PodClass
+from kerf.scheduling.refusals import nearest
+from kerf.scheduling.refusals.existing_nodes import account_of
+from kerf.scheduling.refusals.filters import Funnel, farthest
+from kerf.scheduling.refusals.suggestions import suggested
+from kerf.scheduling.seating.reserved import DEFERRED, waits_for_reservation
+from kerf.scheduling.work import WORK_BUDGET
+
+NO_POOL = "NoNodePool"
+NO_ROOM = "NoExistingCapacity"
+INCOMPATIBLE = "Incompatible"
+MALFORMED = "InvalidPod"
+#: Of pods that wait for the next pass.
+LEFT_OVER = PodRefusal(WORK_BUDGET, "the work of this pass is used up; the pod comes first in the next one")
+#: Steps to ask a NodePool why it does not serve a class.
+_A_REFUSAL = 100
+#: Of more classes than this the pools' answers are not told; nor so many accounts, counted by pool.
+MOST_CLASSES, MOST_ACCOUNTS = 200, 400
+
+#: What was left of a pool, step by step.
+Asked = tuple[Funnel, list[Step]]
+
+
+def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
+    """Refusals of pods that make no sense. What nobody thought of is called a fault of ours."""
+    found = {key: broken(error) for key, error in sorted(errors.items())}
+    return {k: PodRefusal(MALFORMED if why.code == NONSENSE else why.code, why.text) for k, why in found.items()}
+
+
+def left_for_later(waiting: Iterable[Pod]) -> dict[str, PodRefusal]:
+    """Refusals of pods whose constraints were not read in this pass."""
+    return dict.fromkeys(sorted(pod.key for pod in waiting), LEFT_OVER)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a solve ended with. `problems` are of pools that could not be used; with `open_new` pools were asked.
+
+    `reasons` are the answers of the pools; `accounts` is how many classes get a full account, without `open_new` of the
+    nodes that exist. Of the capacity
+    reservations in `taken` other nodes of this plan, or claims that have no instance yet, have all there is.
+    """
+
+    snapshot: Snapshot
+    assignment: Assignment
+    templates: Sequence[Template]
+    problems: Mapping[str, PodRefusal]
+    open_new: bool
+    reasons: bool
+    accounts: int
+    taken: frozenset[str] = frozenset()
+
+    @property
+    def closed(self) -> int:
+        """How many state nodes take no pods."""
+        return len(self.snapshot.state_nodes) - len(self.assignment.places.targets)
+
+
+def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
+    """Refusals of the pods that are left."""
+    left, cut_off = outcome.assignment.left, outcome.assignment.cut
+    waiting = settling(outcome.snapshot) if left and outcome.open_new else {}
+    counts: dict[int, int] = {}
+    for cls, _ in left.values():
+        counts[cls.number] = counts.get(cls.number, 0) + 1
+    answers: dict[int, PodRefusal] = {}
+    for cls, _ in left.values():
+        if cls.number not in answers and cls.number in cut_off:
+            answers[cls.number] = LEFT_OVER
+        elif cls.number not in answers:
+            answers[cls.number] = _refusal(outcome, cls, counts[cls.number], len(answers), waiting)
+    return {key: answers[cls.number] for key, (cls, _) in sorted(left.items())}
+
+
+def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int, waiting: Mapping[str, Settling]) -> PodRefusal:
+    """Of a class of which so many pods are left; `place` is how many classes have been told of before.
+
+    `waiting` are the NodePools that have not settled.
+    """
+    if outcome.open_new and waits_for_reservation(outcome.templates, outcome.assignment.columns, cls, outcome.taken):
+        return DEFERRED
+    short = _short(outcome, cls, waiting)
+    outcome.assignment.work.charge(_A_REFUSAL * len(outcome.templates))
+    brief = outcome.assignment.work.worn and place > 0
+    if not outcome.reasons or brief or place >= MOST_CLASSES or not (outcome.open_new or place < outcome.accounts):
+        return short
+    try:
+        return _with_pools(outcome, cls, pods, place, short, waiting)
+    except Exception:  # words are not worth a pass in which others have found places
+        return short
+
+
+def _short(outcome: Outcome, cls: PodClass, waiting: Mapping[str, Settling]) -> PodRefusal:
+    if not outcome.open_new:
+        return PodRefusal(NO_ROOM, _no_existing(outcome.assignment, cls))
+    if not cls.rungs[-1].demand.possible:
+        return PodRefusal(MALFORMED, "its node selector and required node affinity contradict each other")
+    if any(one.lately for one in waiting.values()):
+        named = "; ".join(
+            f"NodePool {name} is settling: {one.text}" for name, one in list(waiting.items())[:MOST_POOLS]
+        )
+        return PodRefusal(SETTLING, cut(named))
+    if not outcome.templates:
+        return PodRefusal(NO_POOL, "no NodePool is ready to make nodes")
+    return PodRefusal(INCOMPATIBLE, f"{_no_existing(outcome.assignment, cls)} and no NodePool can make one")
+
+
+def _no_existing(assignment: Assignment, cls: PodClass) -> str:
+    """That no node that is there will do; of those that suit and have the room, how many are full of volumes."""
+    words, drivers = "no existing node has room for it", cls.attaching.drivers
+    roomy = assignment.roomy(cls, len(cls.rungs) - 1, assignment.columns.vector(cls.requests))
+    full = int((roomy & (assignment.slots.most(cls.attaching) <= 0)).sum())
+    if not full or assignment.columns.unknown(cls.requests):
+        return words
+    return f"{words} ({full} would, but cannot attach its volumes within the limit of {', '.join(drivers)})"
+
+
+def _with_pools(
+    outcome: Outcome, cls: PodClass, pods: int, place: int, short: PodRefusal, waiting: Mapping[str, Settling]
+) -> PodRefusal:
+    """With each pool's rule; for the first classes with the full account, in which the nearest pool comes first."""
+    templates = outcome.templates if outcome.open_new and cls.rungs[-1].demand.possible else ()
+    asked = [farthest(template, outcome.assignment.columns, cls) for template in templates[:MOST_POOLS]]
+    if place >= outcome.accounts or place * len(asked) >= MOST_ACCOUNTS:
+        problems = sorted(outcome.problems.items())[:MOST_POOLS]
+        told = {name: why.text for name, why in problems} | {f.template.name: f.verdict for f, _ in asked}
+        return replace(short, pools={name: cut(text) for name, text in told.items()})
+    asked.sort(key=lambda pair: -nearest.rank(pair[0]))
+    others = _not_asked(outcome, waiting) if outcome.open_new else ()
+    pools = [*(_pool(funnel, steps) for funnel, steps in asked), *others]
+    account = Account(
+        pods,
+        tuple(pools[:MOST_POOLS]),
+        len(templates) - len(asked) + max(len(pools) - MOST_POOLS, 0),
+        account_of(outcome.assignment, cls, outcome.closed),
+        () if waiting else suggested(cls, [funnel for funnel, _ in asked], outcome.assignment, _startup(outcome)),
+    )
+    return replace(short, pools={pool.pool: cut(str(pool)) for pool in account.pools}, account=account)
+
+
+def _pool(funnel: Funnel, steps: Sequence[Step]) -> PoolAccount:
+    kept = (*steps[: MOST_STEPS - 1], steps[-1]) if len(steps) > MOST_STEPS else tuple(steps)
+    types, offerings = funnel.at_first
+    verdict, near = cut(funnel.verdict), nearest.nearest(funnel)
+    return PoolAccount(funnel.template.name, verdict, funnel.rule, types, offerings, kept, near)
+
+
+def _startup(outcome: Outcome) -> frozenset[tuple[str, str]]:
+    """The keys and effects of the start-up taints of all NodePools: nodes lose them by themselves."""
+    pools = outcome.snapshot.node_pools.values()
+    return frozenset((taint.key, taint.effect) for pool in pools for taint in pool.spec.template.spec.startup_taints)
+
+
+def _not_asked(outcome: Outcome, waiting: Mapping[str, Settling]) -> Iterator[PoolAccount]:
+    """Pools that could not be used, and those that are not ready."""
+    for name, problem in sorted(outcome.problems.items()):
+        yield PoolAccount(name, cut(problem.text))
+    for name, why in set_aside(outcome.snapshot).items():
+        if name not in outcome.problems:
+            text = f"is settling: {waiting[name].text}" if name in waiting else why
+            yield PoolAccount(name, cut(text))

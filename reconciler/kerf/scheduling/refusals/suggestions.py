@@ -1,0 +1,233 @@
+"""Which single edits may help a class that has no place, likeliest first. Nothing here is sure: `remedies` tries them.
+
+What a funnel ended at says what to edit: the taint, the label, the resource, the limit. The nearest pools are
+asked first. After these come the constraints of the pod itself, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from kerf.scheduling.answers import explanation
+from kerf.scheduling.answers.edits import (
+    AddLabel,
+    AddValue,
+    DropExpression,
+    DropPort,
+    DropRow,
+    DropSelector,
+    DropSpread,
+    DropTerm,
+    Edit,
+    LowerMinValues,
+    LowerRequest,
+    PodEdit,
+    PoolEdit,
+    RaiseLimits,
+    RemoveTaint,
+    Tolerate,
+)
+from kerf.scheduling.offerings.instance_types import NO_PRICE, Ints
+from kerf.scheduling.placing.assign import Assignment
+from kerf.scheduling.placing.classes import PodClass
+from kerf.scheduling.pods.system_taints import is_system
+from kerf.scheduling.pods.topology_constraints import ANTI
+from kerf.scheduling.refusals.filters import Funnel
+from kerf.scheduling.refusals.nearest import FAR_FROM_IT, open_to, without_each
+from kerf_api import labels
+from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, Requirement
+from kerf_api.v1.meta import Taint
+
+#: So many of each side are worth a trial; of one requirement so many values.
+MOST_EDITS, _MOST_VALUES = 12, 3
+#: So many nodes are looked at for a taint that might be tolerated.
+_MOST_NODES = 50
+_MIB, _GIB = 1 << 20, 1 << 30
+
+
+def suggested(
+    cls: PodClass,
+    funnels: Iterable[Funnel],
+    assignment: Assignment,
+    startup: frozenset[tuple[str, str]] = frozenset(),
+) -> tuple[Edit, ...]:
+    """Edits of the pod and of pools, each once. `funnels` are in the order in which their pools are worth an edit,
+    `startup` the keys and effects of start-up taints."""
+    found: list[Edit] = []
+    for funnel in funnels:
+        found += [*_of_pod(funnel), *_of_pool(funnel)]
+    found += [*_on_nodes(cls, assignment, startup), *_any(cls)]
+    return tuple(_first(sorted(found, key=_drastic)))
+
+
+def _drastic(edit: Edit) -> bool:
+    """Whether it leaves a pod less than half of what it asks for: that comes last."""
+    return isinstance(edit, LowerRequest) and edit.after * 2 < edit.before
+
+
+def _first(edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Each once, and not too many of a side."""
+    found: list[Edit] = []
+    left = {PodEdit: MOST_EDITS, PoolEdit: MOST_EDITS}
+    for edit in edits:
+        side = PodEdit if isinstance(edit, PodEdit) else PoolEdit
+        if left[side] and edit not in found:
+            left[side] -= 1
+            found.append(edit)
+            yield edit
+
+
+# --- of the pod -------------------------------------------------------------------------------------------------
+def _of_pod(funnel: Funnel) -> Iterator[PodEdit]:
+    rule, cls = funnel.rule, funnel.cls
+    if rule == explanation.TAINTS:
+        yield from (Tolerate(taint) for taint in _untolerated(funnel))
+    elif rule in (explanation.REQUIREMENTS, explanation.VOLUMES, explanation.OFFERINGS):
+        yield from _dropping(without_each(funnel))
+    elif rule in (explanation.RESOURCES, explanation.LIMITS, explanation.MIN_VALUES):
+        yield from _lower(funnel)
+        yield from _dropping(without_each(funnel))
+    elif rule == explanation.HOST_PORTS:
+        yield from (DropPort(port) for port in cls.ports)
+    elif funnel.bond is not None:
+        yield from _unbound(cls, funnel.bond.key)
+
+
+def _untolerated(funnel: Funnel) -> list[Taint]:
+    """The pool's taints that the pod does not tolerate, when nothing else is in the way. None if one of them keeps
+    workloads off system nodes: the pool is not for this pod."""
+    demand = funnel.cls.rungs[-1].demand
+    found = [t for t in funnel.template.taints if not demand.tolerates((t,)) and funnel.passes_behind_taints()]
+    return [] if any(is_system(taint) for taint in found) else found
+
+
+def _dropping(keys: Iterable[str]) -> Iterator[PodEdit]:
+    for key in keys:
+        yield DropSelector(key)
+        yield DropExpression(key)
+
+
+def _lower(funnel: Funnel) -> Iterator[PodEdit]:
+    """For each resource: what the largest type has of it among those that have enough of all others."""
+    table, need = funnel.template.table, funnel.need
+    reached = (table.listed & (table.price < NO_PRICE) & funnel.reach(funnel.requirements)).any(axis=1)
+    within = funnel.template.within_limits()
+    allowed = reached if within is None else reached & within
+    yield from _lowered(funnel.cls, funnel.columns.names, funnel.room[allowed], need)
+    for name in funnel.columns.unknown(funnel.cls.requests):
+        yield LowerRequest(name, funnel.cls.requests[name], 0)
+
+
+def _lowered(cls: PodClass, names: Sequence[str], rooms: Ints, need: Ints) -> Iterator[LowerRequest]:
+    for place, name in enumerate(names):
+        others = np.delete(rooms >= need, place, axis=1).all(axis=1)
+        if name == "pods" or not need[place] or not others.any():
+            continue
+        most = readable(name, int(rooms[others, place].max()))
+        special = name not in ("cpu", "memory", "ephemeral-storage")
+        if most < need[place] and (special or most * FAR_FROM_IT >= need[place]):
+            yield LowerRequest(name, cls.requests[name], most)
+
+
+def readable(resource: str, value: int) -> int:
+    """Rounded down to what a person would write."""
+    if resource == "cpu":
+        step = 10 if value < 1000 else 100 if value < 32000 else 1000
+    elif resource in ("memory", "ephemeral-storage"):
+        step = _MIB if value < 8 * _GIB else _GIB
+    else:
+        step = 1
+    return max(value, 0) // step * step
+
+
+def _on_nodes(cls: PodClass, assignment: Assignment, startup: frozenset[tuple[str, str]]) -> Iterator[PodEdit]:
+    """What would do for a node that exists: one taint more that is tolerated, or less of one resource."""
+    demand, columns, places = cls.rungs[-1].demand, assignment.columns, assignment.places
+    if not demand.possible:
+        return
+    need = columns.vector(cls.requests)
+    labelled = places.open & places.attaching(cls.volumes)
+    for row in demand.requirements.values():
+        labelled = labelled & places.serving(row)
+    tolerated = places.tolerating(demand.tolerations)
+    roomy = labelled & ~tolerated & (assignment.free >= need).all(axis=1)
+    for place in np.flatnonzero(roomy)[:_MOST_NODES]:
+        taints = [t for t in places.targets[int(place)].taints if not demand.tolerates((t,))]
+        if len(taints) == 1 and not _passing(taints[0]) and (taints[0].key, taints[0].effect) not in startup:
+            yield Tolerate(replace(taints[0], time_added=None))
+    if (labelled & tolerated).any():
+        yield from _lowered(cls, columns.names, assignment.free[labelled & tolerated], need)
+
+
+def _passing(taint: Taint) -> bool:
+    """Whether a taint says something about the moment or keeps workloads off system nodes: nothing to tolerate."""
+    return is_system(taint) or labels.is_ephemeral_taint(taint.key, taint.effect)
+
+
+def _any(cls: PodClass) -> Iterator[PodEdit]:
+    """Each constraint of the pod, whatever the funnels ended at."""
+    rung = cls.rungs[-1]
+    yield from _unbound(cls, "")
+    yield from _dropping(sorted(rung.demand.strict))
+    yield from (DropPort(port) for port in cls.ports)
+
+
+def _unbound(cls: PodClass, key: str) -> Iterator[PodEdit]:
+    """Without one topology constraint: those over this label, or (empty) all."""
+    demand = cls.rungs[-1].demand
+    for spread in demand.spreads:
+        if key in ("", spread.topology_key):
+            yield DropSpread(spread.topology_key)
+    for away, terms in ((False, demand.affinity), (True, demand.anti_affinity)):
+        yield from (DropTerm(away, term) for term in terms if key in ("", term.topology_key))
+
+
+# --- of the pool ------------------------------------------------------------------------------------------------
+def _of_pool(funnel: Funnel) -> Iterator[Edit]:
+    rule, template = funnel.rule, funnel.template
+    if rule == explanation.TAINTS:
+        yield from (RemoveTaint(template.name, taint) for taint in _untolerated(funnel))
+    elif rule in (explanation.REQUIREMENTS, explanation.VOLUMES):
+        wanted = (funnel.wanted & funnel.volume).get(funnel.about)
+        if wanted is not None:
+            yield from _wider(funnel, wanted)
+    elif rule in (explanation.LIMITS, explanation.TOGETHER) and template.limits is not None:
+        yield RaiseLimits(template.name)
+    elif rule == explanation.MIN_VALUES:
+        missing = template.shortfall(np.flatnonzero(funnel.before.any(axis=1)))
+        for key, count in sorted(missing.items()):
+            yield LowerMinValues(template.name, key, template.min_values[key], count)
+    elif funnel.bond is not None and funnel.bond.group.kind != ANTI and funnel.bond.key != labels.HOSTNAME:
+        beyond = sorted(open_to(funnel.bond, funnel) - template.domains(funnel.bond.key))
+        yield from (AddValue(template.name, funnel.bond.key, domain) for domain in beyond[:_MOST_VALUES])
+    if rule in (explanation.RESOURCES, explanation.OFFERINGS, explanation.REQUIREMENTS, explanation.VOLUMES):
+        yield from (DropRow(template.name, key) for key in _own_keys(funnel) if _holds_without(funnel, key))
+
+
+def _wider(funnel: Funnel, wanted: Requirement) -> Iterator[Edit]:
+    """What lets the pool serve a label: a value that it does not allow, or a label that its nodes do not have."""
+    key, name = funnel.about, funnel.template.name
+    values = sorted(wanted.values)[:_MOST_VALUES] if not wanted.complement else []
+    if key in funnel.template.requirements:
+        yield from (AddValue(name, key, value) for value in values)
+    elif not labels.is_restricted(key) and wanted.operator != DOES_NOT_EXIST:
+        value = values[0] if wanted.operator == IN else wanted.any_value() if wanted.operator == EXISTS else None
+        if value is not None:
+            yield AddLabel(name, key, value)
+
+
+def _own_keys(funnel: Funnel) -> list[str]:
+    """The labels that the pool asks for in its requirements, those first that the funnel ended at."""
+    rows = funnel.template.pool.spec.template.spec.requirements
+    keys = sorted({labels.normalise(entry.key) for entry in rows})
+    return sorted(keys, key=lambda key: key != funnel.about)
+
+
+def _holds_without(funnel: Funnel, key: str) -> bool:
+    """Whether without one of its requirements the pool would have a type with room."""
+    wanted, own = funnel.wanted & funnel.volume, funnel.template.requirements.without(key)
+    shape = funnel.template.shape(own & wanted) if own.compatible(wanted, labels.WELL_KNOWN) else None
+    return shape is not None and bool(shape.holding(funnel.need).any())

@@ -1,0 +1,1 @@
+"""The rule of topology constraints, and what the groups of a solve count."""

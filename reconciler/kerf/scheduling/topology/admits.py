@@ -1,0 +1,159 @@
+"""The one rule of topology constraints: how many more pods a domain or a host admits, given the pods already there.
+
+Every constraint is a range of counts. Spread has an upper bound (the skew over the least count), anti-affinity admits
+no pod it selects, affinity requires one unless the pod may be the first of its kind. Source: the kube-scheduler's
+plugins PodTopologySpread and InterPodAffinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Set
+from typing import Final, NamedTuple
+
+from kerf.scheduling.offerings.instance_types import Bools, Ints
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, Bond, Group
+from kerf_api import labels
+
+#: As many pods as there can be.
+MANY: Final = 1 << 30
+
+
+class Bounds(NamedTuple):
+    """The counts, `low` to `high`, at which one more pod is admitted; `rises`: each admitted pod adds to the count."""
+
+    low: int
+    high: int
+    rises: bool
+
+    def admits(self, here: int) -> bool:
+        """Whether one more pod is admitted where the count is `here`."""
+        return self.low <= here <= self.high
+
+    def admitting(self, here: Ints) -> Bools:
+        """`admits` of many counts, [places]."""
+        good: Bools = here <= self.high
+        return good & (here >= self.low) if self.low else good
+
+    def more(self, here: int) -> int:
+        """The number of further pods that are admitted where the count is `here`."""
+        if not self.admits(here):
+            return 0
+        return self.high - here + 1 if self.rises else MANY
+
+    def room(self, here: Ints) -> Ints:
+        """`more` of many counts, [places], all of which admit one, where each admitted pod adds to the count."""
+        return self.high - here + 1
+
+
+#: Of an affinity whose pod may be the first of its kind, and else; of an anti-affinity to pods like itself, and else.
+_FIRST: Final = Bounds(0, MANY, False)
+_BESIDE: Final = Bounds(1, MANY, False)
+_ALONE: Final = Bounds(0, 0, True)
+_AWAY: Final = Bounds(0, 0, False)
+
+
+def bounds(bond: Bond, least: int = 0, *, founded: bool = True) -> Bounds:
+    """The range of a constraint.
+
+    Args:
+        least: the count that the skew is measured against (spread only).
+        founded: some pod of the group runs or is planned somewhere (affinity only).
+    """
+    if bond.group.kind == SPREAD:
+        return Bounds(0, bond.max_skew + least - int(bond.self_match), bond.self_match)
+    if bond.group.kind == AFFINITY:
+        return _FIRST if bond.self_match and not founded else _BESIDE
+    return _ALONE if bond.self_match else _AWAY
+
+
+def founded(bond: Bond) -> bool:
+    """Whether some pod of an affinity's groups runs or is planned somewhere."""
+    return any(group.anywhere() > 0 for group in bond.together or (bond.group,))
+
+
+def founded_on_nodes(bond: Bond, seated: Collection[Group]) -> bool:
+    """`founded` while pods are seated on new nodes: `seated` are the groups that have a pod on one."""
+    return any(group.counts or group in seated for group in bond.together or (bond.group,))
+
+
+def begins_host(bond: Bond) -> bool:
+    """Whether a hostname constraint admits a pod on a new node: alone, or beside pods planned there."""
+    if bond.group.kind != AFFINITY:
+        return bounds(bond).admits(0)
+    if bond.group.fresh:  # beside them, wherever their host is
+        return True
+    return bounds(bond, founded=founded(bond)).admits(0)
+
+
+def begins_hosts(hosts: Iterable[Bond]) -> bool:
+    """Whether all these hostname constraints admit a pod on a new node."""
+    return all(map(begins_host, hosts))
+
+
+def current(bond: Bond, domains: Set[str] = frozenset()) -> Bounds:
+    """The range of a constraint now; `domains` are those that the skew is measured over (spread only).
+
+    Domains where pods are planned by now count too. While there are fewer than minDomains, the least count is 0. A
+    hostname is measured over no domains: a new host is empty.
+    """
+    if bond.group.kind != SPREAD:
+        return bounds(bond, founded=bond.group.kind == ANTI or founded(bond))
+    counts = bond.group.counts
+    if domains and not counts.keys() <= domains:
+        domains = domains | {domain for domain, number in counts.items() if number}
+    if not domains or len(domains) < bond.min_domains:
+        return bounds(bond, 0)
+    if bond.group.unsure:
+        return bounds(bond, min(map(bond.group.least, domains)))
+    return bounds(bond, min([counts.get(domain, 0) for domain in domains]))
+
+
+def measured(bond: Bond, makeable: Mapping[str, Set[str]]) -> frozenset[str]:
+    """The domains that a spread is measured over: of nodes there are, of nodes that can be made for a pod now, and of
+    nodes that other pods of the pass get. None for hostnames while an empty node can come.
+
+    Args:
+        makeable: the domains by key; of hostnames there is no domain, but the key when there can be any node.
+    """
+    group = bond.group
+    if bond.key == labels.HOSTNAME:
+        comes = labels.HOSTNAME in makeable or group.brought
+        return frozenset() if comes and not group.on_new_hosts else group.standing()
+    return group.standing().union(makeable.get(bond.key, ()), group.brought)
+
+
+def allows(bond: Bond, domain: str | None, domains: Set[str]) -> bool:
+    """Whether one more pod may go to this domain now (None: the node has no such label)."""
+    if domain is None:
+        return bond.group.kind == ANTI
+    return current(bond, domains).admits(bond.group.counts.get(domain, 0))
+
+
+def opens(bond: Bond, limits: Bounds, domains: tuple[str | None, ...]) -> bool:
+    """Whether one more pod may go to a node with one of these domains, whichever it gets."""
+    if bond.group.kind != ANTI and (len(domains) > 1 or None in domains):
+        return False
+    counts = bond.group.counts
+    return all(domain is None or limits.admits(counts.get(domain, 0)) for domain in domains)
+
+
+def clear(group: Group, domains: tuple[str | None, ...]) -> bool:
+    """Whether no pod with this anti-affinity is in any of these domains."""
+    return not any(group.owners.get(domain, 0) for domain in domains if domain is not None)
+
+
+def admits_pins(pins: Iterable[tuple[str, str]], limits: Mapping[Bond, Bounds], shunning: Iterable[Group]) -> bool:
+    """Whether constraints admit one more pod in these domains, by key.
+
+    Args:
+        shunning: anti-affinity that keeps the pod away from its owners.
+    """
+    at = dict(pins)
+    found = ((bond.group.counts.get(at[bond.key], 0), bounds) for bond, bounds in limits.items() if bond.key in at)
+    apart = not any(group.owners.get(at[group.key], 0) for group in shunning if group.key in at)
+    return apart and all(bounds.admits(count) for count, bounds in found)
+
+
+def apart(bond: Bond) -> int:
+    """The number of pods of its own that a hostname constraint admits on one host; `MANY` if it limits none."""
+    return MANY if bond.group.kind == AFFINITY else bounds(bond).more(0)

@@ -1,0 +1,244 @@
+"""The groups of one solve: what its pods are bound by, counted without the pods that move and the nodes that go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from typing import Final, Protocol
+
+import numpy as np
+
+from kerf.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
+from kerf.model.selectors import Selector, selector_of
+from kerf.model.snapshot import StateNode
+from kerf.scheduling.pods.daemon_overhead import Daemon
+from kerf.scheduling.pods.requirements import Demand, required_terms, selects_nothing
+from kerf.scheduling.pods.topology_constraints import (
+    AFFINITY,
+    ANTI,
+    SPREAD,
+    Bond,
+    Group,
+    required_affinity,
+    required_anti_affinity,
+    term_group,
+    terms_group,
+)
+from kerf.scheduling.topology.counts import MANY, Tallies, less
+from kerf.scheduling.topology.label_table import LabelTable
+from kerf.scheduling.work import Work
+from kerf_api import labels
+from kerf_api.requirements import Requirements
+from kerf_api.v1.meta import Taint
+
+#: Steps to read a term, and to count the pods of one that is new.
+_A_BOND: Final = 3
+_A_GROUP: Final = 10
+
+
+class CountedNode(Protocol):
+    """What the groups of a solve need of a node that exists or is on its way; `nodes.existing.Target` has it.
+
+    `awaited` are the DaemonSets whose pods are still to come there. `possible` holds each label's possible values.
+    """
+
+    @property
+    def state(self) -> StateNode: ...
+    @property
+    def possible(self) -> Requirements: ...
+    @property
+    def taints(self) -> tuple[Taint, ...]: ...
+    @property
+    def awaited(self) -> tuple[Daemon, ...]: ...
+    def domain(self, key: str) -> str | None:
+        """The value of a label; None when the node has none, or may have several."""
+
+
+class Topology:
+    """All groups that can matter to `pods`, the pods of one solve.
+
+    `moving` are those of them that are bound now, `leaving` names of nodes that are no targets: neither is counted.
+    `targets` are the nodes: there will be pods of DaemonSets that are still missing, and the domains of new ones.
+    To look through constraints is counted as `work`.
+    """
+
+    def __init__(
+        self,
+        tallies: Tallies,
+        pods: Iterable[Pod],
+        moving: frozenset[str],
+        leaving: frozenset[str],
+        targets: Sequence[CountedNode] = (),
+        work: Work | None = None,
+    ) -> None:
+        self._work = work if work is not None else Work()
+        self._tallies, self._moving, self._leaving, self._targets = tallies, moving, leaving, targets
+        self.groups: dict[object, Group] = {}
+        #: Groups that only keep pods away so far: which pods they select matters to pods that own such a term alone.
+        self._uncounted: set[object] = set()
+        self._spread_groups: dict[tuple[int, int], tuple[Group, bool]] = {}
+        self._latest: tuple[Pod | None, tuple[object, ...], tuple[Bond, ...]] = (None, (), ())
+        self._remembered = False
+        for identity, shun in tallies.shunning(pods):
+            self._work.charge(_A_GROUP)
+            group = self.groups[identity] = shun.fresh()
+            self._uncounted.add(identity)
+            group.owners = less(shun.counts, shun.homes, moving)
+        for daemon in tallies.daemons:
+            for term in required_anti_affinity(daemon.pod):
+                group = self._open(*term_group(daemon.pod, term, ANTI, tallies.namespaces))
+                group.owner_daemons = (*group.owner_daemons, daemon)
+                for domain in self._awaited(group, daemon):
+                    group.own(domain, 1)
+
+    def reset(self) -> None:
+        """Back to the pods there are and the pods of DaemonSets that planned nodes bring, without planned pods.
+
+        The first call remembers the pods there are.
+        """
+        for group in self.groups.values():
+            if not self._remembered:
+                group.at_first = (dict(group.counts), dict(group.owners))
+            group.counts, group.owners, group.fresh = dict(group.at_first[0]), dict(group.at_first[1]), 0
+            group.reached, group.binds, group.unsure = set(), False, {}
+            for domain, number in group.arriving.items():
+                group.count(domain, number)
+        self._remembered = True
+
+    # --- terms to groups ----------------------------------------------------------------------------------------
+    def bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:
+        """The constraints of one rung of a pod's ladder; rungs that follow each other often share them."""
+        asked = (demand.spreads, demand.affinity, demand.anti_affinity)
+        if pod is not self._latest[0] or asked != self._latest[1]:
+            self._latest = pod, asked, self._bonds(pod, demand)
+        return self._latest[2]
+
+    def _bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:
+        spreads = [self._spread_bond(pod, constraint) for constraint in demand.spreads]
+        must = required_affinity(pod)
+        terms = len(demand.spreads) + len(demand.anti_affinity) + len(demand.affinity)
+        self._work.charge(_A_BOND * terms + len(must) ** 2)
+        near = [*self._required_bonds(pod, must)]
+        near += [self._affinity_bond(pod, term, AFFINITY, False) for term in demand.affinity[len(must) :]]
+        hard = required_anti_affinity(pod)
+        far = [self._affinity_bond(pod, t, ANTI, i < len(hard)) for i, t in enumerate(demand.anti_affinity)]
+        return (*spreads, *near, *far)
+
+    def _spread_bond(self, pod: Pod, constraint: TopologySpreadConstraint) -> Bond:
+        found = self._spread_groups.get((id(pod), id(constraint)))
+        if found is None:  # all rungs of a pod share it
+            found = self._spread_groups[id(pod), id(constraint)] = self._spread_group(pod, constraint)
+        group, self_match = found
+        return Bond(group, self_match, constraint.max_skew, constraint.min_domains or 0)
+
+    def _spread_group(self, pod: Pod, constraint: TopologySpreadConstraint) -> tuple[Group, bool]:
+        """The group of a spread, and whether that counts the pod itself."""
+        selector = selector_of(constraint.label_selector, pod.metadata.labels, constraint.match_label_keys)
+        if selector == Selector():  # the kube-scheduler counts no pod for an empty selector
+            selector = Selector(nothing=True)
+        affinity, taints = constraint.node_affinity_policy != "Ignore", constraint.node_taints_policy == "Honor"
+        place = frozenset({pod.metadata.namespace})
+        marks, keys = _filter_identity(pod, affinity, taints), _keys(pod, constraint)
+        identity = (SPREAD, constraint.topology_key, place, selector, affinity, taints, marks, keys)
+        fresh = Group(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys)
+        group = self._open(identity, fresh)
+        own = pod.metadata
+        return group, constraint.label_selector is not None and group.selects(own.namespace, own.labels)
+
+    def _required_bonds(self, pod: Pod, terms: Sequence[PodAffinityTerm]) -> Iterator[Bond]:
+        groups = tuple(self._open(*terms_group(pod, term, terms, self._tallies.namespaces)) for term in terms)
+        for group in groups:
+            yield Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels), together=groups)
+
+    def _affinity_bond(self, pod: Pod, term: PodAffinityTerm, kind: str, required: bool) -> Bond:
+        group = self._open(*term_group(pod, term, kind, self._tallies.namespaces))
+        return Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels), required=required)
+
+    def _open(self, identity: object, fresh: Group) -> Group:
+        """The group of this identity; the first time it is asked for, the fresh one with its counts."""
+        group = self.groups.setdefault(identity, fresh)
+        if group is fresh or identity in self._uncounted:
+            self._work.charge(_A_GROUP)
+            self._uncounted.discard(identity)
+            tally = self._tallies.of(identity, group)
+            group.counts, group.daemons = less(tally.counts, tally.homes, self._moving), tally.daemons
+            for domain in (domain for daemon in tally.daemons for domain in self._awaited(group, daemon)):
+                group.count(domain, 1)
+            if group.kind == SPREAD:
+                group.standing = cache(partial(self._standing, identity, group, frozenset(group.counts)))
+        return group
+
+    def _standing(self, identity: object, group: Group, counted: frozenset[str]) -> frozenset[str]:
+        offered = less(*self._tallies.offered(identity, group), self._leaving)
+        return counted | offered.keys() | frozenset(self._on_coming_nodes(group))
+
+    def _on_coming_nodes(self, group: Group) -> Iterator[str]:
+        for target in (target for target in self._targets if target.state.node is None):
+            domain = target.domain(group.key)
+            if domain is not None and group.admits_node(target.possible, target.taints):
+                yield domain
+
+    def _awaited(self, group: Group, daemon: Daemon) -> Iterator[str]:
+        """The domains of nodes on which a pod of the DaemonSet will run and does not yet."""
+        for target in self._targets:
+            if target.awaited and daemon in target.awaited:
+                domain = target.domain(group.key)
+                if domain is not None and (group.kind != SPREAD or group.admits_node(target.possible, target.taints)):
+                    yield domain
+
+    def selecting(self, pods: Sequence[Pod]) -> Callable[[Pod], tuple[Group, ...]]:
+        """A function that returns the groups which count one of the pods; it does not know groups that come later."""
+        groups = tuple(self.groups.values())
+        many = len(groups) * len(pods) > MANY
+        return _SelectingMany(groups, pods) if many else _Selecting(groups)
+
+
+class _Selecting:
+    """Groups by one of the labels that their selectors want, so that few are asked for each pod."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._any: list[tuple[int, Group]] = []
+        self._by_label: dict[tuple[str, str], list[tuple[int, Group]]] = {}
+        for entry in enumerate(groups):
+            pairs = entry[1].selector.pairs
+            (self._by_label.setdefault(pairs[0], []) if pairs else self._any).append(entry)
+        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Group, ...]] = {}
+
+    def __call__(self, pod: Pod) -> tuple[Group, ...]:
+        namespace, own = pod.metadata.namespace, pod.metadata.labels
+        key = (namespace, tuple(own.items()))
+        if key not in self._known:
+            entries = [entry for pair in key[1] for entry in self._by_label.get(pair, ())]
+            good = [entry for entry in (*self._any, *entries) if entry[1].selects(namespace, own)]
+            self._known[key] = tuple(group for _, group in sorted(good, key=lambda entry: entry[0]))
+        return self._known[key]
+
+
+class _SelectingMany:
+    """The same, worked out for all pods at once."""
+
+    def __init__(self, groups: Sequence[Group], pods: Iterable[Pod]) -> None:
+        places = list(dict.fromkeys((pod.metadata.namespace, tuple(pod.metadata.labels.items())) for pod in pods))
+        table = LabelTable([(namespace, dict(pairs)) for namespace, pairs in places])
+        found: list[list[Group]] = [[] for _ in places]
+        for group in groups:
+            for number in np.flatnonzero(table.matching(group.namespaces, group.selector)).tolist():
+                found[number].append(group)
+        self._known = {place: tuple(own) for place, own in zip(places, found, strict=True)}
+
+    def __call__(self, pod: Pod) -> tuple[Group, ...]:
+        return self._known[pod.metadata.namespace, tuple(pod.metadata.labels.items())]
+
+
+def _keys(pod: Pod, constraint: TopologySpreadConstraint) -> frozenset[str]:
+    """The labels that a node must have to count for a spread: those of all hard ones. Each node has a hostname."""
+    hard = (s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable != "ScheduleAnyway")
+    found = {labels.normalise(one.topology_key) for one in (constraint, *hard)}
+    return frozenset(found - {labels.HOSTNAME})
+
+
+def _filter_identity(pod: Pod, affinity: bool, taints: bool) -> tuple[object, ...]:
+    """What of the owner the node filter depends on, as something that compares."""
+    terms = tuple(str(term) for term in required_terms(pod)) if affinity else ()
+    selector = tuple(sorted(pod.spec.node_selector.items())) if affinity else ()
+    return (selector, terms, affinity and selects_nothing(pod), pod.spec.tolerations if taints else ())
