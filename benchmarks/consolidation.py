@@ -28,7 +28,7 @@ from kerf.disruption.propose import propose
 from kerf.model.memory import Memory
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Proposal, Snapshot
-from kerf.scheduling.placing.as_kube_scheduler import Scattered
+from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from tests.referee.cost import lp_bound
@@ -123,7 +123,7 @@ def carry_out(yard: Yard, snapshot: Snapshot, gone: frozenset[str], number: int)
 def _schedule(yard: Yard) -> int:
     """Bind what waits, as the kube-scheduler does; how many pods find no place."""
     waiting = _waiting(yard)
-    placed = solve(yard.snapshot(), waiting, scattered=Scattered, open_new=False).placed
+    placed = solve(yard.snapshot(), waiting, scattered=KubeSchedulerOrder, open_new=False).placed
     for key, target in placed.items():
         yard.bind(key, target)
     return len(waiting) - len(placed)

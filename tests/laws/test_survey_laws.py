@@ -45,7 +45,7 @@ from kerf.model.storage import (
     StorageClass,
     VolumeNodeResources,
 )
-from kerf.scheduling.nodes.existing import Target
+from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.solve import survey
 from kerf_api import labels
 from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta, OwnerReference, Taint
@@ -181,7 +181,7 @@ MAKERS = (
 )
 
 
-def volumes_of(target: Target) -> tuple[Any, ...]:
+def volumes_of(target: ExistingNode) -> tuple[Any, ...]:
     return target.attached, target.attachable
 
 

@@ -95,18 +95,18 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     153: (
         "minDomains is not looked at.",
-        (Edit("reconciler/kerf/scheduling:Topology._spread_bond", "constraint.min_domains or 0", "0"),),
+        (Edit("reconciler/kerf/scheduling:Topology._spread_constraint", "constraint.min_domains or 0", "0"),),
     ),
     158: (
         "Only zones and capacity types are domains of a spread.",
         (
             Edit(
                 "reconciler/kerf/scheduling:measured",
-                "return group.standing().union(makeable.get(bond.key, ()), group.brought)",
+                "return group.standing().union(makeable.get(constraint.key, ()), group.brought)",
                 (
-                    "if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
+                    "if constraint.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
                     "    return frozenset()\n"
-                    "return group.standing().union(makeable.get(bond.key, ()), group.brought)"
+                    "return group.standing().union(makeable.get(constraint.key, ()), group.brought)"
                 ),
             ),
         ),
@@ -115,7 +115,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Values of a label that only the NodePool knows are no domains.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Template.open_domains",
+                "reconciler/kerf/scheduling:NodeClaimTemplate.open_domains",
                 "self.table.values(key, mask) or (set() if row.complement else set(row.values))",
                 "self.table.values(key, mask)",
             ),
@@ -145,12 +145,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:Opening._routes_of",
-                "not rung.demand.tolerates(template.taints) or rung.demand.requirements.conflict(volume)",
-                "rung.demand.requirements.conflict(volume)",
+                "not relaxation.demand.tolerates(template.taints) or relaxation.demand.requirements.conflict(volume)",
+                "relaxation.demand.requirements.conflict(volume)",
             ),
             Edit(
                 "reconciler/kerf/scheduling:stocks_of",
-                "left[item] and item.rung.demand.tolerates(template.taints)",
+                "left[item] and item.relaxation.demand.tolerates(template.taints)",
                 "left[item]",
             ),
         ),
@@ -159,7 +159,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "nodeAffinityPolicy Ignore is not looked at on nodes that are there.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Group.admits_node",
+                "reconciler/kerf/scheduling:TopologyGroup.admits_node",
                 "not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)",
                 "accepted_by_node(self.filter_pod, node_labels)",
             ),
@@ -170,8 +170,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:_missing",
-                "not any((bond.group in s.item.cls.counted for s in others))",
-                "any((bond.group in s.item.cls.counted for s in others))",
+                "not any((constraint.group in s.item.cls.counted for s in others))",
+                "any((constraint.group in s.item.cls.counted for s in others))",
             ),
         ),
     ),
@@ -179,7 +179,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of anti-affinity only what is preferred is looked at.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.relaxation",
                 "self.anti_affinity + tuple((w.pod_affinity_term for w in wishes.anti_affinity))",
                 "tuple((w.pod_affinity_term for w in wishes.anti_affinity))",
             ),
@@ -189,9 +189,10 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Anti-affinity that is only preferred keeps others away.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Topology._affinity_bond",
-                "Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels), required=required)",
-                "Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels))",
+                "reconciler/kerf/scheduling:Topology._affinity_constraint",
+                "TopologyConstraint(group, group.selects(pod.metadata.namespace, pod.metadata.labels), "
+                "required=required)",
+                "TopologyConstraint(group, group.selects(pod.metadata.namespace, pod.metadata.labels))",
             ),
         ),
     ),
@@ -200,8 +201,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:Tallies._count_owner",
-                "key not in shun.homes",
-                "key in shun.homes",
+                "key not in inverse.homes",
+                "key in inverse.homes",
             ),
         ),
     ),

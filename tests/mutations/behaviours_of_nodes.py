@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Labels of nodes that are there are not looked at.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Places.suiting",
+                "reconciler/kerf/scheduling:ExistingNodes.suiting",
                 "self.open & self.tolerating(demand.tolerations) & self._serving(demand.requirements)",
                 "self.open & self.tolerating(demand.tolerations)",
             ),
@@ -99,7 +99,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Daemon sets take nothing of new nodes.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Template._overheads",
+                "reconciler/kerf/scheduling:NodeClaimTemplate._overheads",
                 "self.overhead = shares",
                 "self.overhead = np.zeros_like(shares)",
             ),
@@ -149,7 +149,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Every type bears the daemons of all others.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Template._overheads",
+                "reconciler/kerf/scheduling:NodeClaimTemplate._overheads",
                 "shares[here] += self.table.columns.vector(daemon.requests)",
                 "shares += self.table.columns.vector(daemon.requests)",
             ),
@@ -157,7 +157,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     97: (
         "Host ports of daemons are taken on types where they do not run, too.",
-        (Edit("reconciler/kerf/scheduling:Template._overheads", "np.flatnonzero(here)", "range(len(held))"),),
+        (Edit("reconciler/kerf/scheduling:NodeClaimTemplate._overheads", "np.flatnonzero(here)", "range(len(held))"),),
     ),
     98: (
         "What daemon sets take is kept free although their pods are there.",
@@ -199,7 +199,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     106: (
         "What is in use does not count against limits.",
-        (Edit("reconciler/kerf/scheduling:Template.within", "self.limits[name] - used[name]", "self.limits[name]"),),
+        (
+            Edit(
+                "reconciler/kerf/scheduling:NodeClaimTemplate.within",
+                "self.limits[name] - used[name]",
+                "self.limits[name]",
+            ),
+        ),
     ),
     107: (
         "The sum of what a NodePool's nodes use stays 0.",
@@ -265,7 +271,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     121: (
         "One value is enough for minValues.",
-        (Edit("reconciler/kerf/scheduling:Template.shortfall", "count < wanted[key]", "not count"),),
+        (Edit("reconciler/kerf/scheduling:NodeClaimTemplate.shortfall", "count < wanted[key]", "not count"),),
     ),
     125: (
         "The event does not say that minValues is why a NodePool is not used.",

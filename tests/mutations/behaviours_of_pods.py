@@ -56,12 +56,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod may want another value of a label than the NodePool gives.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Template.serve",
+                "reconciler/kerf/scheduling:NodeClaimTemplate.serve",
                 "self.requirements.incompatible(wanted, labels.WELL_KNOWN) is None",
                 "all((key in self.requirements or key in labels.WELL_KNOWN for key in wanted))",
             ),
             Edit(
-                "reconciler/kerf/scheduling:Template.join",
+                "reconciler/kerf/scheduling:NodeClaimTemplate.join",
                 "one & other if one.conflict(other) is None else None",
                 "one & other",
             ),
@@ -71,7 +71,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The heaviest preference is not held to.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.relaxation",
                 (
                     "Demand(requirements, strict, self.tolerations if wishes.avoids_soft_taints else "
                     "(*self.tolerations, _SOFT), self.spreads + wishes.soft_spreads, self.affinity + "
@@ -152,7 +152,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod's node selector is forgotten.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.relaxation",
                 "(*self.selector, *(_rows(wishes.terms[0]) if wishes.terms else ()))",
                 "(*(_rows(wishes.terms[0]) if wishes.terms else ()),)",
             ),
@@ -162,7 +162,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of preferences the lightest comes first.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.relaxation",
                 "wishes.preferred[0]",
                 "wishes.preferred[-1]",
             ),
@@ -172,7 +172,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A soft taint is never put up with.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.relaxation",
                 "(*self.tolerations, _SOFT)",
                 "self.tolerations",
             ),
@@ -182,7 +182,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A soft taint is put up with at first, and avoided at last.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.rung",
+                "reconciler/kerf/scheduling:_Required.relaxation",
                 "wishes.avoids_soft_taints",
                 "not wishes.avoids_soft_taints",
             ),
@@ -250,7 +250,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Types are listed by name, not by price.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Template._shape",
+                "reconciler/kerf/scheduling:NodeClaimTemplate._shape",
                 "good[np.argsort(price[good], kind='stable')]",
                 "good",
             ),
@@ -260,7 +260,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A type is as cheap as its cheapest offering, whether it is allowed or not.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Template._least",
+                "reconciler/kerf/scheduling:NodeClaimTemplate._least",
                 "self.table.price[:, markets]",
                 "self.table.price",
             ),

@@ -41,8 +41,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/disruption:SCATTERED",
-                "ScatteredByName",
-                "Scattered",
+                "KubeSchedulerOrderByName",
+                "KubeSchedulerOrder",
             ),
         ),
         ("tests/simulation/test_load_curve.py::test_a_day",),

@@ -133,7 +133,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     # spread
     _misread(
         "nodeAffinityPolicy is Ignore",
-        "reconciler/kerf/scheduling:Group.admits_node",
+        "reconciler/kerf/scheduling:TopologyGroup.admits_node",
         "not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)",
         "True",
     ),
@@ -146,18 +146,18 @@ MISREADINGS: tuple[Misreading, ...] = (
     _misread(
         "minDomains does not count",
         "reconciler/kerf/scheduling:current",
-        "not domains or len(domains) < bond.min_domains",
+        "not domains or len(domains) < constraint.min_domains",
         "not domains",
     ),
     _misread(
         "the skew may be one more",
         "reconciler/kerf/scheduling:bounds",
-        "bond.max_skew",
-        "bond.max_skew + 1",
+        "constraint.max_skew",
+        "constraint.max_skew + 1",
     ),
     _misread(
         "a node that lacks a key of the spread counts",
-        "reconciler/kerf/scheduling:Group.admits_node",
+        "reconciler/kerf/scheduling:TopologyGroup.admits_node",
         "not self.keys <= node_labels.keys()",
         "False",
     ),
@@ -195,13 +195,13 @@ MISREADINGS: tuple[Misreading, ...] = (
     _misread(
         "daemon pods keep no pod away from new nodes",
         "reconciler/kerf/scheduling:keeping_away",
-        "(daemon.key for daemon in _apart(cls, rung) if template.carries(daemon, served)[0])",
+        "(daemon.key for daemon in _apart(cls, relaxation) if template.carries(daemon, served)[0])",
         "(daemon.key for daemon in ())",
     ),
     _misread(
         "daemon pods are no company on new nodes",
         "reconciler/kerf/scheduling:beside_daemons",
-        "bond.group.kind == AFFINITY and any((everywhere for _, everywhere in runs))",
+        "constraint.group.kind == AFFINITY and any((everywhere for _, everywhere in runs))",
         "False",
     ),
     _misread(
@@ -218,8 +218,8 @@ MISREADINGS: tuple[Misreading, ...] = (
     ),
     _misread(
         "anti-affinity of bound pods does not count",
-        "reconciler/kerf/scheduling:Tallies.shunning",
-        "not self._shuns",
+        "reconciler/kerf/scheduling:Tallies.inverse",
+        "not self._inverse",
         "True",
     ),
     _misread(

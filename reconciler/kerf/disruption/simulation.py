@@ -24,7 +24,11 @@ from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.nodes.supposed import standing
-from kerf.scheduling.placing.as_kube_scheduler import Scattered, ScatteredByName, ScatteredLargeFirst
+from kerf.scheduling.placing.as_kube_scheduler import (
+    KubeSchedulerOrder,
+    KubeSchedulerOrderByName,
+    KubeSchedulerOrderLargeFirst,
+)
 from kerf.scheduling.pods.buffer_pods import settled_pods, virtual_pods
 from kerf.scheduling.pods.requirements import own_problem
 from kerf.scheduling.solve import Ground, solve, survey
@@ -45,9 +49,9 @@ class Manner(Enum):
 
 #: All the ways in which the kube-scheduler may place them.
 SCATTERED = {
-    Manner.SCATTERED: Scattered,
-    Manner.SCATTERED_LARGE_FIRST: ScatteredLargeFirst,
-    Manner.SCATTERED_BY_NAME: ScatteredByName,
+    Manner.SCATTERED: KubeSchedulerOrder,
+    Manner.SCATTERED_LARGE_FIRST: KubeSchedulerOrderLargeFirst,
+    Manner.SCATTERED_BY_NAME: KubeSchedulerOrderByName,
 }
 
 

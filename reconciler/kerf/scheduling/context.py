@@ -23,10 +23,10 @@ from kerf.scheduling.facts.joining import NOT_INITIALIZED, late_pools, nodes_lef
 from kerf.scheduling.facts.nodes import sites, unread_sites
 from kerf.scheduling.nodes.arrivals import Arrivals
 from kerf.scheduling.nodes.existing import Surveyor, tried
-from kerf.scheduling.nodes.table import Places
+from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.offerings.instance_types import Columns, Tables, TypeTable
 from kerf.scheduling.offerings.learned import labels_missing_for, taints_for
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.pods.daemon_overhead import Daemon, daemons_of
 from kerf.scheduling.pods.default_constraints import DefaultSpread
 from kerf.scheduling.pods.sole_users import SoleUsers
@@ -66,9 +66,9 @@ class Ground:
     columns: Columns
     tallies: Tallies
     surveyor: Surveyor
-    places: Places
+    places: ExistingNodes
     spread: DefaultSpread
-    pools: tuple[tuple[Template, Usage], ...]
+    pools: tuple[tuple[NodeClaimTemplate, Usage], ...]
     problems: Mapping[str, PodRefusal]
     daemons: tuple[Daemon, ...]
     sole_users: SoleUsers
@@ -81,18 +81,18 @@ class Ground:
         surveyor = self.surveyor.beside(new)
         targets = sorted((*self.places.targets, *surveyor.targets(new)), key=tried)
         tallies = self.tallies.beside([state.node for state in new.values() if state.node is not None])
-        return replace(self, surveyor=surveyor, places=Places.of(targets, self.columns), tallies=tallies)
+        return replace(self, surveyor=surveyor, places=ExistingNodes.of(targets, self.columns), tallies=tallies)
 
     def with_pool(self, pool: NodePool) -> Ground:
         """The same after an edit of one of the usable pools; its class and its nodes are what they were."""
         pairs = ((_edited(t, pool, self.daemons) if t.name == pool.name else t, usage) for t, usage in self.pools)
         return replace(self, pools=tuple(pairs))
 
-    def templates(self, exclude: frozenset[str], work: Work | None = None) -> tuple[Template, ...]:
+    def templates(self, exclude: frozenset[str], work: Work | None = None) -> tuple[NodeClaimTemplate, ...]:
         """The NodePools for one solve; nodes in `exclude` do not count against limits."""
         return tuple(template.within(usage.without(exclude), work) for template, usage in self.pools)
 
-    def places_for(self, moving: Iterable[Pod], exclude: frozenset[str]) -> Places:
+    def places_for(self, moving: Iterable[Pod], exclude: frozenset[str]) -> ExistingNodes:
         """The places for one solve: without `exclude`, and without what the `moving` pods take where they are now."""
         names, keys = {pod.spec.node_name for pod in moving}, frozenset(pod.key for pod in moving)
         left = [self.places.targets[self.places.at_node[name]] for name in sorted(names & self.places.at_node.keys())]
@@ -115,7 +115,7 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     arrivals = Arrivals(columns, daemons, tallies)
     surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents, arrivals)
     pools, problems = _pools(snapshot, columns, tables, daemons, late_pools(turn))
-    places = Places.of(surveyor.targets(), columns)
+    places = ExistingNodes.of(surveyor.targets(), columns)
     unread = {**unread_sites(turn), **surveyor.unread}
     bugs = {key: reason for key, reason in sorted(unread.items()) if reason.code == INTERNAL_ERROR}
     return Ground(
@@ -160,9 +160,9 @@ def _pools(
     tables: Tables,
     daemons: Sequence[Daemon],
     late: Collection[str],
-) -> tuple[tuple[tuple[Template, Usage], ...], dict[str, PodRefusal]]:
+) -> tuple[tuple[tuple[NodeClaimTemplate, Usage], ...], dict[str, PodRefusal]]:
     """A pool with a malformed requirement or limit, or with a class at fault, loses only itself."""
-    found: list[tuple[Template, Usage]] = []
+    found: list[tuple[NodeClaimTemplate, Usage]] = []
     problems: dict[str, PodRefusal] = {}
     strict = snapshot.settings.min_values_policy == "Strict"
     for name in sorted(snapshot.node_pools, reverse=True):
@@ -181,7 +181,9 @@ def _pools(
             usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
             promised = pool.requirements().without(*labels_missing_for(snapshot, pool))
             taints = taints_for(snapshot, pool)
-            template = Template(pool, promised, table, daemons, strict_min_values=strict, learned_taints=taints)
+            template = NodeClaimTemplate(
+                pool, promised, table, daemons, strict_min_values=strict, learned_taints=taints
+            )
             problem = held(pool, snapshot) or (_late(pool, snapshot) if name in late else None) or _emptiness(template)
         except Exception as error:
             problems[name] = _invalid(error)
@@ -193,8 +195,8 @@ def _pools(
     return tuple(sorted(found, key=lambda pair: -pair[0].pool.spec.weight)), problems
 
 
-def _edited(template: Template, pool: NodePool, daemons: Sequence[Daemon]) -> Template:
-    return Template(
+def _edited(template: NodeClaimTemplate, pool: NodePool, daemons: Sequence[Daemon]) -> NodeClaimTemplate:
+    return NodeClaimTemplate(
         pool,
         pool.requirements(),
         template.table,
@@ -240,7 +242,7 @@ def _late(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
     return PodRefusal(NOT_INITIALIZED, text)
 
 
-def _emptiness(template: Template) -> PodRefusal | None:
+def _emptiness(template: NodeClaimTemplate) -> PodRefusal | None:
     text = "NodePool requirements filtered out all compatible available instance types"
     types = template.offered()
     if not len(types):

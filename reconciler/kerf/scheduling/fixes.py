@@ -17,7 +17,7 @@ from kerf.scheduling.answers.explanation import Account
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.context import Ground
 from kerf.scheduling.offerings.instance_types import MOST
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.solve import solve
 from kerf.scheduling.work import Work
 from kerf_api.resources import Resources
@@ -149,7 +149,7 @@ class _Trials:
             yield replace(edit, limits=tuple(rows))
 
 
-def _size(template: Template, resource: str, node: NewNode) -> int:
+def _size(template: NodeClaimTemplate, resource: str, node: NewNode) -> int:
     """What a planned node may count against a limit: the most that any of its types has."""
     listed, capacity = set(node.instance_types), template.table.capacity(resource)
     return max(int(amount) for name, amount in zip(template.table.names, capacity, strict=True) if name in listed)

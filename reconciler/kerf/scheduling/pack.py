@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.improving.merge import merged
 from kerf.scheduling.improving.search import improved
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.draft import stocks_of
 from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.fill import Filling
 from kerf.scheduling.packing.finalize import Packed, close
-from kerf.scheduling.placing.domains import Item
-from kerf.scheduling.placing.strategy import PLAIN, Course
-from kerf.scheduling.pods.topology_constraints import Group
+from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.strategy import PLAIN, Strategy
+from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.seating.colocated import seat_together
 from kerf.scheduling.seating.devices import Seating
 from kerf_api.requirements import EMPTY, Requirements
@@ -30,16 +30,16 @@ _PASSES = 12
 
 
 def pack(
-    template: Template,
-    items: Sequence[Item],
-    left: dict[Item, int],
-    seated: set[Group],
+    template: NodeClaimTemplate,
+    items: Sequence[PodGroup],
+    left: dict[PodGroup, int],
+    seated: set[TopologyGroup],
     most_types: int,
     effort: Effort,
     within: Requirements = EMPTY,
     devices: DeviceLedger | None = None,
     *,
-    course: Course = PLAIN,
+    strategy: Strategy = PLAIN,
     few: bool = False,
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
@@ -52,15 +52,15 @@ def pack(
     done: list[Packed] = []
     seating = None if devices is None else Seating(template, devices, seated)
     started = seating.seat(stocks) if seating is not None else ()
-    together = [] if course.late else seat_together(template, stocks, seated, started)
+    together = [] if strategy.late else seat_together(template, stocks, seated, started)
     for _ in range(_PASSES):
-        filling = Filling(template, stocks, frugal=course.frugal, late=course.late)
+        filling = Filling(template, stocks, frugal=strategy.frugal, late=strategy.late)
         drafts = filling.fill({stock: stock.left for stock in filling.stocks if stock.left}, together)
         better = improved(filling, drafts, search)
         if few:
             better = merged(template, better, effort)
         effort.used += filling.seats
-        closed, refused = _closed(template, drafts, better, most_types, course.frugal)
+        closed, refused = _closed(template, drafts, better, most_types, strategy.frugal)
         done += closed
         for packed in closed:
             for stock, number in packed.content:
@@ -76,7 +76,7 @@ def pack(
 
 
 def _closed(
-    template: Template, drafts: list[Draft], better: list[Draft], most_types: int, frugal: bool
+    template: NodeClaimTemplate, drafts: list[Draft], better: list[Draft], most_types: int, frugal: bool
 ) -> tuple[list[Packed], list[Draft]]:
     """The better nodes, unless limits then leave pods over: they are reckoned with the largest type of each node."""
     before = template.remaining

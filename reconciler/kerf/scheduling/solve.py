@@ -19,20 +19,20 @@ from kerf.scheduling.context import Ground, survey
 from kerf.scheduling.devices.ledger import devices_of
 from kerf.scheduling.devices.refused import device_refusals
 from kerf.scheduling.improving.bound import least_price
-from kerf.scheduling.nodes.table import Places
+from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.nodes.volume_usage import attaching
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.reservations import machines_left
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.new_nodes import new_nodes
 from kerf.scheduling.packing.plan_order import after_company
 from kerf.scheduling.packing.planned_domains import foresee
-from kerf.scheduling.placing.as_kube_scheduler import Scattered
+from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.placing.classes import classes_of
 from kerf.scheduling.placing.pending_zones import effective_zones
 from kerf.scheduling.pods.volumes import volume_demands
 from kerf.scheduling.refusals.explain import Outcome, left_for_later, no_place, not_readable
-from kerf.scheduling.strategies import Search
+from kerf.scheduling.strategies import StrategySearch
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Turns, Work
 from kerf_api import labels
@@ -52,7 +52,7 @@ def solve(
     gone: Sequence[Pod] = (),
     respect_consolidate_after: bool = False,
     open_new: bool = True,
-    scattered: type[Scattered] | None = None,
+    scattered: type[KubeSchedulerOrder] | None = None,
     improve: timedelta = timedelta(),
     ground: Ground | None = None,
     reasons: bool = True,
@@ -116,7 +116,7 @@ def solve(
     waiting = [pod for pod in waiting if pod.key not in kept]
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * len(found), _SEATS_FOR_FEW))
     reserved = machines_left(snapshot, (template.table.reservations for template in templates))
-    search = Search(
+    search = StrategySearch(
         shared.columns,
         topology,
         templates,
@@ -153,7 +153,7 @@ def solve(
     )
 
 
-def _zones(templates: Sequence[Template], places: Places) -> frozenset[str]:
+def _zones(templates: Sequence[NodeClaimTemplate], places: ExistingNodes) -> frozenset[str]:
     """All zones that nodes have, or can have."""
     there = {zone for domains in places.domains(labels.ZONE)[0] for zone in domains if zone is not None}
     return frozenset(there.union(*(template.domains(labels.ZONE) for template in templates)))

@@ -1,7 +1,7 @@
-"""The rounds of a solve, and for few pods other courses than the plain one, as far as the effort goes.
+"""The rounds of a solve, and for few pods other strategies than the plain one, as far as the effort goes.
 
 When packing fails for some (limits, say), what was learned bounds the next round's assignment, so that spreads stay
-exact; rounds end because each takes something away. A course that serves more pods, the more important ones first, or
+exact; rounds end because each takes something away. A strategy that serves more pods, the more important ones first, or
 the same ones for less money is kept, and changed further.
 """
 
@@ -16,9 +16,9 @@ from math import lcm
 from kerf.model.objects import Pod
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.improving.leftovers import with_leftovers
-from kerf.scheduling.nodes.table import Places
+from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.offerings.instance_types import Columns
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.reservations import BOUGHT, Ledger
 from kerf.scheduling.pack import pack
 from kerf.scheduling.packing.draft import needs_company
@@ -26,13 +26,13 @@ from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.planned_domains import overlooked
 from kerf.scheduling.packing.sizes import PER_NODE
-from kerf.scheduling.placing.as_kube_scheduler import Scattered
+from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.placing.domains import Item
-from kerf.scheduling.placing.strategy import PLAIN, Course, Pins
+from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
 from kerf.scheduling.placing.ways import ItemKey
-from kerf.scheduling.pods.topology_constraints import AFFINITY, Group
+from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.seating.reserved import on_reservations
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import NO_TURNS, Turns, Work
@@ -43,12 +43,12 @@ _EXACT_ROUNDS, _ROUNDS = 6, 16
 #: Rounds that count the DaemonSet pods of planned nodes; after these, no item gets more pods than the round before had,
 #: and none whose spread counts them where it had none: its own nodes may bring those that leave no place for it.
 _FOLLOWED = 3
-#: Other courses are tried for so few pods. To assign these on one is as much work as to look for so many seats, and
+#: Other strategies are tried for so few pods. To assign these on one is as much work as to look for so many seats, and
 #: one more for every so many pods; packing counts by itself.
 _FEW_PODS, _SEATS_A_COURSE, _PODS_A_SEAT = 200, 8, 2
 #: To hold so many nodes against pods that limits left over is as much work as to look for one seat.
 _TRIALS_A_SEAT = 6
-#: This share of the effort is left for a search on the best course.
+#: This share of the effort is left for a search on the best strategy.
 _REST = 0.4
 #: No more domains than these are tried for one class.
 _MOST_DOMAINS = 12
@@ -65,10 +65,10 @@ class Round:
     assignment: Assignment
     ledger: Ledger
     packed: list[Packed] = field(default_factory=list)
-    left: dict[Item, int] = field(default_factory=dict)
+    left: dict[PodGroup, int] = field(default_factory=dict)
 
     @property
-    def failed(self) -> list[Item]:
+    def failed(self) -> list[PodGroup]:
         return [item for item, number in self.left.items() if number]
 
     def cut_short(self) -> Round:
@@ -80,22 +80,22 @@ class Round:
 
 
 @dataclass(slots=True, eq=False)
-class Search:
+class StrategySearch:
     """Rounds of assigning and packing until everything assigned is packed.
 
     When the `work` is used up before each class had its turn, all begins again in an order that is fair
     (`turns`). Virtual pods are the second wave. `reserved` is how many machines each capacity reservation has for us.
-    Where there are such, or devices, all goes the plain course.
+    Where there are such, or devices, all goes the plain strategy.
     """
 
     columns: Columns
     topology: Topology
-    templates: Sequence[Template]
-    places: Places
+    templates: Sequence[NodeClaimTemplate]
+    places: ExistingNodes
     waves: Sequence[Sequence[PodClass]]
     promises: Mapping[str, str]
     open_new: bool
-    scattered: type[Scattered] | None
+    scattered: type[KubeSchedulerOrder] | None
     effort: Effort
     most_types: int
     reserved: Mapping[str, int]
@@ -120,39 +120,39 @@ class Search:
         if not self.effort.left or not self.open_new or special or pods > _FEW_PODS:
             return self._rounds(PLAIN, self.effort)
         self.few = True
-        course, best, last = self._best_course(_SEATS_A_COURSE + pods // _PODS_A_SEAT)
+        strategy, best, last = self._best_strategy(_SEATS_A_COURSE + pods // _PODS_A_SEAT)
         if self.effort.left and best.packed:
-            last = self._rounds(course, self.effort)
+            last = self._rounds(strategy, self.effort)
             best = last if self._worth(last) <= self._worth(best) else best
-        return best if best is last else self._rounds(course, Effort())
+        return best if best is last else self._rounds(strategy, Effort())
 
-    # --- courses ------------------------------------------------------------------------------------------------
-    def _best_course(self, work: int) -> tuple[Course, Round, Round]:
-        """From the plain course on: the first change for the better is kept, until none is or the effort ends.
+    # --- strategies ------------------------------------------------------------------------------------------------
+    def _best_strategy(self, work: int) -> tuple[Strategy, Round, Round]:
+        """From the plain strategy on: the first change for the better is kept, until none is or the effort ends.
 
-        The best course, its round, and the round that was run last.
+        The best strategy, its round, and the round that was run last.
         """
-        course, best = PLAIN, self._tried(PLAIN, work)
+        strategy, best = PLAIN, self._tried(PLAIN, work)
         last, worth, seen, rest = best, self._worth(best), {PLAIN}, int(self.effort.seats * _REST)
         better = bool(best.packed or self._waiting(best))
         while better and not self.work.worn:
             better = False
-            for other in self._changes(course, best):
+            for other in self._changes(strategy, best):
                 if self.effort.left < max(work, rest) or self.work.worn:
-                    return course, best, last
+                    return strategy, best, last
                 if other in seen:
                     continue
                 seen.add(other)
                 last = self._tried(other, work)
                 if (then := self._worth(last)) < worth:
-                    course, best, worth, better = other, last, then, True
+                    strategy, best, worth, better = other, last, then, True
                     break
-        return course, best, last
+        return strategy, best, last
 
-    def _tried(self, course: Course, work: int) -> Round:
-        """A course without a search for cheaper nodes; what it takes is counted."""
+    def _tried(self, strategy: Strategy, work: int) -> Round:
+        """A strategy without a search for cheaper nodes; what it takes is counted."""
         spent = Effort()
-        done = self._rounds(course, spent)
+        done = self._rounds(strategy, spent)
         self.effort.used += spent.used + work
         return done
 
@@ -172,73 +172,78 @@ class Search:
             price,
         )
 
-    def _changes(self, course: Course, done: Round) -> Iterator[Course]:
+    def _changes(self, strategy: Strategy, done: Round) -> Iterator[Strategy]:
         """What might serve those who have no place, then what might cost less."""
         waiting = self._waiting(done)
         for cls in waiting:
-            yield from self._for(cls, course)
+            yield from self._for(cls, strategy)
         limited = any(template.remaining is not None for template in self.templates)
-        if waiting and limited and not course.frugal:
-            yield replace(course, frugal=True)
-        turns = self._turns(course)
+        if waiting and limited and not strategy.frugal:
+            yield replace(strategy, frugal=True)
+        turns = self._turns(strategy)
         for turn in turns:
-            yield replace(course, turn=turn)
-        if not course.late and any(needs_company(item.rung.hosts) for item in done.assignment.items.values()):
-            yield replace(course, late=True)
+            yield replace(strategy, turn=turn)
+        if not strategy.late and any(needs_company(item.relaxation.hosts) for item in done.assignment.items.values()):
+            yield replace(strategy, late=True)
         opened = list({item.key[0]: item.cls for item in done.assignment.items.values()}.values())
-        for domains in _all_to_one(opened, course, done):
-            yield replace(course, domains=domains)
+        for domains in _all_to_one(opened, strategy, done):
+            yield replace(strategy, domains=domains)
         for cls in (*waiting, *opened):
-            for domains in _other_domains(cls, course, done):
-                yield replace(course, domains=domains)
-                if waiting and limited and not course.frugal:
-                    yield replace(course, domains=domains, frugal=True)
+            for domains in _other_domains(cls, strategy, done):
+                yield replace(strategy, domains=domains)
+                if waiting and limited and not strategy.frugal:
+                    yield replace(strategy, domains=domains, frugal=True)
         for cls in opened:
-            for domains in _other_domains(cls, course, done):
+            for domains in _other_domains(cls, strategy, done):
                 for turn in turns:
-                    yield replace(course, domains=domains, turn=turn)
+                    yield replace(strategy, domains=domains, turn=turn)
         for cls in opened:
-            if cls.counted and course.first[:1] != (cls.number,):
-                yield replace(course, first=_to_front(cls, course))
+            if cls.counted and strategy.first[:1] != (cls.number,):
+                yield replace(strategy, first=_to_front(cls, strategy))
         for cls in opened:
             if len(cls.members) > 1:
                 for two in islice(permutations(done.assignment.domains(cls), 2), _MOST_DOMAINS):
-                    yield replace(course, domains=tuple(sorted({**dict(course.domains), cls.number: two}.items())))
+                    yield replace(strategy, domains=tuple(sorted({**dict(strategy.domains), cls.number: two}.items())))
 
     def _waiting(self, done: Round) -> list[PodClass]:
         """Classes of which some have no place, though by themselves they could have one."""
         found = {cls.number: cls for cls, _ in done.assignment.left.values()}
         return [cls for cls in found.values() if done.assignment.hopeful(cls)]
 
-    def _for(self, cls: PodClass, course: Course) -> Iterator[Course]:
-        if course.first[:1] != (cls.number,):
-            yield replace(course, first=_to_front(cls, course))
-        near = {bond.group for rung in cls.rungs for bond in rung.bonds if bond.group.kind == AFFINITY}
+    def _for(self, cls: PodClass, strategy: Strategy) -> Iterator[Strategy]:
+        if strategy.first[:1] != (cls.number,):
+            yield replace(strategy, first=_to_front(cls, strategy))
+        near = {
+            constraint.group
+            for relaxation in cls.relaxations
+            for constraint in relaxation.constraints
+            if constraint.group.kind == AFFINITY
+        }
         if near:
             company = frozenset(c.number for c in self._all() if near.intersection(c.counted))
-            if not company <= course.anew:
-                for turn in (course.turn, *self._turns(course)):
-                    there = replace(course, anew=course.anew | company, turn=turn)
+            if not company <= strategy.anew:
+                for turn in (strategy.turn, *self._turns(strategy)):
+                    there = replace(strategy, anew=strategy.anew | company, turn=turn)
                     yield there
-                    yield replace(there, first=_to_front(cls, course))
+                    yield replace(there, first=_to_front(cls, strategy))
 
-    def _turns(self, course: Course) -> list[int]:
+    def _turns(self, strategy: Strategy) -> list[int]:
         """The other turns that the NodePools of equal weight can take: each order that they can be in has one."""
         orders = lcm(*Counter(template.pool.spec.weight for template in self.templates).values())
-        return [(course.turn + further) % orders for further in range(1, orders)]
+        return [(strategy.turn + further) % orders for further in range(1, orders)]
 
     def _all(self) -> Iterator[PodClass]:
         return (cls for classes in self.waves for cls in classes)
 
     # --- rounds -------------------------------------------------------------------------------------------------
-    def _rounds(self, course: Course, effort: Effort) -> Round:
-        """Rounds on one course; the first may look for cheaper nodes."""
+    def _rounds(self, strategy: Strategy, effort: Effort) -> Round:
+        """Rounds on one strategy; the first may look for cheaper nodes."""
         caps: dict[ItemKey, int] = {}
         bound = set[ItemKey]()
         for number in range(_ROUNDS):
-            done = self._round(course, caps, self.open_new, Effort() if caps else effort)
+            done = self._round(strategy, caps, self.open_new, Effort() if caps else effort)
             if not done.failed:
-                done = self._with_leftovers(done, course, effort)
+                done = self._with_leftovers(done, strategy, effort)
                 if number < _ROUNDS - 1 and overlooked(self._all(), done.packed):
                     items = {item.key: item for item in done.assignment.items.values() if item.cls.daemon_spreads}
                     bound |= {key for key, item in items.items() if _counts_daemons(item)}
@@ -252,25 +257,25 @@ class Search:
             for item in done.failed:
                 exact = number < _EXACT_ROUNDS and not self.work.worn
                 caps[item.key] = len(item.pods) - done.left[item] if exact else 0
-        return self._round(course, caps, False, Effort())
+        return self._round(strategy, caps, False, Effort())
 
-    def _with_leftovers(self, done: Round, course: Course, effort: Effort) -> Round:
+    def _with_leftovers(self, done: Round, strategy: Strategy, effort: Effort) -> Round:
         """The round with what limits left over; nothing is tried where capacity reservations have their say, or where
         little work is left."""
         plain = self.open_new and not self.reserved and self.scattered is None
         if plain and not self.work.worn:
-            templates = course.turned(self.templates)
+            templates = strategy.turned(self.templates)
             done.packed, trials = with_leftovers(
-                done.assignment, templates, done.packed, self.most_types, frugal=course.frugal
+                done.assignment, templates, done.packed, self.most_types, frugal=strategy.frugal
             )
             effort.used += trials // _TRIALS_A_SEAT
         return done
 
-    def _round(self, course: Course, caps: dict[ItemKey, int], open_new: bool, effort: Effort) -> Round:
+    def _round(self, strategy: Strategy, caps: dict[ItemKey, int], open_new: bool, effort: Effort) -> Round:
         self.topology.reset()
         for cls in self._all():
             cls.measured.clear()
-        templates = course.turned(self.templates)
+        templates = strategy.turned(self.templates)
         for template in templates:
             template.reset()
         self.work.begin()
@@ -283,18 +288,18 @@ class Search:
             templates,
             caps,
             open_new=open_new,
-            course=course,
+            strategy=strategy,
             devices=self.devices,
             work=self.work,
         )
         for classes in self.waves:
-            queue = course.queue(classes)
+            queue = strategy.queue(classes)
             assignment.run(self.turns.fairly(queue, _members) if self.fair else queue, self.promises)
         ledger = Ledger(self.reserved)
         if assignment.cut and not self.fair:  # all begins again
             return Round(assignment, ledger)
         done = Round(assignment, ledger, left={item: len(item.pods) for item in assignment.items.values()})
-        seated: set[Group] = set()
+        seated: set[TopologyGroup] = set()
         for template in templates:
             if done.failed and self.reserved:
                 others = [item for item in done.left if not item.cls.claiming]  # these are seated device by device
@@ -309,28 +314,30 @@ class Search:
                     effort,
                     BOUGHT if self.reserved else EMPTY,
                     self.devices,
-                    course=course,
+                    strategy=strategy,
                     few=self.few,
                 )
         return done
 
 
-def _counts_daemons(item: Item) -> bool:
+def _counts_daemons(item: PodGroup) -> bool:
     """Whether a spread that its pods own counts DaemonSet pods of new nodes."""
-    return any(bond.group in item.cls.daemon_spreads for bond in item.rung.bonds)
+    return any(constraint.group in item.cls.daemon_spreads for constraint in item.relaxation.constraints)
 
 
 def _members(cls: PodClass) -> Sequence[Pod]:
     return cls.members
 
 
-def _to_front(cls: PodClass, course: Course) -> tuple[int, ...]:
-    return (cls.number, *(number for number in course.first if number != cls.number))
+def _to_front(cls: PodClass, strategy: Strategy) -> tuple[int, ...]:
+    return (cls.number, *(number for number in strategy.first if number != cls.number))
 
 
-def _other_domains(cls: PodClass, course: Course, done: Round) -> Iterator[tuple[tuple[int, tuple[Pins, ...]], ...]]:
+def _other_domains(
+    cls: PodClass, strategy: Strategy, done: Round
+) -> Iterator[tuple[tuple[int, tuple[Pins, ...]], ...]]:
     """Other domains for a class: one that it had not, in place of those that it is to have, or after them."""
-    chosen = dict(course.domains)
+    chosen = dict(strategy.domains)
     before = chosen.get(cls.number, ())
     for pins in done.assignment.domains(cls)[:_MOST_DOMAINS]:
         if pins not in before:
@@ -339,7 +346,7 @@ def _other_domains(cls: PodClass, course: Course, done: Round) -> Iterator[tuple
 
 
 def _all_to_one(
-    classes: Sequence[PodClass], course: Course, done: Round
+    classes: Sequence[PodClass], strategy: Strategy, done: Round
 ) -> Iterator[tuple[tuple[int, tuple[Pins, ...]], ...]]:
     """For each domain, that one for all classes that may have it."""
     found: dict[Pins, dict[int, tuple[Pins, ...]]] = {}
@@ -347,4 +354,4 @@ def _all_to_one(
         for pins in done.assignment.domains(cls)[:_MOST_DOMAINS]:
             found.setdefault(pins, {})[cls.number] = (pins,)
     for chosen in islice((together for together in found.values() if len(together) > 1), _MOST_DOMAINS):
-        yield tuple(sorted({**dict(course.domains), **chosen}.items()))
+        yield tuple(sorted({**dict(strategy.domains), **chosen}.items()))

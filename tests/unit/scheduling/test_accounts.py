@@ -364,7 +364,7 @@ def test_accounts_are_counted_by_pool() -> None:
 
 
 def test_words_that_fail_cost_no_pod_its_place() -> None:
-    """What only the funnel reads makes no sense here; the solver goes on."""
+    """What only the filters read makes no sense here; the solver goes on."""
     snapshot = w.world(w.pool(), w.pod("p", "20"), w.pod("q"))
     ground = survey(snapshot)
     for template, _ in ground.pools:

@@ -7,12 +7,14 @@ from itertools import product
 import pytest
 
 from kerf.model.selectors import selector_of
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, Bond, Group
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.admits import MANY, bounds
 
 
-def _bond(kind: str, *, self_match: bool, max_skew: int = 1) -> Bond:
-    return Bond(Group(kind, "example.com/rack", None, selector_of(None, {}, ())), self_match, max_skew)
+def _bond(kind: str, *, self_match: bool, max_skew: int = 1) -> TopologyConstraint:
+    return TopologyConstraint(
+        TopologyGroup(kind, "example.com/rack", None, selector_of(None, {}, ())), self_match, max_skew
+    )
 
 
 def _passes(kind: str, here: int, least: int, skew: int, self_match: bool, founded: bool) -> bool:

@@ -11,7 +11,7 @@ from kerf.model.objects import Pod
 from kerf.model.plan import Nomination
 from kerf.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 from kerf.scheduling.nodes.volume_usage import Attaching, attaching
-from kerf.scheduling.placing.as_kube_scheduler import Scattered
+from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.solve import Solution, solve, survey
 from kerf_api.v1.meta import decode
 from tests.referee import violations
@@ -177,8 +177,8 @@ def test_nodes_that_pods_leave_have_room_for_others() -> None:
     assert solve(snapshot, moving).placed == {"default/old": "node/m", "default/p": "node/n"}
 
 
-@pytest.mark.parametrize("scattered", [None, Scattered])
-def test_consolidation_leaves_no_more_volumes_than_can_be(scattered: type[Scattered] | None) -> None:
+@pytest.mark.parametrize("scattered", [None, KubeSchedulerOrder])
+def test_consolidation_leaves_no_more_volumes_than_can_be(scattered: type[KubeSchedulerOrder] | None) -> None:
     """The pods of a node that goes: one fits elsewhere, the other is one volume too many."""
     old = [on("old", f"p{i}", f"c{i}") for i in range(2)]
     nodes = [w.node("old"), w.node("n"), csi_node("old", ebs=9), csi_node(ebs=2)]

@@ -9,10 +9,10 @@ import pytest
 from kerf.model.memory import Memory
 from kerf.model.objects import Pod
 from kerf.scheduling.facts import nodes
-from kerf.scheduling.pods.topology_constraints import Group
+from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.solve import solve, survey
 from kerf.scheduling.topology import counts
-from kerf.scheduling.topology.counts import Tallies, Tally
+from kerf.scheduling.topology.counts import BoundCounts, Tallies
 from tests.unit.scheduling import worlds as w
 
 
@@ -36,12 +36,12 @@ def apart(number: int, on: str = "") -> list[Pod]:
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[TopologyGroup]:
     """The groups whose pods were counted."""
-    found: list[Group] = []
+    found: list[TopologyGroup] = []
     original = Tallies._tally
 
-    def tally(self: Tallies, group: Group) -> Tally:
+    def tally(self: Tallies, group: TopologyGroup) -> BoundCounts:
         found.append(group)
         return original(self, group)
 
@@ -49,7 +49,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
     return found
 
 
-def test_the_pods_that_a_term_selects_are_counted_for_its_owners_alone(counted: list[Group]) -> None:
+def test_the_pods_that_a_term_selects_are_counted_for_its_owners_alone(counted: list[TopologyGroup]) -> None:
     node = w.node("there")
     others = w.replicas(3, "web")
     found = solve(w.world(w.pool(), [node, *apart(20, "there"), *others]), others)
@@ -58,7 +58,7 @@ def test_the_pods_that_a_term_selects_are_counted_for_its_owners_alone(counted: 
     assert len(found.new_nodes) == 1
 
 
-def test_an_owner_keeps_away_from_the_pods_that_its_term_selects(counted: list[Group]) -> None:
+def test_an_owner_keeps_away_from_the_pods_that_its_term_selects(counted: list[TopologyGroup]) -> None:
     node = w.node("there")
     (own,) = apart(1)
     found = solve(w.world(w.pool(), [node, *w.replicas(3, "web", node="there"), *apart(20, "there")[1:], own]), [own])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.model.objects import Pod
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.pods import requirements
 from kerf.scheduling.pods.host_ports import HeldPorts, clash
 from kerf_api.requirements import requirement
@@ -22,13 +22,13 @@ def not_in(number: int) -> list[Pod]:
 
 def counted(monkeypatch: pytest.MonkeyPatch, method: str) -> Counter[str]:
     """The number of calls of a method of templates, by its name."""
-    calls, original = Counter[str](), getattr(Template, method)
+    calls, original = Counter[str](), getattr(NodeClaimTemplate, method)
 
-    def counting(self: Template, *given: Any) -> Any:
+    def counting(self: NodeClaimTemplate, *given: Any) -> Any:
         calls[method] += 1
         return original(self, *given)
 
-    monkeypatch.setattr(Template, method, counting)
+    monkeypatch.setattr(NodeClaimTemplate, method, counting)
     return calls
 
 

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
-from kerf.scheduling.placing.as_kube_scheduler import Line, Scattered, ScatteredByName, ScatteredLargeFirst
+from kerf.scheduling.placing.as_kube_scheduler import (
+    KubeSchedulerOrder,
+    KubeSchedulerOrderByName,
+    KubeSchedulerOrderLargeFirst,
+    Line,
+)
 from kerf.scheduling.solve import Solution, solve
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
@@ -18,7 +23,7 @@ from tests.unit.scheduling.referee_plants import volume, volume_claim
 A, B = w.node("a", cpu="1"), w.node("b", cpu="2")
 
 
-def scattered(*objects: Any, by: type[Scattered] = Scattered) -> Solution:
+def scattered(*objects: Any, by: type[KubeSchedulerOrder] = KubeSchedulerOrder) -> Solution:
     snapshot = w.world(*objects)
     return solve(snapshot, list(snapshot.pods.pending.values()), scattered=by)
 
@@ -50,11 +55,14 @@ def test_a_higher_priority_comes_first_else_the_smaller_pod(priority: int, first
 
 def test_large_pods_may_come_first_as_well() -> None:
     pods = [w.pod("small", "500m"), w.pod("large", "1800m")]
-    assert list(scattered(B, pods, by=ScatteredLargeFirst).placed) == ["default/large"]
+    assert list(scattered(B, pods, by=KubeSchedulerOrderLargeFirst).placed) == ["default/large"]
 
 
-@pytest.mark.parametrize(("by", "placed"), [(Scattered, "bc"), (ScatteredLargeFirst, "ac"), (ScatteredByName, "ab")])
-def test_or_pods_may_come_as_they_are_evicted_by_name(by: type[Scattered], placed: str) -> None:
+@pytest.mark.parametrize(
+    ("by", "placed"),
+    [(KubeSchedulerOrder, "bc"), (KubeSchedulerOrderLargeFirst, "ac"), (KubeSchedulerOrderByName, "ab")],
+)
+def test_or_pods_may_come_as_they_are_evicted_by_name(by: type[KubeSchedulerOrder], placed: str) -> None:
     """Which is neither by size: what comes between the small and the large takes another one's room."""
     pods = [w.pod("b", "500m"), w.pod("a", "1"), w.pod("c", "800m")]
     assert set(scattered(B, pods, by=by).placed) == {f"default/{name}" for name in placed}
@@ -62,7 +70,7 @@ def test_or_pods_may_come_as_they_are_evicted_by_name(by: type[Scattered], place
 
 def test_urgent_pods_come_first_by_name_too() -> None:
     pods = [w.pod("b", "500m"), w.pod("a", "1"), w.pod("c", "800m", priority=9)]
-    assert set(scattered(B, pods, by=ScatteredByName).placed) == {"default/a", "default/c"}
+    assert set(scattered(B, pods, by=KubeSchedulerOrderByName).placed) == {"default/a", "default/c"}
 
 
 def test_pods_with_volumes_come_last() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kerf.model.selectors import selector_of
-from kerf.scheduling.facts.bound_pods import Census
+from kerf.scheduling.facts.bound_pods import BoundPods
 from kerf.scheduling.pods.requirements import asked_labels
-from kerf.scheduling.pods.topology_constraints import SPREAD, Group
+from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyGroup
 from kerf.scheduling.topology.counts import Tallies
 from kerf_api import labels
 from kerf_api.v1.meta import Taint
@@ -25,8 +25,8 @@ def counted(
 ) -> set[str]:
     """The nodes whose pods count when this pod is spread over racks; it asks about labels and taints, or `policies`."""
     asks = {"honors_affinity": True, "honors_taints": True, **policies}
-    group = Group(SPREAD, "rack", frozenset({"default"}), selector_of(None, {}, ()), pod, **asks)
-    census = Census({}, (), (), {}, {node.name: node for node in nodes}, {})
+    group = TopologyGroup(SPREAD, "rack", frozenset({"default"}), selector_of(None, {}, ()), pod, **asks)
+    census = BoundPods({}, (), (), {}, {node.name: node for node in nodes}, {})
     return set(Tallies(census, nodes, coming or {}).offered("it", group)[1])
 
 

@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PoolAccount:
-    """Why a NodePool makes no node: the funnel that its types went through, the rule at which none was left.
+    """Why a NodePool makes no node: the filters that its types went through, the rule at which none was left.
 
     `verdict` is that rule's, `nearest` what came nearest. A pool that is not asked at all has no steps; `types` and
     `offerings` are what it began with.

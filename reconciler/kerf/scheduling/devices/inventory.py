@@ -18,7 +18,7 @@ from kerf.scheduling.devices.pools import NO_POOLS, Device, PoolId, Pools, pools
 from kerf.scheduling.devices.search import Pick
 from kerf.scheduling.devices.templates import templates_of
 from kerf.scheduling.devices.usage import Usage
-from kerf.scheduling.nodes.existing import Target
+from kerf.scheduling.nodes.existing import ExistingNode
 from kerf_api import labels, quantity
 
 #: What claims hold, by pool.
@@ -94,13 +94,13 @@ class Inventory:
                     _take(self.usage, device, result)
         self._seeded |= fresh
 
-    def host(self, target: Target) -> Host:
+    def host(self, target: ExistingNode) -> Host:
         known = self._places.get(target.key)
         if known is None:
             known = self._places[target.key] = self._at(target)
         return known
 
-    def _at(self, target: Target) -> Host:
+    def _at(self, target: ExistingNode) -> Host:
         node = target.state.node
         if node is not None and target.state.initialized:
             if node.name not in self._published:

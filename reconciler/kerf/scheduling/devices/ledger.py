@@ -22,7 +22,7 @@ from kerf.scheduling.devices.refused import CODE
 from kerf.scheduling.devices.search import NONE, Found, Matching, Narrowed, Pick, Search
 from kerf.scheduling.devices.templates import template_problems
 from kerf.scheduling.devices.usage import Usage
-from kerf.scheduling.nodes.existing import Target
+from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.nodes.table import serves
 from kerf_api.requirements import EMPTY, Requirements
 
@@ -85,7 +85,7 @@ class DeviceLedger:
         self._given: dict[str, Host] = {}
 
     # --- what a pod would get -----------------------------------------------------------------------------------
-    def on(self, pod: Pod, target: Target) -> Offer | None:
+    def on(self, pod: Pod, target: ExistingNode) -> Offer | None:
         """What the pod would get on a node that is there or on its way; None when it cannot have all it claims."""
         claims = self.claims[pod.key]
         if not all(any(_reached(target, reach) for reach in reaches) for reaches in claims.reaches):
@@ -169,7 +169,7 @@ class DeviceLedger:
         return None
 
     # --- giving -------------------------------------------------------------------------------------------------
-    def place(self, pod: Pod, target: Target) -> None:
+    def place(self, pod: Pod, target: ExistingNode) -> None:
         """The pod goes to a node that is there or on its way."""
         offer = self.on(pod, target)
         if offer is not None:
@@ -289,7 +289,7 @@ class DeviceLedger:
                         )
 
 
-def _reached(target: Target, reach: Reach) -> bool:
+def _reached(target: ExistingNode, reach: Reach) -> bool:
     """Whether what is to be reached so can be reached from a node."""
     node = target.state.node
     if reach.node and (node is None or node.name != reach.node):

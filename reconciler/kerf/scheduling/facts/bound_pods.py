@@ -13,12 +13,12 @@ from kerf.scheduling.facts.nodes import Entry, Residents, newest
 
 
 @dataclass(frozen=True, eq=False)
-class Census:
-    """`residents` are by node name, in an order that depends on nothing else; `shunning` are those with required
+class BoundPods:
+    """`residents` are by node name, in an order that depends on nothing else; `inverse` are those with required
     anti-affinity, `terminating` those that terminate."""
 
     residents: Mapping[str, Residents]
-    shunning: tuple[Entry, ...]
+    inverse: tuple[Entry, ...]
     terminating: tuple[Entry, ...]
     newest_daemon_pod: Mapping[str, Pod]
     nodes: Mapping[str, Node]
@@ -30,15 +30,15 @@ class Census:
         return tuple(entry for one in self.residents.values() for entry in one.pods)
 
 
-def take(snapshot: Snapshot, residents: Mapping[str, Residents]) -> Census:
+def take(snapshot: Snapshot, residents: Mapping[str, Residents]) -> BoundPods:
     """Put together what is known of each node's pods."""
     daemons: dict[str, Entry] = {}
     for one in residents.values():
         for entry in one.daemons:
             daemons[entry[0]] = newest(daemons.get(entry[0]), entry)
-    return Census(
+    return BoundPods(
         residents,
-        tuple(sorted((e for one in residents.values() for e in one.shunning), key=lambda entry: entry[0])),
+        tuple(sorted((e for one in residents.values() for e in one.inverse), key=lambda entry: entry[0])),
         tuple(sorted((e for one in residents.values() for e in one.terminating), key=lambda entry: entry[0])),
         {name: pod for name, (_, pod) in daemons.items()},
         snapshot.nodes,

@@ -18,7 +18,7 @@ from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.scheduling.facts.joining import late_at
 from kerf.scheduling.pods.host_ports import HostPort, host_ports
-from kerf.scheduling.pods.topology_constraints import ANTI, Group, required_anti_affinity, term_group
+from kerf.scheduling.pods.topology_constraints import ANTI, TopologyGroup, required_anti_affinity, term_group
 from kerf.scheduling.pods.volumes import Attachment, attachments
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
@@ -28,11 +28,11 @@ from kerf_api.v1.meta import Taint
 #: A pod with its key.
 Entry = tuple[str, Pod]
 #: What makes the groups of equal terms equal, and such a group with nothing counted.
-TermGroup = tuple[object, Group]
+TermGroup = tuple[object, TopologyGroup]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class NodeFacts:
     """A state node that takes pods. `possible` are its labels; `settles` is when its pool's consolidateAfter is over;
     `attachable` how many volumes it can attach, by driver.
 
@@ -66,7 +66,7 @@ class Residents:
     """
 
     pods: tuple[Entry, ...] = ()
-    shunning: tuple[Entry, ...] = ()
+    inverse: tuple[Entry, ...] = ()
     terms: Mapping[str, tuple[TermGroup | None, ...]] = field(default_factory=dict)
     terminating: tuple[Entry, ...] = ()
     daemons: tuple[Entry, ...] = ()
@@ -105,10 +105,10 @@ class _View:
     needs: Needs
 
 
-def sites(turn: Turn) -> tuple[Mapping[str, Site], Mapping[str, Residents]]:
+def sites(turn: Turn) -> tuple[Mapping[str, NodeFacts], Mapping[str, Residents]]:
     """The sites by the keys of `snapshot.state_nodes`, and the residents by the names of Nodes that have any."""
     view = _View(turn.noted, Needs())
-    found = {key: one for key, one in turn.all(_SITES, view).spoken.items() if isinstance(one, Site)}
+    found = {key: one for key, one in turn.all(_SITES, view).spoken.items() if isinstance(one, NodeFacts)}
     return found, turn.all(_RESIDENTS, view).spoken
 
 
@@ -119,7 +119,7 @@ def unread_sites(turn: Turn) -> dict[str, Reason]:
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
-def _site(view: _View, key: str) -> tuple[Site | Reason | None, datetime | None]:
+def _site(view: _View, key: str) -> tuple[NodeFacts | Reason | None, datetime | None]:
     try:
         state = view.snapshot.state_nodes[key]
         late = late_at(state.claim) if state.claim is not None else None
@@ -128,7 +128,7 @@ def _site(view: _View, key: str) -> tuple[Site | Reason | None, datetime | None]
         return broken(error), None
 
 
-def site_of(state: StateNode, snapshot: Snapshot) -> Site | None:
+def site_of(state: StateNode, snapshot: Snapshot) -> NodeFacts | None:
     """None when no pod may go there, or when the node or its claim cannot be read."""
     try:
         return _open_site(state, snapshot)
@@ -136,7 +136,7 @@ def site_of(state: StateNode, snapshot: Snapshot) -> Site | None:
         return None
 
 
-def _open_site(state: StateNode, snapshot: Snapshot) -> Site | None:
+def _open_site(state: StateNode, snapshot: Snapshot) -> NodeFacts | None:
     """None when no pod may go there, the node is late with its initialization, or it or its claim is not readable."""
     if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
         return None
@@ -148,7 +148,7 @@ def _open_site(state: StateNode, snapshot: Snapshot) -> Site | None:
     return _read(state, snapshot)
 
 
-def _read(state: StateNode, snapshot: Snapshot) -> Site:
+def _read(state: StateNode, snapshot: Snapshot) -> NodeFacts:
     claim, initialized = state.claim, state.initialized
     marks: frozenset[str] = frozenset()
     if claim is not None:
@@ -156,10 +156,10 @@ def _read(state: StateNode, snapshot: Snapshot) -> Site:
         planned = "" if initialized else claim.metadata.annotations.get(labels.PLANNED_PODS, "")
         marks = frozenset(mark for mark in planned.split(",") if mark)
     if state.node is None and claim is not None and not claim.status.allocatable:
-        return Site(state, state.name, initialized, marks, open=True, taints=claim.spec.taints)
+        return NodeFacts(state, state.name, initialized, marks, open=True, taints=claim.spec.taints)
     own = dict(state.labels)
     hostname = own.setdefault(labels.HOSTNAME, state.name)
-    return Site(
+    return NodeFacts(
         state,
         state.name,
         initialized,
@@ -224,9 +224,9 @@ def _sorted_out(entries: Iterable[Entry]) -> Residents:
     for entry in (entry for entry in there if pods.active(entry[1])):
         for name in _daemon_sets(entry[1]):
             daemons[name] = newest(daemons.get(name), (name, entry[1]))
-    shunning = tuple(entry for entry in there if required_anti_affinity(entry[1]))
-    terms = {key: tuple(_term(pod, term) for term in required_anti_affinity(pod)) for key, pod in shunning}
-    return Residents(there, shunning, terms, ending, tuple(daemons.values()), used=None)
+    inverse = tuple(entry for entry in there if required_anti_affinity(entry[1]))
+    terms = {key: tuple(_term(pod, term) for term in required_anti_affinity(pod)) for key, pod in inverse}
+    return Residents(there, inverse, terms, ending, tuple(daemons.values()), used=None)
 
 
 def _with_needs(found: Residents, staying: Iterable[Pod], needs: Needs, snapshot: Snapshot) -> Residents:
@@ -279,7 +279,9 @@ def _key(entry: Entry) -> str:
     return entry[0]
 
 
-_SITES: Step[_View, Site | Reason | None] = Step("sites", "state_nodes", _site, speaks=lambda found: found is not None)
+_SITES: Step[_View, NodeFacts | Reason | None] = Step(
+    "sites", "state_nodes", _site, speaks=lambda found: found is not None
+)
 _RESIDENTS: Step[_View, Residents] = Step(
     "residents", "nodes", _residents, speaks=lambda found: bool(found.pods) or bool(found.used) or found.used is None
 )

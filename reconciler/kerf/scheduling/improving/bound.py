@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kerf.model.objects import Toleration
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Floats, Ints
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.reservations import BOUGHT
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.linear import Entries, most_under
@@ -50,8 +50,10 @@ class _Look:
 
     @classmethod
     def of(cls, group: PodClass) -> _Look:
-        wanted = dict.fromkeys(rung.demand.strict for rung in group.rungs if rung.demand.possible)
-        return cls(tuple(wanted), group.rungs[-1].demand.tolerations)
+        wanted = dict.fromkeys(
+            relaxation.demand.strict for relaxation in group.relaxations if relaxation.demand.possible
+        )
+        return cls(tuple(wanted), group.relaxations[-1].demand.tolerations)
 
     def tolerates(self, taints: Iterable[Taint]) -> bool:
         return tolerates_all(self.tolerations, taints)
@@ -78,7 +80,7 @@ class _Offers:
         return _Offers(self.price[rows], self.room[rows], (self.open if open_ is None else open_)[rows])
 
 
-def least_price(templates: Sequence[Template], packed: Sequence[Packed], effort: int) -> int | None:
+def least_price(templates: Sequence[NodeClaimTemplate], packed: Sequence[Packed], effort: int) -> int | None:
     """In millionths of a dollar per hour; None when that is too much work beside a search of so many seats."""
     if not effort:
         return None
@@ -124,7 +126,9 @@ def _kinds(packed: Iterable[Packed]) -> tuple[list[_Look], _Kinds, NDArray[np.in
 
 
 # --- offerings --------------------------------------------------------------------------------------------------
-def _offers(templates: Sequence[Template], looks: Sequence[_Look], columns: NDArray[np.intp]) -> _Offers | None:
+def _offers(
+    templates: Sequence[NodeClaimTemplate], looks: Sequence[_Look], columns: NDArray[np.intp]
+) -> _Offers | None:
     """Every offering that some look may go to; None when the work of the pass is used up before all are found."""
     prices, rooms, opens = [], [], []
     for template in templates:
@@ -139,7 +143,7 @@ def _offers(templates: Sequence[Template], looks: Sequence[_Look], columns: NDAr
     return _Offers(np.concatenate(prices), np.concatenate(rooms), np.concatenate(opens))
 
 
-def _opened(template: Template, look: _Look) -> Bools:
+def _opened(template: NodeClaimTemplate, look: _Look) -> Bools:
     """Which offerings [types, markets] a node of the pool for such a pod may be."""
     table = template.table
     found = np.zeros(table.price.shape, dtype=np.bool_)

@@ -14,13 +14,13 @@ from itertools import groupby
 
 import numpy as np
 
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.packing.draft import Bin, Stock, stocks_of
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.packing.draft import Bin, PoolDemand, stocks_of
 from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.finalize import Packed, close
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.assign import Assignment
-from kerf.scheduling.placing.domains import Item
+from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.pods.topology_constraints import AFFINITY
 from kerf.scheduling.topology.admits import bounds
 from kerf_api.requirements import EMPTY, Requirements
@@ -30,7 +30,12 @@ _MOST_NODES, _MOST_TRIALS = 32, 2000
 
 
 def with_leftovers(
-    assignment: Assignment, templates: Sequence[Template], packed: Sequence[Packed], most_types: int, *, frugal: bool
+    assignment: Assignment,
+    templates: Sequence[NodeClaimTemplate],
+    packed: Sequence[Packed],
+    most_types: int,
+    *,
+    frugal: bool,
 ) -> tuple[list[Packed], int]:
     """These nodes and others for pods that had no place, and how many trials it took; who has one now is told of in the
     assignment."""
@@ -48,16 +53,16 @@ class _Node:
     before: Packed | None
     packed: Packed
     full: Bin
-    stocks: dict[Item, Stock]
+    stocks: dict[PodGroup, PoolDemand]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seat:
     """Room for so many pods of a stock on a planned node, or on one more, and what that costs on top."""
 
-    template: Template
+    template: NodeClaimTemplate
     node: _Node | None
-    stock: Stock
+    stock: PoolDemand
     requirements: Requirements
     number: int
     cost: int
@@ -66,15 +71,17 @@ class _Seat:
 class _Table:
     """The planned nodes of all pools, each as one of the types that use least of limits, until all have been asked."""
 
-    def __init__(self, templates: Sequence[Template], packed: Sequence[Packed], most_types: int, frugal: bool) -> None:
+    def __init__(
+        self, templates: Sequence[NodeClaimTemplate], packed: Sequence[Packed], most_types: int, frugal: bool
+    ) -> None:
         self._templates, self._packed = templates, packed
         self._most_types, self._frugal = most_types, frugal
-        self._open: dict[Template, list[_Node]] = {}
-        self._remaining: dict[Template, dict[str, int] | None] = {}
-        self._changed: set[Template] = set()
+        self._open: dict[NodeClaimTemplate, list[_Node]] = {}
+        self._remaining: dict[NodeClaimTemplate, dict[str, int] | None] = {}
+        self._changed: set[NodeClaimTemplate] = set()
         self.trials = 0
 
-    def place(self, item: Item, number: int) -> int:
+    def place(self, item: PodGroup, number: int) -> int:
         """Find room for so many more pods of an item, heavier NodePools first; how many have it."""
         found = 0
         for _, equals in groupby(self._templates, key=lambda template: template.pool.spec.weight):
@@ -105,7 +112,7 @@ class _Table:
         return [now.get(packed, packed) for packed in self._packed] + more
 
     # --- seats --------------------------------------------------------------------------------------------------
-    def _seats(self, template: Template, item: Item, number: int) -> Iterator[_Seat]:
+    def _seats(self, template: NodeClaimTemplate, item: PodGroup, number: int) -> Iterator[_Seat]:
         for stock in stocks_of(template, [item], {item: number}, EMPTY):
             for node in self._nodes_of(template):
                 self.trials += 1
@@ -123,7 +130,7 @@ class _Table:
             if room is not None:
                 yield _Seat(template, None, stock, stock.served, room[0], room[1] + PER_NODE)
 
-    def _nodes_of(self, template: Template) -> list[_Node]:
+    def _nodes_of(self, template: NodeClaimTemplate) -> list[_Node]:
         if template not in self._open:
             self._remaining[template] = None if template.remaining is None else dict(template.remaining)
             own = [one for one in self._packed if one.template is template and not _claims(one)][-_MOST_NODES:]
@@ -167,12 +174,12 @@ class _Table:
         node.packed, node.full = closed, full
         return True
 
-    def _closed(self, template: Template, draft: Draft, *, frugal: bool) -> Packed | None:
+    def _closed(self, template: NodeClaimTemplate, draft: Draft, *, frugal: bool) -> Packed | None:
         closed, _ = close(template, [draft], self._most_types, frugal=frugal)
         return closed[0] if closed else None
 
 
-def _room(full: Bin, requirements: Requirements, item: Item, most: int) -> tuple[int, int] | None:
+def _room(full: Bin, requirements: Requirements, item: PodGroup, most: int) -> tuple[int, int] | None:
     """How many more pods of an item the node can have as one of the types that limits allow, or as enough of them for
     minValues, and the price of the cheapest type that holds these; None for none."""
     template, shape = full.template, full.template.shape(requirements)
@@ -191,11 +198,11 @@ def _room(full: Bin, requirements: Requirements, item: Item, most: int) -> tuple
     return None
 
 
-def _founds(item: Item, number: int) -> bool:
+def _founds(item: PodGroup, number: int) -> bool:
     """Whether pods of the item, of which so many are planned just now, may be the first of those whom they must be near
     on a host."""
-    near = (bond for bond in item.rung.hosts if bond.group.kind == AFFINITY)
-    return all(bounds(bond, founded=bond.group.anywhere() != number).admits(0) for bond in near)
+    near = (constraint for constraint in item.relaxation.hosts if constraint.group.kind == AFFINITY)
+    return all(bounds(constraint, founded=constraint.group.anywhere() != number).admits(0) for constraint in near)
 
 
 def _price(packed: Packed) -> int:

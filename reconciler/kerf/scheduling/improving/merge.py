@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from math import prod
 
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.draft import Bin, needs_company
 from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.sizes import PER_NODE
-from kerf.scheduling.placing.domains import Item
-from kerf.scheduling.pods.topology_constraints import AFFINITY, Group
+from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf_api.requirements import Requirements
 
 #: More nodes than these are left as they are.
@@ -33,7 +33,7 @@ _BAND = 0.01
 _Step = tuple[Sequence[Bin], Sequence[Bin]]
 
 
-def merged(template: Template, drafts: list[Draft], effort: Effort) -> list[Draft]:
+def merged(template: NodeClaimTemplate, drafts: list[Draft], effort: Effort) -> list[Draft]:
     """These nodes, or cheaper ones for the same pods; what it took is counted."""
     if not 1 < len(drafts) <= _FEW:
         return drafts
@@ -126,11 +126,11 @@ def _emptied(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
             yield [gone, *(old for old, _ in came)], [new for _, new in came]
 
 
-def _taken_in(bins: Sequence[Bin], waiting: list[Item], budget: int, costs: _Costs) -> list[Bin] | None:
+def _taken_in(bins: Sequence[Bin], waiting: list[PodGroup], budget: int, costs: _Costs) -> list[Bin] | None:
     """The nodes with all these pods, if that costs less than the budget."""
     full = list(bins)
     while waiting:
-        still: list[Item] = []
+        still: list[PodGroup] = []
         for item in waiting:
             best = _seated(full, item, budget, costs)
             if best is None:
@@ -173,10 +173,10 @@ def _parted(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
     Not within limits: two nodes may take more of them than one.
     """
     for full in bins:
-        content = Counter[Item]()
+        content = Counter[PodGroup]()
         for item, number in full.content:
             content[item] += number
-        if full.template.remaining is not None or any(needs_company(item.rung.hosts) for item in content):
+        if full.template.remaining is not None or any(needs_company(item.relaxation.hosts) for item in content):
             continue
         if prod(number + 1 for number in content.values()) > _WAYS:
             continue
@@ -192,7 +192,7 @@ def _parted(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
                     yield [full], [one, other]
 
 
-def _alone(template: Template, content: Mapping[Item, int]) -> Bin | None:
+def _alone(template: NodeClaimTemplate, content: Mapping[PodGroup, int]) -> Bin | None:
     """A node with these pods, of which it is known that they may be together, and with nothing that others want."""
     joint: Requirements | None = template.requirements
     for item in content:
@@ -201,21 +201,21 @@ def _alone(template: Template, content: Mapping[Item, int]) -> Bin | None:
     return Bin.filled(template, joint, list(content.items())) if joint is not None else None
 
 
-def _groups(item: Item) -> list[Group]:
+def _groups(item: PodGroup) -> list[TopologyGroup]:
     """Whose company on a host the item needs."""
-    return [bond.group for bond in item.rung.hosts if bond.group.kind == AFFINITY]
+    return [constraint.group for constraint in item.relaxation.hosts if constraint.group.kind == AFFINITY]
 
 
-def _only(item: Item, number: int, group: Group, where: Bin) -> bool:
+def _only(item: PodGroup, number: int, group: TopologyGroup, where: Bin) -> bool:
     """Whether so many pods of the item are all the company that they have there."""
     return group in item.cls.counted and where.counts.get(group, 0) == number
 
 
-def _follows(one: Item, other: Item) -> bool:
+def _follows(one: PodGroup, other: PodGroup) -> bool:
     return any(group in other.cls.counted for group in _groups(one))
 
 
-def _seated(bins: Sequence[Bin], item: Item, budget: int, costs: _Costs) -> tuple[int, int, Bin] | None:
+def _seated(bins: Sequence[Bin], item: PodGroup, budget: int, costs: _Costs) -> tuple[int, int, Bin] | None:
     """For one more pod, what it costs least, the place of that node, and the node with it; less than the budget."""
     best: tuple[int, int, Bin] | None = None
     for place, one in enumerate(bins):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kerf.scheduling.packing.draft import Stock, goes_first
+from kerf.scheduling.packing.draft import PoolDemand, goes_first
 from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.fill import Filling
 
@@ -69,9 +69,9 @@ def _chosen(nodes: Sequence[_Priced], noise: np.random.Generator) -> set[int]:
     return {int(i) for i in noise.choice(len(nodes), number, replace=False, p=loss / loss.sum())}
 
 
-def _amounts(filling: Filling, nodes: Sequence[_Priced], noise: np.random.Generator) -> dict[Stock, int]:
+def _amounts(filling: Filling, nodes: Sequence[_Priced], noise: np.random.Generator) -> dict[PoolDemand, int]:
     """The pods of some nodes, in the order of the stocks, or every other time with their lanes in any order."""
-    found: dict[Stock, int] = {}
+    found: dict[PoolDemand, int] = {}
     for node in nodes:
         for stock, number in node.draft.content.items():
             found[stock] = found.get(stock, 0) + number
@@ -83,6 +83,6 @@ def _amounts(filling: Filling, nodes: Sequence[_Priced], noise: np.random.Genera
     return {stock: found[stock] for stock in order}
 
 
-def _whole(trial: Sequence[_Priced], amounts: dict[Stock, int]) -> bool:
+def _whole(trial: Sequence[_Priced], amounts: dict[PoolDemand, int]) -> bool:
     """Whether every pod has a place."""
     return sum(sum(node.draft.content.values()) for node in trial) == sum(amounts.values())

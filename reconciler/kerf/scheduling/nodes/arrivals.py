@@ -15,13 +15,13 @@ from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.host_ports import HeldPorts, HostPort
 from kerf.scheduling.pods.topology_constraints import (
     ANTI,
-    Group,
+    TopologyGroup,
     required_affinity,
     required_anti_affinity,
     term_group,
     terms_group,
 )
-from kerf.scheduling.topology.counts import Shun, Tallies, Tally
+from kerf.scheduling.topology.counts import BoundCounts, InverseGroup, Tallies
 
 #: The value of a label on the node, by its key; None where the node has no such label, or may have several values.
 DomainOf = Callable[[str], str | None]
@@ -33,9 +33,9 @@ class _Rules:
     """The required (anti-)affinity of one DaemonSet's pods, with the bound pods that it selects; and the anti-affinity
     of bound pods that selects them."""
 
-    near: tuple[tuple[Group, Tally], ...]
-    far: tuple[tuple[Group, Tally], ...]
-    shuns: tuple[Shun, ...]
+    near: tuple[tuple[TopologyGroup, BoundCounts], ...]
+    far: tuple[tuple[TopologyGroup, BoundCounts], ...]
+    inverse: tuple[InverseGroup, ...]
 
 
 class Arrivals:
@@ -79,7 +79,7 @@ class Arrivals:
 
     def _asks_more(self, daemon: Daemon) -> bool:
         rules = self._rules[daemon.key]
-        return bool(rules.near or rules.far or rules.shuns or self._columns.unknown(daemon.requests))
+        return bool(rules.near or rules.far or rules.inverse or self._columns.unknown(daemon.requests))
 
     def _admitted(self, daemon: Daemon, beside: Sequence[Daemon], domain_of: DomainOf, moving: Collection[str]) -> bool:
         if self._columns.unknown(daemon.requests):
@@ -87,7 +87,10 @@ class Arrivals:
         rules = self._rules[daemon.key]
         if rules.near and not _near(daemon, rules, beside, domain_of, moving):
             return False
-        far: list[tuple[Group, Tally | Shun]] = [*rules.far, *((shun.group, shun) for shun in rules.shuns)]
+        far: list[tuple[TopologyGroup, BoundCounts | InverseGroup]] = [
+            *rules.far,
+            *((inverse.group, inverse) for inverse in rules.inverse),
+        ]
         if any(_number(found, domain_of(group.key), moving) for group, found in far):
             return False
         return not any(self._apart(daemon, other, domain_of) for other in beside)
@@ -116,7 +119,7 @@ def _rules(daemon: Daemon, tallies: Tallies) -> _Rules:
     return _Rules(
         tuple((group, tallies.of(identity, group)) for identity, group in near),
         tuple((group, tallies.of(identity, group)) for identity, group in far),
-        tuple(shun for _, shun in tallies.shunning([daemon.pod])),
+        tuple(inverse for _, inverse in tallies.inverse([daemon.pod])),
     )
 
 
@@ -135,11 +138,11 @@ def _near(
     return nowhere and all(_selects(group, daemon) for group, _ in rules.near)
 
 
-def _number(found: Tally | Shun, domain: str | None, moving: Collection[str]) -> int:
+def _number(found: BoundCounts | InverseGroup, domain: str | None, moving: Collection[str]) -> int:
     """The number of pods in a domain without those that move."""
     there = found.counts.get(domain, 0) if domain is not None else 0
     return there - sum(found.homes.get(key) == domain for key in moving) if there else 0
 
 
-def _selects(group: Group, daemon: Daemon) -> bool:
+def _selects(group: TopologyGroup, daemon: Daemon) -> bool:
     return group.selects(daemon.pod.metadata.namespace, daemon.pod.metadata.labels)

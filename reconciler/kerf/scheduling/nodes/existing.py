@@ -16,7 +16,7 @@ from kerf.model.boundaries import broken
 from kerf.model.instance_type import OFFERING_LABELS
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot, StateNode
-from kerf.scheduling.facts.nodes import NOBODY, Needs, Residents, Site, residents, site_of
+from kerf.scheduling.facts.nodes import NOBODY, Needs, NodeFacts, Residents, residents, site_of
 from kerf.scheduling.nodes.arrivals import Arrivals
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Columns, Ints, Tables, TypeTable
 from kerf.scheduling.pods.daemon_overhead import Daemon
@@ -29,7 +29,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class ExistingNode:
     """One place. `possible` holds each label's possible values; `marks` name the pods that it was made for.
 
     Once it is initialised the kube-scheduler has had its say, and the marks count no more. While it is `settling`
@@ -65,7 +65,7 @@ class Target:
         return found[0] if len(found) == 1 else None
 
 
-def tried(target: Target) -> tuple[bool, str, str]:
+def tried(target: ExistingNode) -> tuple[bool, str, str]:
     """The order in which places are tried: initialised ones first, then by name."""
     return not target.state.initialized, target.state.name, target.key
 
@@ -82,7 +82,7 @@ class Surveyor:
         columns: Columns,
         tables: Tables,
         daemons: Sequence[Daemon],
-        sites: Mapping[str, Site],
+        sites: Mapping[str, NodeFacts],
         residents: Mapping[str, Residents],
         arrivals: Arrivals,
     ) -> None:
@@ -101,13 +101,13 @@ class Surveyor:
             self._snapshot, self._columns, self._tables, self._daemons, sites, self._residents, self._arrivals
         )
 
-    def targets(self, keys: Iterable[str] | None = None) -> list[Target]:
+    def targets(self, keys: Iterable[str] | None = None) -> list[ExistingNode]:
         """The places of these keys (by default of all), in the order in which they are tried."""
         chosen = self._sites if keys is None else {key: self._sites[key] for key in self._sites.keys() & set(keys)}
         found = self._targets((key, site, self._on(site)) for key, site in chosen.items())
         return sorted(found, key=tried)
 
-    def without(self, key: str, moving: frozenset[str]) -> Target | None:
+    def without(self, key: str, moving: frozenset[str]) -> ExistingNode | None:
         """The place of a key when the pods in `moving` take no room there; None when it takes no pods."""
         site = self._sites.get(key)
         if site is None:
@@ -115,14 +115,14 @@ class Surveyor:
         there = residents(self._snapshot, site.name, self._needs, moving)
         return next(self._targets([(key, site, there)], moving), None)
 
-    def _on(self, site: Site) -> Residents:
+    def _on(self, site: NodeFacts) -> Residents:
         return NOBODY if site.state.node is None else self._residents.get(site.name, NOBODY)
 
     def _targets(
-        self, found: Iterable[tuple[str, Site, Residents]], moving: frozenset[str] = frozenset()
-    ) -> Iterator[Target]:
+        self, found: Iterable[tuple[str, NodeFacts, Residents]], moving: frozenset[str] = frozenset()
+    ) -> Iterator[ExistingNode]:
         """What is there; what nobody can reckon with takes no pods."""
-        standing: list[tuple[str, Site, Residents]] = []
+        standing: list[tuple[str, NodeFacts, Residents]] = []
         shares: list[Ints] = []
         for key, site, there in found:
             try:
@@ -143,14 +143,14 @@ class Surveyor:
         for (key, site, there), free in zip(standing, rooms, strict=True):
             yield self._standing(key, site, there, free, moving)
 
-    def _rooms(self, sites: Sequence[Site], there: Sequence[Residents], shares: Ints) -> Ints:
+    def _rooms(self, sites: Sequence[NodeFacts], there: Sequence[Residents], shares: Ints) -> Ints:
         """Allocatable less what runs there less what daemon sets will still bring, [sites, columns]."""
         vectors = self._columns.vectors
         still = np.maximum(shares - vectors(one.daemon_used for one in there), 0)
         left: Ints = vectors(site.allocatable for site in sites) - vectors(one.used or {} for one in there) - still
         return left
 
-    def _open(self, key: str, site: Site) -> Target | None:
+    def _open(self, key: str, site: NodeFacts) -> ExistingNode | None:
         claim = site.state.claim
         assert claim is not None
         table = self._tables.of(claim.pool_name, claim.spec.node_class_ref.name)
@@ -162,12 +162,14 @@ class Surveyor:
         coming = (d for d in self._daemons if d.ports and d.accepts(site.taints) and d.terms_for(possible))
         ports = tuple(port for daemon in coming for port in daemon.ports)
         awaited = tuple(daemon for daemon in self._daemons if daemon.fits_labels(possible, site.taints))
-        target = Target(key, site.state, possible, site.taints, free, ports, site.marks, site.name, False)
+        target = ExistingNode(key, site.state, possible, site.taints, free, ports, site.marks, site.name, False)
         if self._arrivals.exacting(awaited):
             awaited = self._arrivals.coming(awaited, target.domain, self._columns.most(), ())
         return replace(target, awaited=awaited)
 
-    def _standing(self, key: str, site: Site, there: Residents, left: Ints, moving: frozenset[str]) -> Target:
+    def _standing(
+        self, key: str, site: NodeFacts, there: Residents, left: Ints, moving: frozenset[str]
+    ) -> ExistingNode:
         """`left` may be negative. Then a pod that asks for none of that resource still has a place."""
         settling = site.settles is not None and self._snapshot.now < site.settles
         awaited = self._shares.missing(site, there)
@@ -175,7 +177,7 @@ class Surveyor:
         if awaited and ((left < 0).any() or clash(coming, there.ports) or self._arrivals.exacting(awaited)):
             awaited, left = self._arriving(site, there, awaited, left, moving)
             coming = tuple(port for daemon in awaited for port in daemon.ports)
-        return Target(
+        return ExistingNode(
             key,
             site.state,
             site.possible,
@@ -192,7 +194,7 @@ class Surveyor:
         )
 
     def _arriving(
-        self, site: Site, there: Residents, missing: tuple[Daemon, ...], left: Ints, moving: frozenset[str]
+        self, site: NodeFacts, there: Residents, missing: tuple[Daemon, ...], left: Ints, moving: frozenset[str]
     ) -> tuple[tuple[Daemon, ...], Ints]:
         """The missing DaemonSets whose pods come, and the free resources without a share for the others."""
         vector = self._columns.vector
@@ -215,10 +217,10 @@ class _Shares:
         #: By the identity of the daemon sets that run there, which `_known` keeps, and the keys of those there are.
         self._missing: dict[tuple[int, tuple[str, ...]], tuple[Daemon, ...]] = {}
 
-    def on(self, site: Site) -> Ints:
+    def on(self, site: NodeFacts) -> Ints:
         return self._fitting(site)[1]
 
-    def missing(self, site: Site, there: Residents) -> tuple[Daemon, ...]:
+    def missing(self, site: NodeFacts, there: Residents) -> tuple[Daemon, ...]:
         """The daemon sets whose pods run on such nodes and are not on this one yet."""
         fitting, running = self._fitting(site)[0], tuple(name for name, _ in there.daemons)
         known = self._missing.get((id(fitting), running))
@@ -227,7 +229,7 @@ class _Shares:
             self._missing[id(fitting), running] = known
         return known
 
-    def _fitting(self, site: Site) -> tuple[Sequence[Daemon], Ints]:
+    def _fitting(self, site: NodeFacts) -> tuple[Sequence[Daemon], Ints]:
         """The daemon sets that run there, and what they take together."""
         look = (*(site.possible.get(key) for key in self._keys), site.taints)
         known = self._known.get(look)
@@ -238,7 +240,7 @@ class _Shares:
         return known
 
 
-def _domain(site: Site, key: str) -> str | None:
+def _domain(site: NodeFacts, key: str) -> str | None:
     """The value that a label of the node has; None when it has none."""
     row = site.possible.get(key)
     return site.hostname if key == labels.HOSTNAME else min(row.values, default=None) if row is not None else None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kerf.model.objects import Pod, Toleration
 from kerf.scheduling.answers.nodeclaims import pod_mark
-from kerf.scheduling.nodes.existing import Target
+from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.nodes.volume_usage import Attached
 from kerf.scheduling.offerings.instance_types import Bools, Columns, Ints
 from kerf.scheduling.pods.requirements import Demand, tolerates_all
@@ -42,7 +42,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class ExistingNodes:
     """`free` is [targets, columns]; `open` [targets] says which may be used; `at` and `at_node` give the places of a
     target's key and of its Node's name.
 
@@ -50,7 +50,7 @@ class Places:
     a pod, by its mark.
     """
 
-    targets: Sequence[Target]
+    targets: Sequence[ExistingNode]
     free: Ints
     open: Bools
     settling: Bools
@@ -62,7 +62,7 @@ class Places:
     _known: _Known = field(default_factory=_Known)
 
     @classmethod
-    def of(cls, targets: Sequence[Target], columns: Columns) -> Places:
+    def of(cls, targets: Sequence[ExistingNode], columns: Columns) -> ExistingNodes:
         marked: dict[str, tuple[int, ...]] = {}
         for place, target in enumerate(targets):
             for mark in sorted(target.marks):
@@ -92,7 +92,7 @@ class Places:
     def _reachable(self, place: int, tolerations: tuple[Toleration, ...]) -> bool:
         return not self.cordoned[place] or tolerates_all(tolerations, (CORDON,))
 
-    def kept_for(self, pods: Iterable[Pod], promises: Mapping[str, str]) -> tuple[Places, dict[str, str]]:
+    def kept_for(self, pods: Iterable[Pod], promises: Mapping[str, str]) -> tuple[ExistingNodes, dict[str, str]]:
         """The same without the places of these pods; and the target of each that has one, by the pod's key."""
         open_, kept = self.open.copy(), dict[str, str]()
         for pod in pods:
@@ -102,7 +102,7 @@ class Places:
                 kept[pod.key] = self.targets[homes[0]].key
         return replace(self, open=open_), kept
 
-    def without(self, exclude: Iterable[str], anew: Iterable[Target]) -> Places:
+    def without(self, exclude: Iterable[str], anew: Iterable[ExistingNode]) -> ExistingNodes:
         """The same with some keys closed, and some targets as they are now; these have the same labels and taints."""
         targets, free, open_ = list(self.targets), self.free.copy(), self.open.copy()
         vacated: dict[int, frozenset[Attachment]] = {}
@@ -171,7 +171,7 @@ def serves(own: Requirement | None, row: Requirement) -> bool:
     return not own.complement and all(row.has(value) for value in own.values)
 
 
-def _codes(targets: Sequence[Target], read: Callable[[Target], T]) -> Coded[T]:
+def _codes(targets: Sequence[ExistingNode], read: Callable[[ExistingNode], T]) -> Coded[T]:
     known: dict[T, int] = {}
     places = [known.setdefault(read(target), len(known)) for target in targets]
     return list(known), np.array(places, dtype=np.intp)

@@ -16,7 +16,7 @@ import numpy as np
 
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.nodes.existing import Target
+from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.offerings.instance_types import MOST, Bools, Ints
 from kerf.scheduling.pods.volumes import Attachment, attachments
 
@@ -54,7 +54,7 @@ class Attached:
     _known: dict[Attachment, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, targets: Sequence[Target]) -> Attached:
+    def of(cls, targets: Sequence[ExistingNode]) -> Attached:
         drivers = sorted({driver for target in targets for driver in target.attachable})
         held = [target.attached for target in targets]
         counted = [Counter(driver for driver, _ in volumes) for volumes in held] if drivers else []

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf_api.requirements import Requirements
 
 #: A node's types should number this many within this factor of the cheapest price.
@@ -16,7 +16,7 @@ Places = NDArray[np.intp]
 
 
 def listing(
-    template: Template, requirements: Requirements, types: Places, most: int, *, frugal: bool = False
+    template: NodeClaimTemplate, requirements: Requirements, types: Places, most: int, *, frugal: bool = False
 ) -> Places | None:
     """Which of these types (cheapest first) to list; None when there is none, or too few for minValues (Strict).
 
@@ -40,7 +40,7 @@ def listing(
     return np.array([t for t in types if t in chosen], dtype=np.intp)
 
 
-def _modest(template: Template, requirements: Requirements, types: Places) -> Places:
+def _modest(template: NodeClaimTemplate, requirements: Requirements, types: Places) -> Places:
     """Under limits, only types no larger than the first few: whichever is launched, the limit was reckoned with it."""
     if template.remaining is None:
         return types
@@ -53,7 +53,7 @@ def _modest(template: Template, requirements: Requirements, types: Places) -> Pl
     return types[good]
 
 
-def _frugal(template: Template, types: Places) -> Places:
+def _frugal(template: NodeClaimTemplate, types: Places) -> Places:
     """Those that use least of limits, so many that minValues are met."""
     shares = template.share_of_limits()[types]
     order = np.argsort(shares, kind="stable")
@@ -61,7 +61,7 @@ def _frugal(template: Template, types: Places) -> Places:
     return np.asarray(types[shares <= shares[order[enough - 1]]])
 
 
-def _covering(template: Template, types: Places, wanted: Mapping[str, int]) -> list[int]:
+def _covering(template: NodeClaimTemplate, types: Places, wanted: Mapping[str, int]) -> list[int]:
     """The cheapest types that bring enough distinct values for every key, taken greedily in order of price."""
     covering: dict[int, None] = {}
     for key, count in wanted.items():

@@ -1,7 +1,7 @@
-"""A NodePool as something to make nodes from: its requirements, taints, daemon overhead, limits, and its shapes.
+"""A NodePool as something to make nodes from: its requirements, taints, daemon overhead, limits, and its types.
 
-A Shape is what is left of the pool's types under some requirements, with the room each type has for pods and the
-least price at which it can be had; equal requirements have one shape.
+InstanceTypeOptions are what is left of the pool's types under some requirements, with the room each type has for pods
+and the least price at which it can be had; equal requirements share them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _Ask = tuple[bytes, tuple[HostPort, ...], int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class InstanceTypeOptions:
     """Types (as places in the table) with an offering under the requirements, cheapest first, then by name.
 
     Those without room for the pods of their DaemonSets are left out, also for pods that request nothing.
@@ -64,7 +64,7 @@ class Shape:
         return np.asarray((self.room >= need).all(axis=1))
 
 
-class Template:
+class NodeClaimTemplate:
     """One usable NodePool; `within` one solve its `remaining` limits go down as nodes are planned."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Template:
         self.class_label = f"{ref.group}/{ref.kind.lower()}"
         self._open_domains: dict[tuple[str, Requirements], list[str]] = {}
         self._domains: dict[str, set[str]] = {}
-        self._shapes: dict[Requirements, Shape] = {}
+        self._shapes: dict[Requirements, InstanceTypeOptions] = {}
         self._most_shapes = max(_SHAPES_BYTES // (_BYTES_A_TYPE * max(table.allocatable.size, 1)), _FEWEST_SHAPES)
         self._remembered: dict[object, object] = {}
         self._breadths: dict[Requirements, int] = {}
@@ -99,7 +99,7 @@ class Template:
         self._joined: dict[tuple[Requirements, Requirements], Requirements | None] = {}
         self._overheads(daemons)
 
-    def within(self, used: Resources, work: Work | None = None) -> Template:
+    def within(self, used: Resources, work: Work | None = None) -> NodeClaimTemplate:
         """This pool for one solve, while so much of its limits is used; what is worked out about it is shared.
 
         What a solve works out is counted as its `work`.
@@ -179,7 +179,7 @@ class Template:
             mask &= self.table.mask(row)
         return mask
 
-    def shape(self, requirements: Requirements) -> Shape:
+    def shape(self, requirements: Requirements) -> InstanceTypeOptions:
         """What is left of the types under these requirements (the pool's own are to be among them)."""
         known = self._shapes.get(requirements)
         if known is None:
@@ -201,14 +201,14 @@ class Template:
         least: Ints = self.table.price[:, markets].min(axis=1)
         return least
 
-    def _shape(self, requirements: Requirements) -> Shape:
+    def _shape(self, requirements: Requirements) -> InstanceTypeOptions:
         price = self._least(requirements)
         good = np.flatnonzero(self._type_mask(requirements) & (price < NO_PRICE) & self._holds_daemons)
         order = good[np.argsort(price[good], kind="stable")]
         room = self.table.allocatable[order] - self.overhead[order]
         price_at = np.full_like(price, NO_PRICE)
         price_at[order] = price[order]
-        return Shape(requirements, order, room, price[order], price_at)
+        return InstanceTypeOptions(requirements, order, room, price[order], price_at)
 
     def breadth(self, requirements: Requirements) -> int:
         """How many offerings there are under these requirements."""
@@ -298,7 +298,9 @@ class Template:
             part = keys[start : start + _CHUNK]
             known |= zip(part, self._reckoned(shape, np.array([new[key] for key in part]), (), company), strict=True)
 
-    def _reckoned(self, shape: Shape, needs: Ints, ports: Sequence[HostPort], company: int) -> list[int | None]:
+    def _reckoned(
+        self, shape: InstanceTypeOptions, needs: Ints, ports: Sequence[HostPort], company: int
+    ) -> list[int | None]:
         """The unit cost of each need, [needs, columns]."""
         good = np.ones((len(needs), len(shape.types)), dtype=np.bool_)
         share = np.full(good.shape, 1 / company)

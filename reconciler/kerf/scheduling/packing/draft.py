@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerf.scheduling.offerings.instance_types import Ints
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.daemon_company import beside_daemons
-from kerf.scheduling.placing.domains import Item
+from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, Bond, Group
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.admits import MANY, apart, bounds
 from kerf_api import labels
 from kerf_api.requirements import Requirements
@@ -22,7 +22,7 @@ Steps = tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True, eq=False)
-class Stock:
+class PoolDemand:
     """An item within one pool: `left` pods, each `worth` the least price of the share of a node that it needs.
 
     `served` are the pool's requirements narrowed to the item, `lane` their number; `steps` the columns it needs
@@ -30,20 +30,27 @@ class Stock:
     `owned` those whose owners keep others away.
     """
 
-    item: Item
+    item: PodGroup
     served: Requirements
     lane: int
     left: int
     worth: int
     steps: Steps
-    hosts: tuple[Bond, ...]
-    counted: tuple[Group, ...]
-    owned: tuple[Group, ...]
+    hosts: tuple[TopologyConstraint, ...]
+    counted: tuple[TopologyGroup, ...]
+    owned: tuple[TopologyGroup, ...]
 
     @classmethod
     def of(
-        cls, item: Item, served: Requirements, lane: int, left: int, worth: int, steps: Steps, hosts: tuple[Bond, ...]
-    ) -> Stock:
+        cls,
+        item: PodGroup,
+        served: Requirements,
+        lane: int,
+        left: int,
+        worth: int,
+        steps: Steps,
+        hosts: tuple[TopologyConstraint, ...],
+    ) -> PoolDemand:
         return cls(
             item,
             served,
@@ -53,7 +60,7 @@ class Stock:
             steps,
             hosts,
             tuple(group for group in item.cls.counted if group.key == labels.HOSTNAME),
-            tuple(bond.group for bond in hosts if bond.group.kind == ANTI and bond.required),
+            tuple(constraint.group for constraint in hosts if constraint.group.kind == ANTI and constraint.required),
         )
 
     @property
@@ -65,9 +72,9 @@ class Stock:
     def apart(self, number: int) -> dict[Hashable, int]:
         """How many nodes so many of the pods need at least, by the group, or the host port, that keeps them apart."""
         found: dict[Hashable, int] = dict.fromkeys(self.item.cls.ports, number)
-        for bond in self.hosts:
-            if 0 < (each := apart(bond)) < MANY:
-                found[bond.group] = -(-number // each)
+        for constraint in self.hosts:
+            if 0 < (each := apart(constraint)) < MANY:
+                found[constraint.group] = -(-number // each)
         return found
 
 
@@ -75,16 +82,18 @@ class Stock:
 class Bin:
     """`content` are (item, number of its pods); `counts` and `owners` are the hostname groups' counters here."""
 
-    template: Template
+    template: NodeClaimTemplate
     requirements: Requirements
     used: Ints
-    content: list[tuple[Item, int]] = field(default_factory=list)
-    counts: dict[Group, int] = field(default_factory=dict)
-    owners: dict[Group, int] = field(default_factory=dict)
+    content: list[tuple[PodGroup, int]] = field(default_factory=list)
+    counts: dict[TopologyGroup, int] = field(default_factory=dict)
+    owners: dict[TopologyGroup, int] = field(default_factory=dict)
     ports: HeldPorts = field(default_factory=HeldPorts)
 
     @classmethod
-    def filled(cls, template: Template, requirements: Requirements, content: Sequence[tuple[Item, int]]) -> Bin:
+    def filled(
+        cls, template: NodeClaimTemplate, requirements: Requirements, content: Sequence[tuple[PodGroup, int]]
+    ) -> Bin:
         """A node with these pods, of which it is known that they may be together there."""
         made = cls(template, requirements, np.zeros_like(content[0][0].need))
         for item, number in content:
@@ -102,22 +111,22 @@ class Bin:
             self.ports.copy(),
         )
 
-    def most(self, item: Item, *, with_company: bool = False) -> int:
+    def most(self, item: PodGroup, *, with_company: bool = False) -> int:
         """How many pods of an item the others here and hostname constraints admit, room aside.
 
         `with_company`: whom the item has affinity to is taken care of.
         """
-        most, hosts = MANY, item.rung.hosts
+        most, hosts = MANY, item.relaxation.hosts
         if item.cls.beside_daemons:
             served = self.template.serve(item.requirements)
-            beside = beside_daemons(self.template, served, item.cls, item.rung) if served is not None else None
+            beside = beside_daemons(self.template, served, item.cls, item.relaxation) if served is not None else None
             if beside is None:
                 return 0
             hosts = beside.hosts
-        for bond in hosts:
-            if with_company and bond.group.kind == AFFINITY:
+        for constraint in hosts:
+            if with_company and constraint.group.kind == AFFINITY:
                 continue
-            most = min(most, bounds(bond).more(self.counts.get(bond.group, 0)))
+            most = min(most, bounds(constraint).more(self.counts.get(constraint.group, 0)))
         for group in item.cls.counted:
             if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):
                 return 0
@@ -125,7 +134,7 @@ class Bin:
             most = 0 if self.ports.clash(item.cls.ports) else min(most, 1)
         return most
 
-    def add(self, item: Item, number: int, requirements: Requirements) -> None:
+    def add(self, item: PodGroup, number: int, requirements: Requirements) -> None:
         """Put pods of an item here; `requirements` are the bin's and the item's together."""
         self.requirements = requirements
         self.used = self.used + item.need * number
@@ -134,9 +143,9 @@ class Bin:
         for group in item.cls.counted:
             if group.key == labels.HOSTNAME:
                 self.counts[group] = self.counts.get(group, 0) + number
-        for bond in item.rung.hosts:
-            if bond.group.kind == ANTI and bond.required:
-                self.owners[bond.group] = self.owners.get(bond.group, 0) + number
+        for constraint in item.relaxation.hosts:
+            if constraint.group.kind == ANTI and constraint.required:
+                self.owners[constraint.group] = self.owners.get(constraint.group, 0) + number
 
     def types(self) -> NDArray[np.intp]:
         """Places of the types that hold everything here, cheapest first, within limits and clear of daemons' ports.
@@ -157,21 +166,23 @@ def steps_of(need: Ints) -> Steps:
     return tuple((int(column), int(need[column])) for column in np.flatnonzero(need))
 
 
-def goes_first(stock: Stock) -> bool:
+def goes_first(stock: PoolDemand) -> bool:
     """Whether the stock is seated one pod after the other, before anything else is packed."""
     return stock.item.cls.claiming or needs_company(stock.hosts)
 
 
-def needs_company(hosts: Iterable[Bond]) -> bool:
+def needs_company(hosts: Iterable[TopologyConstraint]) -> bool:
     """Whether hostname constraints ask for other pods on the same host."""
-    return any(bond.group.kind == AFFINITY for bond in hosts)
+    return any(constraint.group.kind == AFFINITY for constraint in hosts)
 
 
-def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
+def stocks_of(
+    template: NodeClaimTemplate, items: Sequence[PodGroup], left: Mapping[PodGroup, int], within: Requirements
+) -> list[PoolDemand]:
     """Items that the pool can serve within these requirements."""
-    lanes: dict[Requirements, list[Item]] = {}
+    lanes: dict[Requirements, list[PodGroup]] = {}
     for item in items:
-        if left[item] and item.rung.demand.tolerates(template.taints):
+        if left[item] and item.relaxation.demand.tolerates(template.taints):
             served = template.serve(item.requirements)
             if served is None or any(template.open_domains(key, served) for key in item.unpinned):
                 continue
@@ -179,16 +190,16 @@ def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int
                 served = template.join(served, within)
             if served is not None:
                 lanes.setdefault(served, []).append(item)
-    found: list[Stock] = []
+    found: list[PoolDemand] = []
     steps: dict[int, Steps] = {}  # equal pods share one vector
     for lane, (served, there) in enumerate(lanes.items()):
         template.reckon(served, [item.need for item in there if not item.cls.ports])
         for item in there:
             worth = template.unit_cost(served, item.need, item.cls.ports)
-            beside = beside_daemons(template, served, item.cls, item.rung) if worth is not None else None
+            beside = beside_daemons(template, served, item.cls, item.relaxation) if worth is not None else None
             if worth is not None and beside is not None:
                 if id(item.need) not in steps:
                     steps[id(item.need)] = steps_of(item.need)
                 taken = steps[id(item.need)]
-                found.append(Stock.of(item, served, lane, left[item], max(worth, 1), taken, beside.hosts))
+                found.append(PoolDemand.of(item, served, lane, left[item], max(worth, 1), taken, beside.hosts))
     return found

@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Floats, Indices, Ints
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.dealing import best_first, dealt, ones
-from kerf.scheduling.packing.draft import Bin, Stock
+from kerf.scheduling.packing.draft import Bin, PoolDemand
 from kerf.scheduling.packing.sizes import Size, Sizes
-from kerf.scheduling.placing.domains import Item
+from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import Group
+from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.topology.admits import bounds
 from kerf_api.requirements import Requirements
 
@@ -55,13 +55,13 @@ class Draft:
 
     requirements: Requirements
     used: Ints
-    content: dict[Stock, int]
+    content: dict[PoolDemand, int]
     ports: HeldPorts
 
     @classmethod
-    def of(cls, full: Bin, stocks: Mapping[Item, Stock]) -> Draft:
+    def of(cls, full: Bin, stocks: Mapping[PodGroup, PoolDemand]) -> Draft:
         """A node with what is in a bin."""
-        content: dict[Stock, int] = {}
+        content: dict[PoolDemand, int] = {}
         for item, number in full.content:
             content[stocks[item]] = content.get(stocks[item], 0) + number
         return cls(full.requirements, full.used, content, full.ports)
@@ -70,17 +70,17 @@ class Draft:
 class Rack:
     """`free` is [columns, nodes] (room for so many nodes as it is wide); `content` is pods per stock of each node."""
 
-    def __init__(self, template: Template, weights: Mapping[int, float]) -> None:
+    def __init__(self, template: NodeClaimTemplate, weights: Mapping[int, float]) -> None:
         self.template, self._work = template, template.work
         self._weights = np.zeros(len(template.table.columns.names))
         self._weights[list(weights)] = list(weights.values())
         self.size = 0
         self.kinds: list[Kind] = []
         self._gone: set[int] = set()
-        self.content: list[dict[Stock, int]] = []
+        self.content: list[dict[PoolDemand, int]] = []
         self.ports: dict[int, HeldPorts] = {}
         self.fullness = 1.0
-        self.meant: dict[Stock, list[tuple[Size, int]]] = {}
+        self.meant: dict[PoolDemand, list[tuple[Size, int]]] = {}
         self._numbers: dict[tuple[Requirements, Size], int] = {}
         self._joints: dict[tuple[int, bool], Indices] = {}
         self._narrowed: dict[tuple[int, int], Requirements] = {}
@@ -92,11 +92,11 @@ class Rack:
         self._weighed = np.zeros(self._free.shape)
         self._length = np.ones(64)
         self._kind = np.zeros(64, dtype=np.intp)
-        self._counts: dict[Group, Ints] = {}
-        self._owners: dict[Group, Ints] = {}
+        self._counts: dict[TopologyGroup, Ints] = {}
+        self._owners: dict[TopologyGroup, Ints] = {}
 
     # --- seating ------------------------------------------------------------------------------------------------
-    def seat(self, stock: Stock, number: int, only: Size | None = None) -> int:
+    def seat(self, stock: PoolDemand, number: int, only: Size | None = None) -> int:
         """Put up to so many pods of a stock on the nodes that there are, first come first filled; how many went."""
         if not self.size or not number:
             return 0
@@ -119,7 +119,7 @@ class Rack:
         self._put(stock, taking, taken)
         return done
 
-    def _able(self, stock: Stock, joints: Indices) -> Bools:
+    def _able(self, stock: PoolDemand, joints: Indices) -> Bools:
         """Which nodes have room for one more pod of a stock, and may have it."""
         able: Bools = joints.take(self._kind[: self.size]) != _NO
         for column, need in stock.steps:
@@ -127,7 +127,7 @@ class Rack:
         self._bar(stock, able)
         return able
 
-    def _likeness(self, stock: Stock) -> Floats:
+    def _likeness(self, stock: PoolDemand) -> Floats:
         """How much each node's free room is like the pods, in proportion: 1 for the same, less where they narrow it."""
         alike: Floats = (stock.item.need * self._weights) @ self._weighed[:, : self.size]
         alike /= self._length[: self.size]
@@ -156,18 +156,18 @@ class Rack:
         nodes = alike if len(alike) >= number else able.nonzero()[0]
         return nodes[best_first(likeness[nodes], number)], each
 
-    def _room_for(self, stock: Stock, nodes: Indices, number: int) -> Ints:
+    def _room_for(self, stock: PoolDemand, nodes: Indices, number: int) -> Ints:
         """How many of so many pods of a stock each of these nodes can take; all are able to take one."""
         most = np.full(len(nodes), min(number, stock.together))
         for column, need in stock.steps:
             most = np.minimum(most, self._free[column, nodes] // need)
-        for bond in stock.hosts:
-            here, limits = self._counts.get(bond.group), bounds(bond)
+        for constraint in stock.hosts:
+            here, limits = self._counts.get(constraint.group), bounds(constraint)
             if here is not None and limits.rises:
                 most = np.minimum(most, limits.room(here[nodes]))
         return most
 
-    def add(self, stock: Stock, number: int, size: Size, requirements: Requirements) -> int:
+    def add(self, stock: PoolDemand, number: int, size: Size, requirements: Requirements) -> int:
         """New nodes of a size for so many pods of a stock; how many went."""
         each = min(self.most_new(stock, size), stock.together, number)
         if each <= 0:
@@ -183,12 +183,12 @@ class Rack:
         if number:
             self._grow(Kind(requirements, size), number)
 
-    def room(self, stock: Stock) -> Ints:
+    def room(self, stock: PoolDemand) -> Ints:
         """What is free in all on the nodes that the stock's pods may join."""
         able = self._joint(stock)[self._kind[: self.size]] != _NO if self.size else np.zeros(0, dtype=np.bool_)
         return np.asarray(self._free[:, : self.size][:, able].sum(axis=1))
 
-    def grow(self, stock: Stock, sizes: Sizes, most: float) -> float | None:
+    def grow(self, stock: PoolDemand, sizes: Sizes, most: float) -> float | None:
         """Let the node grow for one pod for which that costs least, and how much; None if it costs `most` or more."""
         if not self.size:
             return None
@@ -225,20 +225,20 @@ class Rack:
     def _used(self, nodes: Indices) -> Ints:
         return np.asarray(self._rooms[self._kind[nodes]] - self._free[:, nodes].T)
 
-    def adopt(self, content: dict[Stock, int], size: Size, requirements: Requirements) -> None:
+    def adopt(self, content: dict[PoolDemand, int], size: Size, requirements: Requirements) -> None:
         """One more node with pods that go together; that they fit has been seen to."""
         node = self._grow(Kind(requirements, size), 1)
         for stock, number in content.items():
             self._put(stock, node, np.array([number], dtype=np.int64))
 
-    def most_new(self, stock: Stock, size: Size) -> int:
+    def most_new(self, stock: PoolDemand, size: Size) -> int:
         """How many pods of a stock a new node of this size can take."""
         return min((int(size.room[column]) // need for column, need in stock.steps), default=stock.together)
 
-    def _bar(self, stock: Stock, able: Bools) -> None:
+    def _bar(self, stock: PoolDemand, able: Bools) -> None:
         """Leave out nodes whose pods, by hostname constraints and host ports, admit none of the stock's."""
-        for bond in stock.hosts:
-            here, limits = self._counts.get(bond.group), bounds(bond)
+        for constraint in stock.hosts:
+            here, limits = self._counts.get(constraint.group), bounds(constraint)
             able &= limits.admits(0) if here is None else limits.admitting(here[: self.size])
         for group in stock.counted:
             owners = self._owners.get(group)
@@ -247,7 +247,7 @@ class Rack:
         if stock.item.cls.ports:
             self._bar_by_ports(stock, able)
 
-    def _bar_by_ports(self, stock: Stock, able: Bools) -> None:
+    def _bar_by_ports(self, stock: PoolDemand, able: Bools) -> None:
         for node, held in self.ports.items():
             if able[node] and held.clash(stock.item.cls.ports):
                 able[node] = False
@@ -258,7 +258,7 @@ class Rack:
                 if free is not None and not free[self.kinds[self._kind[node]].size.place]:
                     able[node] = False
 
-    def _put(self, stock: Stock, nodes: Indices, taken: Ints) -> None:
+    def _put(self, stock: PoolDemand, nodes: Indices, taken: Ints) -> None:
         if len(nodes) == 1:  # most often, and a view needs no copies
             self._take(int(nodes[0]), stock.item.need * taken)
         else:
@@ -285,7 +285,7 @@ class Rack:
         self._length[nodes] = np.sqrt(np.einsum("ij,ij->j", weighed, weighed)) + _TINY
 
     # --- kinds --------------------------------------------------------------------------------------------------
-    def _joint(self, stock: Stock, *, dear: bool = False) -> Indices:
+    def _joint(self, stock: PoolDemand, *, dear: bool = False) -> Indices:
         """For each kind the kind that its nodes become when pods of the stock join: itself, `_NO` where they may not,
         or `_ANOTHER`, which comes with the first such node.
 
@@ -301,7 +301,7 @@ class Rack:
             found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.intp)])
         return found
 
-    def _joined(self, stock: Stock, number: int, nodes: int, dear: bool) -> int:
+    def _joined(self, stock: PoolDemand, number: int, nodes: int, dear: bool) -> int:
         if not nodes:  # no node becomes of this kind again (`_number`), so there are never more kinds than nodes
             if number not in self._gone:
                 self._gone.add(number)
@@ -366,7 +366,7 @@ class Rack:
         self.content += ({} for _ in range(nodes))
         return places
 
-    def _row(self, rows: dict[Group, Ints], group: Group) -> Ints:
+    def _row(self, rows: dict[TopologyGroup, Ints], group: TopologyGroup) -> Ints:
         row = rows.get(group)
         if row is None:
             row = rows[group] = np.zeros(self._kind.shape[0], dtype=np.int64)

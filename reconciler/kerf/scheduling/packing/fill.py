@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 
 from kerf.scheduling.offerings.instance_types import Ints
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.packing.draft import Bin, Stock, goes_first, needs_company
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.packing.draft import Bin, PoolDemand, goes_first, needs_company
 from kerf.scheduling.packing.drafts import Draft, Rack
 from kerf.scheduling.packing.sizes import PER_NODE, Mix, Noise, Sizes, shares
 from kerf_api.requirements import Requirements
@@ -37,7 +37,7 @@ class Filling:
     """
 
     def __init__(
-        self, template: Template, stocks: Sequence[Stock], *, frugal: bool = False, late: bool = False
+        self, template: NodeClaimTemplate, stocks: Sequence[PoolDemand], *, frugal: bool = False, late: bool = False
     ) -> None:
         self.template = template
         self.columns = sorted({column for stock in stocks for column, _ in stock.steps})
@@ -52,7 +52,7 @@ class Filling:
         self.stocks = self._ordered(stocks, apart)
 
     def fill(
-        self, amounts: Mapping[Stock, int], together: Iterable[Bin] = (), noise: Noise | None = None
+        self, amounts: Mapping[PoolDemand, int], together: Iterable[Bin] = (), noise: Noise | None = None
     ) -> list[Draft]:
         """Nodes for so many pods of each stock, in the order of the stocks, as far as any can be had.
 
@@ -80,22 +80,22 @@ class Filling:
                 self._grow(rack, stock, number - found)
         return rack.drafts()
 
-    def _weights(self, amounts: Mapping[Stock, int]) -> dict[int, float]:
+    def _weights(self, amounts: Mapping[PoolDemand, int]) -> dict[int, float]:
         whole = self._demand(amounts, None)
         return {column: 1.0 / max(int(whole[column]), 1) for column in self.columns}
 
-    def _demand(self, amounts: Mapping[Stock, int], lanes: set[int] | None) -> Ints:
+    def _demand(self, amounts: Mapping[PoolDemand, int], lanes: set[int] | None) -> Ints:
         stocks = [stock for stock, number in amounts.items() if number and (lanes is None or stock.lane in lanes)]
         if not stocks:
             return self.template.table.columns.vector({})
         numbers = np.array([amounts[stock] for stock in stocks], dtype=np.int64)
         return np.asarray(numbers @ np.array([stock.item.need for stock in stocks]))
 
-    def _adopt(self, rack: Rack, together: Iterable[Bin], left: dict[Stock, int]) -> None:
+    def _adopt(self, rack: Rack, together: Iterable[Bin], left: dict[PoolDemand, int]) -> None:
         stocks = {stock.item: stock for stock in self.stocks}
         for full in together:
             size = self.sizes.alone(full.requirements, full.used)
-            content: dict[Stock, int] = {}
+            content: dict[PoolDemand, int] = {}
             for item, number in full.content:
                 content[stocks[item]] = content.get(stocks[item], 0) + number
             for stock, number in content.items():
@@ -103,21 +103,21 @@ class Filling:
             if size is not None:
                 rack.adopt(content, size, full.requirements)
 
-    def _seat(self, rack: Rack, stock: Stock, number: int) -> int:
+    def _seat(self, rack: Rack, stock: PoolDemand, number: int) -> int:
         """Seats for so many pods, first on nodes of the sizes that they are meant for."""
         found = 0
         for size, share in rack.meant.pop(stock, ()):
             found += rack.seat(stock, min(share, number - found), size)
         return found + rack.seat(stock, number - found)
 
-    def _odd(self, rack: Rack, left: Mapping[Stock, int], stock: Stock) -> bool:
+    def _odd(self, rack: Rack, left: Mapping[PoolDemand, int], stock: PoolDemand) -> bool:
         """Whether the lane has few pods left, or room enough for all in the sum: nodes may rather grow a little."""
         rest = sum(number for other, number in left.items() if other.lane == stock.lane)
         if rest <= self._few:
             return True
         return bool((rack.room(stock)[self.columns] >= self._demand(left, {stock.lane})[self.columns]).all())
 
-    def _grow(self, rack: Rack, stock: Stock, number: int) -> int:
+    def _grow(self, rack: Rack, stock: PoolDemand, number: int) -> int:
         """Let nodes grow for so many pods while that costs less than nodes for them alone; how many found a place."""
         mix = self.sizes.mix(stock.served, stock.item.need * number, number, unit=stock.item.need)
         budget = float(sum((size.price + PER_NODE) * nodes for size, nodes in mix))
@@ -126,13 +126,13 @@ class Filling:
             found, budget = found + 1, budget - extra
         return found
 
-    def _add(self, rack: Rack, stock: Stock, number: int) -> int:
+    def _add(self, rack: Rack, stock: PoolDemand, number: int) -> int:
         """Nodes for these pods alone; how many they hold."""
         size = self.sizes.alone(stock.served, stock.item.need, apart=stock.together < number)
         return rack.add(stock, number, size, stock.served) if size is not None else 0
 
     # --- new nodes ----------------------------------------------------------------------------------------------
-    def _forced_lanes(self, stocks: Sequence[Stock], apart: _Apart) -> dict[int, int]:
+    def _forced_lanes(self, stocks: Sequence[PoolDemand], apart: _Apart) -> dict[int, int]:
         """Lanes whose pods keep apart so much that more nodes are needed than their demand fills, with the number.
 
         A lane that may join the nodes of one which needs more is none.
@@ -148,7 +148,7 @@ class Filling:
                 found[lane] = least[lane]
         return found
 
-    def _ordered(self, stocks: Sequence[Stock], apart: _Apart) -> list[Stock]:
+    def _ordered(self, stocks: Sequence[PoolDemand], apart: _Apart) -> list[PoolDemand]:
         """Pods that force nodes first; then lane by lane, those with the fewest offerings first.
 
         What a narrow lane leaves free is there for broader ones, and none of its nodes is filled by pods that could go
@@ -156,7 +156,7 @@ class Filling:
         """
         breadths = {lane: self.template.breadth(served) for lane, served in self._served.items()}
 
-        def order(stock: Stock) -> tuple[object, ...]:
+        def order(stock: PoolDemand) -> tuple[object, ...]:
             nodes = apart.get(stock.lane, {})
             most = max((nodes.get(group, 0) for group in stock.apart(1)), default=0) if nodes else 0
             forced = self._forced.get(stock.lane, 0) if most else 0
@@ -164,7 +164,7 @@ class Filling:
 
         return sorted(stocks, key=order)
 
-    def _mix(self, stock: Stock, left: Mapping[Stock, int], noise: Noise | None = None) -> Mix:
+    def _mix(self, stock: PoolDemand, left: Mapping[PoolDemand, int], noise: Noise | None = None) -> Mix:
         """What serves what is left of the stock's lane."""
         lane = {other: number for other, number in left.items() if number and other.lane == stock.lane}
         needs = list({id(other.item.need): other.item.need for other in lane}.values())
@@ -172,7 +172,7 @@ class Filling:
         demand = self._demand(left, {stock.lane})
         return self.sizes.mix(stock.served, demand, sum(lane.values()), 0, noise, unit, smallest)
 
-    def _open(self, rack: Rack, stock: Stock, left: Mapping[Stock, int], noise: Noise | None) -> None:
+    def _open(self, rack: Rack, stock: PoolDemand, left: Mapping[PoolDemand, int], noise: Noise | None) -> None:
         """Empty nodes for what is left of a stock's lane."""
         mix = self._mix(stock, left, noise)
         lane = {other: number for other, number in left.items() if number and other.lane == stock.lane}
@@ -185,7 +185,7 @@ class Filling:
         if len(mix) > 1 and 1 < len(lane) <= _MOST_SHARED:
             rack.meant.update(shares(lane, mix, self.columns))
 
-    def _fullness(self, mix: Mix, left: Mapping[Stock, int], stock: Stock) -> float:
+    def _fullness(self, mix: Mix, left: Mapping[PoolDemand, int], stock: PoolDemand) -> float:
         """The share of these nodes that the lane's demand fills."""
         if not mix:
             return 1.0
@@ -193,7 +193,7 @@ class Filling:
         demand = self._demand(left, {stock.lane})[self.columns]
         return min(max(float((demand / np.maximum(room, 1)).max()), 0.01), 1.0)
 
-    def _shared(self, stock: Stock, left: Mapping[Stock, int], least: int, noise: Noise | None) -> Mix:
+    def _shared(self, stock: PoolDemand, left: Mapping[PoolDemand, int], least: int, noise: Noise | None) -> Mix:
         """So many nodes for a lane that must have them: large enough for others to fill them, if there are any."""
         pods = sum(number for other, number in left.items() if other.lane == stock.lane)
         whole = self._with_company(stock, left, least)
@@ -202,7 +202,7 @@ class Filling:
             return _part(mix, least)
         return self.sizes.mix(stock.served, whole, pods, least, noise)
 
-    def _with_company(self, stock: Stock, left: Mapping[Stock, int], least: int) -> Ints:
+    def _with_company(self, stock: PoolDemand, left: Mapping[PoolDemand, int], least: int) -> Ints:
         """The lane's demand, and its share of the lanes that may join it.
 
         Such a lane is shared out among all that it may join, by how many nodes each of these must have.
@@ -239,7 +239,7 @@ def _part(mix: Mix, number: int) -> Mix:
     return [(size, end - start) for (size, _), start, end in zip(mix, ends, ends[1:], strict=False) if end > start]
 
 
-def _apart(left: Mapping[Stock, int]) -> _Apart:
+def _apart(left: Mapping[PoolDemand, int]) -> _Apart:
     found: dict[int, dict[Hashable, int]] = {}
     for stock, number in left.items():
         if number and (stock.hosts or stock.item.cls.ports):

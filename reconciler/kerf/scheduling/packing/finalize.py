@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from kerf.scheduling.offerings.instance_types import Bools, Ints
 from kerf.scheduling.offerings.listing import listing
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.packing.draft import Stock
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.packing.draft import PoolDemand
 from kerf.scheduling.packing.drafts import Draft
 from kerf_api.requirements import Requirements
 
@@ -24,15 +24,15 @@ _Known = dict[tuple[Requirements, bytes], NDArray[np.intp] | None]
 class Packed:
     """A closed node: pods per stock, and the types it lists (places in the table), cheapest first."""
 
-    template: Template
+    template: NodeClaimTemplate
     requirements: Requirements
     used: Ints
-    content: tuple[tuple[Stock, int], ...]
+    content: tuple[tuple[PoolDemand, int], ...]
     types: NDArray[np.intp]
 
 
 def close(
-    template: Template, drafts: Sequence[Draft], most: int, *, frugal: bool = False
+    template: NodeClaimTemplate, drafts: Sequence[Draft], most: int, *, frugal: bool = False
 ) -> tuple[list[Packed], list[Draft]]:
     """The nodes that may be had, and those that may not; `frugal` ones list no type that uses more of limits.
 
@@ -55,7 +55,7 @@ def close(
     return done, refused
 
 
-def _holding(template: Template, drafts: Sequence[Draft]) -> list[Bools]:
+def _holding(template: NodeClaimTemplate, drafts: Sequence[Draft]) -> list[Bools]:
     """For each node the types that hold its pods, as a mask over its shape's."""
     found: dict[int, Bools] = {}
     together: dict[Requirements, list[int]] = {}
@@ -76,7 +76,7 @@ def _chunks(places: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _types(
-    template: Template, draft: Draft, good: Bools, most: int, known: _Known, frugal: bool
+    template: NodeClaimTemplate, draft: Draft, good: Bools, most: int, known: _Known, frugal: bool
 ) -> NDArray[np.intp] | None:
     """The types to list; nodes that the same types hold list the same, unless limits shrink from one to the next."""
     shape = template.shape(draft.requirements)
@@ -91,7 +91,7 @@ def _types(
     return known[key]
 
 
-def _agreeing(template: Template, draft: Draft, good: Bools) -> Bools:
+def _agreeing(template: NodeClaimTemplate, draft: Draft, good: Bools) -> Bools:
     """The types that carry the same pods as the cheapest one, of the DaemonSets that a spread of the pass counts.
 
     All of them where too few agree for minValues.
@@ -113,7 +113,7 @@ def _priority(draft: Draft) -> int:
     return max((stock.item.cls.sample.spec.priority for stock in draft.content), default=0)
 
 
-def _density(template: Template, draft: Draft, good: Bools) -> float:
+def _density(template: NodeClaimTemplate, draft: Draft, good: Bools) -> float:
     """What the pods of a node are worth, per price of the cheapest type that holds them."""
     prices = template.shape(draft.requirements).price[good]
     worth = sum(stock.worth * number for stock, number in draft.content.items())

@@ -10,7 +10,7 @@ import numpy as np
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Ints
 from kerf.scheduling.packing.finalize import Packed
-from kerf.scheduling.placing.domains import Item
+from kerf.scheduling.placing.domains import PodGroup
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 
@@ -30,12 +30,14 @@ class _Listed:
 
 def new_nodes(packed: Iterable[Packed]) -> tuple[NewNode, ...]:
     """In the order in which they were packed; the pods of an item are dealt out in their order."""
-    dealt: dict[Item, int] = {}
+    dealt: dict[PodGroup, int] = {}
     known: dict[tuple[str, Requirements, bytes], _Listed] = {}
     return tuple(_new_node(done, dealt, known) for done in packed)
 
 
-def _new_node(done: Packed, dealt: dict[Item, int], known: dict[tuple[str, Requirements, bytes], _Listed]) -> NewNode:
+def _new_node(
+    done: Packed, dealt: dict[PodGroup, int], known: dict[tuple[str, Requirements, bytes], _Listed]
+) -> NewNode:
     key = (done.template.name, done.requirements, done.types.tobytes())
     listed = known.get(key)
     if listed is None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.pods.topology_constraints import AFFINITY, Bond, Group
+from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyConstraint, TopologyGroup
 from kerf_api import labels
 
 
@@ -20,36 +20,40 @@ def after_company(
     nodes: Sequence[NewNode],
     packed: Sequence[Packed],
     classes: Iterable[PodClass],
-    groups: Iterable[Group],
+    groups: Iterable[TopologyGroup],
 ) -> list[str]:
     """The same pods; one whose required affinity over hostnames is not met yet waits for its company.
 
     Args:
-        packed: the same nodes as `nodes`, with the rungs at which their pods are planned.
+        packed: the same nodes as `nodes`, with the relaxations at which their pods are planned.
         groups: those of the solve.
     """
-    bonds = _bonds(nodes, packed) if any(map(_over_hosts, groups)) else {}
-    if not bonds:
+    constraints = _constraints(nodes, packed) if any(map(_over_hosts, groups)) else {}
+    if not constraints:
         return list(order)
-    ordered = _Order(nodes, bonds, classes)
+    ordered = _Order(nodes, constraints, classes)
     first = ordered.founders(order)
     for pod in (*first, *(pod for pod in order if pod not in first)):
         ordered.come(pod)
     return [*ordered.done, *(pod for waiting in ordered.waiting.values() for pod in waiting)]
 
 
-def _over_hosts(group: Group) -> bool:
+def _over_hosts(group: TopologyGroup) -> bool:
     return group.kind == AFFINITY and group.key == labels.HOSTNAME
 
 
-def _bonds(nodes: Sequence[NewNode], packed: Sequence[Packed]) -> dict[str, list[Bond]]:
+def _constraints(nodes: Sequence[NewNode], packed: Sequence[Packed]) -> dict[str, list[TopologyConstraint]]:
     """The required affinities over hostnames of the pods on new nodes; those that DaemonSets meet are none."""
-    found: dict[str, list[Bond]] = {}
+    found: dict[str, list[TopologyConstraint]] = {}
     for node, one in zip(nodes, packed, strict=True):
         start = 0
         for stock, number in one.content:
             if stock.hosts:
-                own = [bond for bond in stock.hosts if bond.group.kind == AFFINITY and bond.required]
+                own = [
+                    constraint
+                    for constraint in stock.hosts
+                    if constraint.group.kind == AFFINITY and constraint.required
+                ]
                 found.update(dict.fromkeys(node.pods[start : start + number], own) if own else ())
             start += number
     return found
@@ -59,34 +63,41 @@ class _Order:
     """`done` are the pods that have had their turn, `waiting` those that have not, by the node of each."""
 
     def __init__(
-        self, nodes: Sequence[NewNode], bonds: Mapping[str, Sequence[Bond]], classes: Iterable[PodClass]
+        self,
+        nodes: Sequence[NewNode],
+        constraints: Mapping[str, Sequence[TopologyConstraint]],
+        classes: Iterable[PodClass],
     ) -> None:
         self.done: list[str] = []
         self.waiting: dict[int, list[str]] = {}
-        self._bonds = bonds
+        self._constraints = constraints
         self._node = {pod: number for number, node in enumerate(nodes) for pod in node.pods}
         self._groups = {
             pod.key: [group for group in cls.counted if group.kind == AFFINITY]
             for cls in classes
             for pod in cls.members
         }
-        self._here: set[tuple[int, Group]] = set()
-        self._anywhere: set[Group] = set()
+        self._here: set[tuple[int, TopologyGroup]] = set()
+        self._anywhere: set[TopologyGroup] = set()
 
     def founders(self, order: Sequence[str]) -> dict[str, None]:
         """The pods that must be the first of those that they must be near: no other of these is on their node."""
-        others: set[tuple[int | None, Group]] = set()
+        others: set[tuple[int | None, TopologyGroup]] = set()
         for pod, groups in self._groups.items():
-            own = {bond.group for bond in self._bonds.get(pod, ())}
+            own = {constraint.group for constraint in self._constraints.get(pod, ())}
             others.update((self._node.get(pod), group) for group in groups if group not in own)
         beside = {group for _, group in others}
         found: dict[str, None] = {}
-        begun: set[Group] = set()
+        begun: set[TopologyGroup] = set()
         for pod in order:
-            bonds = [bond for bond in self._bonds.get(pod, ()) if bond.group in beside - begun and self._first(bond)]
-            if bonds and all((self._node[pod], bond.group) not in others for bond in bonds):
+            constraints = [
+                constraint
+                for constraint in self._constraints.get(pod, ())
+                if constraint.group in beside - begun and self._first(constraint)
+            ]
+            if constraints and all((self._node[pod], constraint.group) not in others for constraint in constraints):
                 found[pod] = None
-                begun.update(bond.group for bond in bonds)
+                begun.update(constraint.group for constraint in constraints)
         return found
 
     def come(self, pod: str) -> None:
@@ -103,12 +114,15 @@ class _Order:
                 self.come(other)
 
     def _admitted(self, pod: str, node: int) -> bool:
-        return all((node, bond.group) in self._here or self._first(bond) for bond in self._bonds.get(pod, ()))
+        return all(
+            (node, constraint.group) in self._here or self._first(constraint)
+            for constraint in self._constraints.get(pod, ())
+        )
 
-    def _first(self, bond: Bond) -> bool:
+    def _first(self, constraint: TopologyConstraint) -> bool:
         """Whether the pod may be the first of those that it must be near."""
-        groups = bond.together or (bond.group,)
-        return bond.self_match and not any(sum(g.at_first[0].values()) or g in self._anywhere for g in groups)
+        groups = constraint.together or (constraint.group,)
+        return constraint.self_match and not any(sum(g.at_first[0].values()) or g in self._anywhere for g in groups)
 
     def _place(self, pod: str, node: int | None) -> None:
         self.done.append(pod)

@@ -11,23 +11,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.planned_counting import counted_domains, counting
-from kerf.scheduling.pods.topology_constraints import SPREAD, Bond, Group
+from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 
-Brought = Callable[[Group], frozenset[str]]
+Brought = Callable[[TopologyGroup], frozenset[str]]
 #: Stands for the hostname of a planned node.
 _HOST = frozenset(("",))
 #: Stands for hosts that are not there yet.
 _NEW_HOST: Final = "\0new"
 
 
-def foresee(groups: Iterable[Group], classes: Sequence[PodClass], templates: Sequence[Template]) -> None:
+def foresee(
+    groups: Iterable[TopologyGroup], classes: Sequence[PodClass], templates: Sequence[NodeClaimTemplate]
+) -> None:
     """Count pods of DaemonSets on the nodes that can be made for the pods of each spread over hostnames."""
     for group in groups:
         if group.kind == SPREAD and group.key == labels.HOSTNAME and group.daemons:
@@ -35,17 +37,21 @@ def foresee(groups: Iterable[Group], classes: Sequence[PodClass], templates: Seq
             _expect(group, min((_daemons(group, one, one.requirements) for one in usable), default=0))
 
 
-def _usable(template: Template, cls: PodClass, group: Group) -> bool:
+def _usable(template: NodeClaimTemplate, cls: PodClass, group: TopologyGroup) -> bool:
     """Whether the NodePool can make nodes for the pods of a class that the spread binds."""
-    binding = (rung.demand for rung in cls.rungs if any(bond.group is group for bond in rung.spreads))
+    binding = (
+        relaxation.demand
+        for relaxation in cls.relaxations
+        if any(constraint.group is group for constraint in relaxation.spreads)
+    )
     return any(one.tolerates(template.taints) and template.serve(one.requirements) is not None for one in binding)
 
 
-def _daemons(group: Group, template: Template, served: Requirements) -> int:
+def _daemons(group: TopologyGroup, template: NodeClaimTemplate, served: Requirements) -> int:
     return sum(template.carries(daemon, served)[1] for daemon in group.daemons)
 
 
-def _expect(group: Group, new: int) -> None:
+def _expect(group: TopologyGroup, new: int) -> None:
     """So many pods of DaemonSets are on each new host."""
     there = (group.counts.get(host, 0) for host in group.standing())
     group.on_new_hosts = min([new, *there])
@@ -59,9 +65,9 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
     Its group has them from then on.
     """
     nodes = dict.fromkeys((node.template, node.requirements) for node in packed)
-    found: dict[Group, frozenset[str]] = {}
+    found: dict[TopologyGroup, frozenset[str]] = {}
 
-    def brought(group: Group) -> frozenset[str]:
+    def brought(group: TopologyGroup) -> frozenset[str]:
         if group not in found:
             if group.key == labels.HOSTNAME:
                 found[group] = _HOST if any(counting(group, *node).nodes for node in nodes) else frozenset()
@@ -69,8 +75,8 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
                 found[group] = frozenset[str]().union(*(counted_domains(group, *node) for node in nodes))
         return found[group]
 
-    spread = [(cls, bond) for cls in classes if cls.domains for bond in _hard(cls)]
-    broken = {bond.group for cls, bond in spread if _breaks(cls, bond, brought)}
+    spread = [(cls, constraint) for cls in classes if cls.domains for constraint in _hard(cls)]
+    broken = {constraint.group for cls, constraint in spread if _breaks(cls, constraint, brought)}
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)
@@ -80,7 +86,7 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
     return bool(new or emptier or other)
 
 
-def _emptier(group: Group, nodes: Iterable[tuple[Template, Requirements]]) -> bool:
+def _emptier(group: TopologyGroup, nodes: Iterable[tuple[NodeClaimTemplate, Requirements]]) -> bool:
     """Whether a planned node has fewer pods of DaemonSets than each new host was counted with. Count so many then."""
     new = min((_daemons(group, *node) for node in nodes if counting(group, *node).nodes), default=group.on_new_hosts)
     if new >= group.on_new_hosts:
@@ -92,7 +98,7 @@ def _emptier(group: Group, nodes: Iterable[tuple[Template, Requirements]]) -> bo
     return True
 
 
-def _arrive(group: Group, packed: Sequence[Packed]) -> bool:
+def _arrive(group: TopologyGroup, packed: Sequence[Packed]) -> bool:
     """Count the DaemonSet pods of the planned nodes; whether the plan was made with other numbers."""
     found = Counter[str]()
     for node in packed:
@@ -104,26 +110,26 @@ def _arrive(group: Group, packed: Sequence[Packed]) -> bool:
     return differs
 
 
-def _hard(cls: PodClass) -> list[Bond]:
+def _hard(cls: PodClass) -> list[TopologyConstraint]:
     """The spreads that hold whatever preferences were given up."""
-    return [bond for bond in cls.rungs[-1].spreads if bond.group in cls.domains]
+    return [constraint for constraint in cls.relaxations[-1].spreads if constraint.group in cls.domains]
 
 
-def _breaks(cls: PodClass, bond: Bond, brought: Brought) -> bool:
+def _breaks(cls: PodClass, constraint: TopologyConstraint, brought: Brought) -> bool:
     """Whether a domain that got pods has too many, or hosts that will not be the only ones were counted.
 
     A spread that does not count its own pods may have them in any domain.
     A domain that the spread did not know may have been empty when the kube-scheduler comes to the pods.
     """
-    group, measured = bond.group, cls.measured.get(bond.group, cls.domains[bond.group])
+    group, measured = constraint.group, cls.measured.get(constraint.group, cls.domains[constraint.group])
     if group.key == labels.HOSTNAME:
         return bool(measured) and bool(brought(group))
     if brought(group) <= measured:
         return False
     before, grown = group.at_first[0], group.counts.items()
-    filled = [number for domain, number in grown if number > before.get(domain, 0) or not bond.self_match]
+    filled = [number for domain, number in grown if number > before.get(domain, 0) or not constraint.self_match]
     if not filled:
         return False
-    limits = admits.current(bond, measured | brought(group))
-    empty = admits.bounds(bond, min(before.get(domain, 0) for domain in brought(group) - measured))
-    return max(filled) - int(bond.self_match) > min(limits.high, empty.high)
+    limits = admits.current(constraint, measured | brought(group))
+    empty = admits.bounds(constraint, min(before.get(domain, 0) for domain in brought(group) - measured))
+    return max(filled) - int(constraint.self_match) > min(limits.high, empty.high)

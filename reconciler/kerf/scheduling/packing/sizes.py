@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from kerf.scheduling.offerings.instance_types import Bools, Floats, Ints
 from kerf.scheduling.offerings.listing import FLEXIBLE, NEAR
-from kerf.scheduling.offerings.nodepools import Shape, Template
-from kerf.scheduling.packing.draft import Stock
+from kerf.scheduling.offerings.nodepools import InstanceTypeOptions, NodeClaimTemplate
+from kerf.scheduling.packing.draft import PoolDemand
 from kerf.scheduling.packing.linear import duals, most_of
 from kerf_api.requirements import Requirements
 
@@ -88,7 +88,7 @@ class Sizes:
     it uses of the limits.
     """
 
-    def __init__(self, template: Template, columns: Sequence[int], *, frugal: bool = False) -> None:
+    def __init__(self, template: NodeClaimTemplate, columns: Sequence[int], *, frugal: bool = False) -> None:
         self._template, self._columns = template, np.array(columns, dtype=np.intp)
         self._pods = next((i for i, c in enumerate(columns) if template.table.columns.names[c] == "pods"), None)
         self._limits = template.within_limits()
@@ -200,7 +200,7 @@ class Sizes:
         share = 1.0 if apart else (need / np.maximum(shape.room[good], 1)).max(axis=1)
         return self._size(shape, int(good[np.argmin(share * shape.price[good])]), need)
 
-    def _open(self, shape: Shape) -> Rows:
+    def _open(self, shape: InstanceTypeOptions) -> Rows:
         """Rows of the shape's types that limits admit."""
         rows = np.arange(len(shape.types), dtype=np.intp)
         return rows if self._limits is None else rows[self._limits[shape.types]]
@@ -220,7 +220,7 @@ class Sizes:
             known = self._known.frontiers[requirements] = _Frontier(rows, whole, room, price)
         return known
 
-    def _size(self, shape: Shape, row: int, need: Ints | None = None) -> Size:
+    def _size(self, shape: InstanceTypeOptions, row: int, need: Ints | None = None) -> Size:
         room, place, price = shape.room[row], int(shape.types[row]), int(shape.price[row])
         near = (shape.price >= price) & (shape.price <= price * NEAR)
         if self._limits is not None:
@@ -236,7 +236,7 @@ class Sizes:
             common = np.minimum(common, self._in_enough(shape, room, need))
         return Size(place, common, price)
 
-    def _in_enough(self, shape: Shape, room: Ints, need: Ints | None) -> Ints:
+    def _in_enough(self, shape: InstanceTypeOptions, room: Ints, need: Ints | None) -> Ints:
         """What so many types have in common of a room that minValues are met, those that have most of it first."""
         rows = self._open(shape)
         if need is not None:
@@ -330,7 +330,9 @@ def _times(wanted: Floats, room: Floats) -> Floats:
     return np.asarray(shares.max(axis=-1))
 
 
-def shares(amounts: Mapping[Stock, int], mix: Mix, columns: Sequence[int]) -> dict[Stock, list[tuple[Size, int]]]:
+def shares(
+    amounts: Mapping[PoolDemand, int], mix: Mix, columns: Sequence[int]
+) -> dict[PoolDemand, list[tuple[Size, int]]]:
     """How many pods of each stock are meant for nodes of each size, so that these are filled as well as can be."""
     needs = np.array([stock.item.need[columns] for stock in amounts], dtype=np.float64)
     numbers = np.array(list(amounts.values()), dtype=np.float64)

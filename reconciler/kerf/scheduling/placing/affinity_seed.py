@@ -11,29 +11,29 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from kerf.scheduling.nodes.existing import Target
+from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.offerings.instance_types import Bools, Ints
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.domains import Opening
-from kerf.scheduling.pods.topology_constraints import AFFINITY, Group
+from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf_api import labels
 
 #: Shares are rounded up by so much, so that a half and a half are one.
 _ROUNDING = 1e-9
 
 
-class Followers:
+class AffinitySeed:
     """Who wants to be near whom: the classes that have affinity to a group, as long as nobody of it is anywhere."""
 
     def __init__(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], opening: Opening) -> None:
         self._needs, self._opening = needs, opening
-        self._of: dict[Group, list[PodClass]] = {}
+        self._of: dict[TopologyGroup, list[PodClass]] = {}
         for cls in classes:
-            for bond in cls.rungs[-1].bonds:
-                if bond.group.kind == AFFINITY and bond.group.anywhere() == 0:
-                    self._of.setdefault(bond.group, []).append(cls)
+            for constraint in cls.relaxations[-1].constraints:
+                if constraint.group.kind == AFFINITY and constraint.group.anywhere() == 0:
+                    self._of.setdefault(constraint.group, []).append(cls)
 
-    def leave(self, cls: PodClass, number: int, good: Bools, targets: Sequence[Target], free: Ints) -> Bools:
+    def leave(self, cls: PodClass, number: int, good: Bools, targets: Sequence[ExistingNode], free: Ints) -> Bools:
         """Of the `good` places for a pod of the class those that suit its followers best; none if a new node does."""
         for group in cls.counted:
             if group in self._of and group.anywhere() == 0 and good.any():
@@ -42,7 +42,7 @@ class Followers:
         return good
 
     def _on_host(
-        self, cls: PodClass, number: int, good: Bools, targets: Sequence[Target], free: Ints, group: Group
+        self, cls: PodClass, number: int, good: Bools, targets: Sequence[ExistingNode], free: Ints, group: TopologyGroup
     ) -> Bools:
         followers = self._of[group]
         whole = sum((self._needs[f.number] * len(f.members) for f in followers), np.zeros_like(free[0]))
@@ -56,12 +56,12 @@ class Followers:
         return _most(good, held, new)
 
     def _in_domain(
-        self, cls: PodClass, number: int, good: Bools, targets: Sequence[Target], free: Ints, group: Group
+        self, cls: PodClass, number: int, good: Bools, targets: Sequence[ExistingNode], free: Ints, group: TopologyGroup
     ) -> Bools:
         """New nodes have room for any number, where there can be one."""
         held: dict[str, int] = {}
         for follower in self._of[group]:
-            need, last = self._needs[follower.number], len(follower.rungs) - 1
+            need, last = self._needs[follower.number], len(follower.relaxations) - 1
             new = {dict(way.route.pins).get(group.key) for way in self._opening.ways(follower, last, need)}
             room: dict[str, int] = {}
             for place in np.flatnonzero((free >= need).all(axis=1)).tolist():

@@ -62,10 +62,10 @@ class Line:
         return found
 
 
-class Scattered(Assignment):
+class KubeSchedulerOrder(Assignment):
     """See the module; small pods come first. What has no place on a node that is there is given a new one, as ever."""
 
-    #: By rung, the places for pods of the class that is being placed.
+    #: By relaxation, the places for pods of the class that is being placed.
     _lines: dict[int, Line]
 
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
@@ -83,10 +83,10 @@ class Scattered(Assignment):
 
     def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
         """What a pod merely prefers is no reason to wait for a new node."""
-        for number, rung in enumerate(cls.rungs):
-            place = self._existing(cls, number, need) if rung.demand.possible else None
+        for number, relaxation in enumerate(cls.relaxations):
+            place = self._existing(cls, number, need) if relaxation.demand.possible else None
             if place is not None:
-                self._put(cls, rung, pod, need, place)
+                self._put(cls, relaxation, pod, need, place)
                 self._reline(cls, need, place)
                 return True
         return super()._place(cls, pod, need)
@@ -96,7 +96,7 @@ class Scattered(Assignment):
         if number not in self._lines:
             roomy = np.flatnonzero(self.roomy(cls, number, need) & self._attaches(cls) & self._joined)
             self._lines[number] = Line(roomy.tolist(), self._freedom(roomy, need).tolist())
-        return self._lines[number].first(lambda place: self._allowed(cls, cls.rungs[number], place))
+        return self._lines[number].first(lambda place: self._allowed(cls, cls.relaxations[number], place))
 
     def _reline(self, cls: PodClass, need: Ints, place: int) -> None:
         """A pod of the class has gone there."""
@@ -126,14 +126,14 @@ class Scattered(Assignment):
         return shares
 
 
-class ScatteredLargeFirst(Scattered):
+class KubeSchedulerOrderLargeFirst(KubeSchedulerOrder):
     """Large pods come before small ones."""
 
     def _turn(self, cls: PodClass) -> tuple[Any, ...]:
         return -cls.requests["cpu"], -cls.requests["memory"]
 
 
-class ScatteredByName(Scattered):
+class KubeSchedulerOrderByName(KubeSchedulerOrder):
     """Pods come in the order in which a node's are evicted."""
 
     def _turn(self, cls: PodClass) -> tuple[Any, ...]:

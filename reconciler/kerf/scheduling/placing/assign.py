@@ -16,17 +16,17 @@ import numpy as np
 from kerf.model.objects import Pod
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.devices.ledger import DeviceLedger
-from kerf.scheduling.nodes.table import Places
+from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.nodes.volume_usage import VolumeSlots
 from kerf.scheduling.offerings.instance_types import Bools, Columns, Ints
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.placing.affinity_seed import Followers
-from kerf.scheduling.placing.classes import PodClass, Rung
-from kerf.scheduling.placing.domains import Item, Opening
-from kerf.scheduling.placing.strategy import PLAIN, Course, Pins
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.placing.affinity_seed import AffinitySeed
+from kerf.scheduling.placing.classes import PodClass, Relaxation
+from kerf.scheduling.placing.domains import Opening, PodGroup
+from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
 from kerf.scheduling.placing.ways import ItemKey
 from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, Bond, Group
+from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, KeepsAway, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf.scheduling.work import Work
@@ -41,18 +41,18 @@ _A_CLASS: Final = 4
 class Assignment:
     """The state of the first half. `caps` limits how many pods an item may have (learned from a failed packing).
 
-    `given_up` counts the rungs that pods on existing nodes came down.
+    `given_up` counts the relaxations that pods on existing nodes came down.
     """
 
     def __init__(
         self,
         columns: Columns,
-        places: Places,
-        templates: Sequence[Template],
+        places: ExistingNodes,
+        templates: Sequence[NodeClaimTemplate],
         caps: Mapping[ItemKey, int],
         *,
         open_new: bool,
-        course: Course = PLAIN,
+        strategy: Strategy = PLAIN,
         devices: DeviceLedger | None = None,
         work: Work | None = None,
     ) -> None:
@@ -68,37 +68,36 @@ class Assignment:
         self.cut: set[int] = set()
         self._devices = devices
         self.given_up = 0
-        self._anew = course.anew
-        self._opening = Opening(templates, caps, dict(course.domains), devices, shut=not open_new, work=self.work)
-        self._followers = Followers((), {}, self._opening)
+        self._anew = strategy.anew
+        self._opening = Opening(templates, caps, dict(strategy.domains), devices, shut=not open_new, work=self.work)
+        self._followers = AffinitySeed((), {}, self._opening)
         self._static: dict[tuple[int, int], Bools] = {}
         self._needs: Mapping[int, Ints] = {}
-        self._on_hosts: dict[tuple[Group, bool], Ints] = {}
+        self._on_hosts: dict[tuple[TopologyGroup, bool], Ints] = {}
 
     @property
-    def items(self) -> Mapping[ItemKey, Item]:
+    def items(self) -> Mapping[ItemKey, PodGroup]:
         """The pods that are to go on new nodes."""
         return self._opening.items
 
     def hopeful(self, cls: PodClass) -> bool:
         """Whether some node, there or new, would do for a pod of the class if the others were nowhere."""
         need = self.columns.vector(cls.requests)
-        rungs = (number for number, rung in enumerate(cls.rungs) if rung.demand.possible)
-        there = self.places.free >= need
+        numbers = (n for n, one in enumerate(cls.relaxations) if one.demand.possible)
+        there = (self.places.free >= need).all(axis=1)
         return not self.columns.unknown(cls.requests) and any(
-            self._opening.routes(cls, number, need) or (self._suiting(cls, number) & there.all(axis=1)).any()
-            for number in rungs
+            self._opening.routes(cls, n, need) or (self._suiting(cls, n) & there).any() for n in numbers
         )
 
     def domains(self, cls: PodClass) -> list[Pins]:
         """The domains that new nodes for pods of the class can have, as far as work is left to list them."""
         need = self.columns.vector(cls.requests)
         about = cls.counted or cls.daemon_spreads
-        asked = (n for n, rung in enumerate(cls.rungs) if rung.demand.possible and (about or rung.bonds))
-        rungs = (number for number in asked if not self.work.worn)
-        return list(dict.fromkeys(pins for number in rungs for pins in self._opening.routes(cls, number, need) if pins))
+        asked = (n for n, one in enumerate(cls.relaxations) if one.demand.possible and (about or one.constraints))
+        found = (pins for n in asked if not self.work.worn for pins in self._opening.routes(cls, n, need) if pins)
+        return list(dict.fromkeys(found))
 
-    def retried(self, place: Callable[[Item, int], int]) -> None:
+    def retried(self, place: Callable[[PodGroup, int], int]) -> None:
         """Plan pods that have no place once more on new nodes, as many as `place` finds room for.
 
         It is asked for so many pods of an item, the last ones, and says how many of them have a place. Those of the
@@ -119,12 +118,12 @@ class Assignment:
                 found.setdefault(cls.number, (cls, []))[1].append(pod)
         return sorted(found.values(), key=lambda batch: -batch[0].sample.spec.priority)
 
-    def _retry(self, cls: PodClass, pods: Sequence[Pod], place: Callable[[Item, int], int]) -> int:
+    def _retry(self, cls: PodClass, pods: Sequence[Pod], place: Callable[[PodGroup, int], int]) -> int:
         """Plan pods of one class where that leads to a place; how many (the first ones)."""
         need, done = self.columns.vector(cls.requests), 0
-        for number, rung in enumerate(cls.rungs):
-            alone = bool(rung.bonds or cls.counted)
-            while done < len(pods) and rung.demand.possible:
+        for number, relaxation in enumerate(cls.relaxations):
+            alone = bool(relaxation.constraints or cls.counted)
+            while done < len(pods) and relaxation.demand.possible:
                 asked = pods[done : done + 1] if alone else pods[done:]
                 planned = self._opening.retry(cls, number, asked, need)
                 if planned is None:
@@ -153,7 +152,7 @@ class Assignment:
         if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
         self._opening.expect(classes, needs, sum(len(pods) for _, pods in queue))
-        self._followers = Followers(classes, needs, self._opening)
+        self._followers = AffinitySeed(classes, needs, self._opening)
         while queue:
             waiting: list[Batch] = []
             progress = False
@@ -175,29 +174,29 @@ class Assignment:
         if work.total > work.end:
             return 0
         work.total += _A_CLASS
-        if not (cls.counted or cls.ports or cls.claiming or any(rung.bonds for rung in cls.rungs)):
-            for number, rung in enumerate(cls.rungs):
-                if rung.demand.possible and done < len(pods):
+        if not (cls.counted or cls.ports or cls.claiming or any(one.constraints for one in cls.relaxations)):
+            for number, relaxation in enumerate(cls.relaxations):
+                if relaxation.demand.possible and done < len(pods):
                     done += self._fill(cls, number, pods[done:], need)
                     done += self._open(cls, number, pods[done:], need)
-        elif len(cls.rungs) == 1 and cls.rungs[0].demand.possible and not self._has_room(cls, need):
+        elif len(cls.relaxations) == 1 and cls.relaxations[0].demand.possible and not self._has_room(cls, need):
             done = self._open(cls, 0, pods, need)
         while done < len(pods) and work.total <= work.end and self._place(cls, pods[done], need):
             done += 1
         return done
 
     def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
-        rungs = [number for number, rung in enumerate(cls.rungs) if rung.demand.possible]
-        for number in rungs:
+        relaxations = [number for number, relaxation in enumerate(cls.relaxations) if relaxation.demand.possible]
+        for number in relaxations:
             if self._seat(cls, number, pod, need) or self._open(cls, number, (pod,), need):
                 return True
-        return self._opening.without_nodes(cls, lambda: any(self._seat(cls, n, pod, need) for n in rungs))
+        return self._opening.without_nodes(cls, lambda: any(self._seat(cls, n, pod, need) for n in relaxations))
 
     def _seat(self, cls: PodClass, number: int, pod: Pod, need: Ints) -> bool:
-        """Put the pod on an existing node at one rung."""
+        """Put the pod on an existing node at one relaxation."""
         place = self._existing(cls, number, need)
         if place is not None:
-            self._put(cls, cls.rungs[number], pod, need, place)
+            self._put(cls, cls.relaxations[number], pod, need, place)
         return place is not None
 
     def _open(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
@@ -234,12 +233,13 @@ class Assignment:
         return [(cls, pods) for cls, pods in rest if pods]
 
     def _reseat(self, cls: PodClass, pod: Pod, need: Ints, homes: Mapping[int, bool]) -> bool:
-        """Put the pod on one of the homes (True: made for it) at the first rung that allows it."""
-        for number, rung in enumerate(cls.rungs):
+        """Put the pod on one of the homes (True: made for it) at the first relaxation that allows it."""
+        for number, relaxation in enumerate(cls.relaxations):
             for place, planned in homes.items():
-                suits = rung.demand.possible and self._suiting(cls, number)[place] and self._attaches(cls)[place]
-                if suits and (self.free[place] >= need).all() and self._allowed(cls, rung, place, planned=planned):
-                    self._put(cls, rung, pod, need, place)
+                suits = relaxation.demand.possible and self._suiting(cls, number)[place] and self._attaches(cls)[place]
+                suits = suits and bool((self.free[place] >= need).all())
+                if suits and self._allowed(cls, relaxation, place, planned=planned):
+                    self._put(cls, relaxation, pod, need, place)
                     return True
         return False
 
@@ -255,7 +255,7 @@ class Assignment:
         done = 0
         for place, room in zip(places.tolist(), most.tolist(), strict=True):
             for pod in pods[done : done + room]:
-                self._put(cls, cls.rungs[number], pod, need, place)
+                self._put(cls, cls.relaxations[number], pod, need, place)
             done = min(done + room, len(pods))
             if done == len(pods):
                 break
@@ -265,14 +265,14 @@ class Assignment:
         """The first place that suits, has room and is admitted by ports and topology."""
         if not self.targets or cls.number in self._anew:
             return None
-        rung = cls.rungs[number]
-        self.work.charge(2 + len(self.targets) // 256 * (1 + len(rung.bonds) + len(cls.counted)))
+        relaxation = cls.relaxations[number]
+        self.work.charge(2 + len(self.targets) // 256 * (1 + len(relaxation.constraints) + len(cls.counted)))
         good = self._suiting(cls, number)
         if not good.any():
             return None
         good = good & (self.free >= need).all(axis=1) & self._attaches(cls)
-        if good.any() and (rung.bonds or cls.counted):
-            good &= self._admitted(cls, rung)
+        if good.any() and (relaxation.constraints or cls.counted):
+            good &= self._admitted(cls, relaxation)
             good = self._followers.leave(cls, number, good, self.targets, self.free)
         roomy = np.flatnonzero(good)
         if not cls.ports and not cls.claiming:
@@ -280,21 +280,21 @@ class Assignment:
         free = (int(p) for p in roomy if not self.held_ports(int(p)).clash(cls.ports))
         return next((place for place in free if self._equipped(cls, place)), None)
 
-    def _admitted(self, cls: PodClass, rung: Rung) -> Bools:
+    def _admitted(self, cls: PodClass, relaxation: Relaxation) -> Bools:
         """Where topology admits one more pod of the class: `_allowed` of all places at once."""
         good = np.ones(len(self.targets), dtype=np.bool_)
-        for _, admitting in self.company(cls, rung):
+        for _, admitting in self.company(cls, relaxation):
             good &= admitting
         return good
 
-    def company(self, cls: PodClass, rung: Rung) -> Iterator[tuple[Bond | Group, Bools]]:
+    def company(self, cls: PodClass, relaxation: Relaxation) -> Iterator[tuple[KeepsAway, Bools]]:
         """The class's own topology constraints, then those of others that keep it away, with where each admits it."""
-        bounds = self._bounds(cls, rung)
-        for bond in rung.bonds:
-            if bond.key == labels.HOSTNAME:
-                yield bond, bounds[bond].admitting(self._hosts(bond.group, owners=False))
+        bounds = self._bounds(cls, relaxation)
+        for constraint in relaxation.constraints:
+            if constraint.key == labels.HOSTNAME:
+                yield constraint, bounds[constraint].admitting(self._hosts(constraint.group, owners=False))
             else:
-                yield bond, self._by_domain(bond.key, partial(admits.opens, bond, bounds[bond]))
+                yield constraint, self._by_domain(constraint.key, partial(admits.opens, constraint, bounds[constraint]))
         for group in cls.counted:
             if group.kind == ANTI and group.owners:
                 if group.key == labels.HOSTNAME:
@@ -302,21 +302,21 @@ class Assignment:
                 else:
                     yield group, self._by_domain(group.key, partial(admits.clear, group))
 
-    def _bounds(self, cls: PodClass, rung: Rung) -> dict[Bond, Bounds]:
-        """The counts at which each of the rung's constraints admits one more pod now."""
-        return self._opening.limits(cls, cls.rungs.index(rung), self._needs[cls.number])
+    def _bounds(self, cls: PodClass, relaxation: Relaxation) -> dict[TopologyConstraint, Bounds]:
+        """The counts at which each of the relaxation's constraints admits one more pod now."""
+        return self._opening.limits(cls, cls.relaxations.index(relaxation), self._needs[cls.number])
 
     def _by_domain(self, key: str, holds: Callable[[tuple[str | None, ...]], bool]) -> Bools:
         values, codes = self.places.domains(key)
         return np.array([holds(value) for value in values], dtype=np.bool_)[codes]
 
     def roomy(self, cls: PodClass, number: int, need: Ints) -> Bools:
-        """Targets that suit the rung and have the room for one more pod."""
+        """Targets that suit the relaxation and have the room for one more pod."""
         good: Bools = self._suiting(cls, number) & (self.free >= need).all(axis=1)
         return good
 
     def _has_room(self, cls: PodClass, need: Ints) -> bool:
-        """Whether a target suits the first rung and has room for one pod, whatever else there is to ask."""
+        """Whether a target suits the first relaxation and has room for one pod, whatever else there is to ask."""
         return bool(self.targets) and bool(self.roomy(cls, 0, need).any())
 
     def _attaches(self, cls: PodClass) -> Bools:
@@ -324,10 +324,10 @@ class Assignment:
         return self.slots.most(cls.attaching) > 0
 
     def _suiting(self, cls: PodClass, number: int) -> Bools:
-        """Targets whose labels and taints suit the rung."""
+        """Targets whose labels and taints suit the relaxation."""
         key = (cls.number, number)
         if key not in self._static:
-            good = self.places.suiting(cls.rungs[number].demand, cls.volumes)
+            good = self.places.suiting(cls.relaxations[number].demand, cls.volumes)
             self._static[key] = good & ~self.places.settling if cls.settled else good
         return self._static[key]
 
@@ -342,7 +342,7 @@ class Assignment:
             self._devices is None or not cls.claiming or self._devices.on(cls.sample, self.targets[place]) is not None
         )
 
-    def _allowed(self, cls: PodClass, rung: Rung, place: int, *, planned: bool = False) -> bool:
+    def _allowed(self, cls: PodClass, relaxation: Relaxation, place: int, *, planned: bool = False) -> bool:
         """Whether ports, topology and devices admit one more pod of the class here.
 
         A node that was `planned` for the pod was right for it when all pods of that plan are in place, so what depends
@@ -351,25 +351,25 @@ class Assignment:
         target = self.targets[place]
         if cls.ports and self.held_ports(place).clash(cls.ports):
             return False
-        asked = [bond for bond in rung.bonds if not planned or bond.group.kind == ANTI]
-        bounds = {b: admits.current(b) for b in asked} if planned else self._bounds(cls, rung) if asked else {}
-        for bond in asked:
-            if not admits.opens(bond, bounds[bond], target.domains(bond.key)):
+        asked = [constraint for constraint in relaxation.constraints if not planned or constraint.group.kind == ANTI]
+        bounds = {b: admits.current(b) for b in asked} if planned else self._bounds(cls, relaxation) if asked else {}
+        for constraint in asked:
+            if not admits.opens(constraint, bounds[constraint], target.domains(constraint.key)):
                 return False
-        shunned = (group for group in cls.counted if group.kind == ANTI and group.owners)
-        clear = all(admits.clear(group, target.domains(group.key)) for group in shunned)
+        inverse = (group for group in cls.counted if group.kind == ANTI and group.owners)
+        clear = all(admits.clear(group, target.domains(group.key)) for group in inverse)
         return clear and self._equipped(cls, place)
 
-    def _put(self, cls: PodClass, rung: Rung, pod: Pod, need: Ints, place: int) -> None:
+    def _put(self, cls: PodClass, relaxation: Relaxation, pod: Pod, need: Ints, place: int) -> None:
         target = self.targets[place]
         self.placed[pod.key] = target.key
         self.order.append(pod.key)
-        self.given_up += cls.rungs.index(rung)
+        self.given_up += cls.relaxations.index(relaxation)
         self.free[place] -= need
         self.slots.add(cls.attaching, place)
         if cls.ports:
             self.held_ports(place).take(cls.ports)
-        cls.bind(rung)
+        cls.bind(relaxation)
         if self._devices is not None and cls.claiming:
             self._devices.place(pod, target)
         for group in cls.counted:
@@ -378,11 +378,11 @@ class Assignment:
                 continue
             if len(found) == 1 or group.kind == ANTI:
                 self._count(group, found, place, owners=False)
-        for bond in rung.bonds:
-            if bond.group.kind == ANTI and bond.required:
-                self._count(bond.group, target.domains(bond.key), place, owners=True)
+        for constraint in relaxation.constraints:
+            if constraint.group.kind == ANTI and constraint.required:
+                self._count(constraint.group, target.domains(constraint.key), place, owners=True)
 
-    def _count(self, group: Group, domains: Sequence[str | None], place: int, *, owners: bool) -> None:
+    def _count(self, group: TopologyGroup, domains: Sequence[str | None], place: int, *, owners: bool) -> None:
         add = group.own if owners else group.count
         for domain in domains:
             if domain is not None:
@@ -390,7 +390,7 @@ class Assignment:
         if group.key == labels.HOSTNAME and (group, owners) in self._on_hosts:
             self._on_hosts[group, owners][place] += 1
 
-    def _hosts(self, group: Group, *, owners: bool) -> Ints:
+    def _hosts(self, group: TopologyGroup, *, owners: bool) -> Ints:
         """The counts of a group by hostname, target by target."""
         known = self._on_hosts.get((group, owners))
         if known is None:

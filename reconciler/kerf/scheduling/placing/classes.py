@@ -15,8 +15,8 @@ from kerf.model.selectors import selector_of
 from kerf.scheduling.nodes.volume_usage import NOTHING, Attaching
 from kerf.scheduling.placing.reading import Marks, Reading
 from kerf.scheduling.pods.host_ports import HostPort, host_ports
-from kerf.scheduling.pods.requirements import Demand, ladder
-from kerf.scheduling.pods.topology_constraints import AFFINITY, SPREAD, Bond, Group
+from kerf.scheduling.pods.requirements import Demand, relaxations_of
+from kerf.scheduling.pods.topology_constraints import AFFINITY, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import NO_TURNS, Turns, Work
 from kerf_api import labels
@@ -30,19 +30,19 @@ _encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministi
 
 
 @dataclass(slots=True, eq=False)
-class Rung:
-    """One rung of a class's ladder with its topology constraints, by kind and key: `hosts` are those over hostnames."""
+class Relaxation:
+    """One relaxation of a class with its topology constraints, by kind and key: `hosts` are those over hostnames."""
 
     demand: Demand
-    bonds: tuple[Bond, ...]
-    spreads: tuple[Bond, ...] = field(init=False)
-    others: tuple[Bond, ...] = field(init=False)
-    hosts: tuple[Bond, ...] = field(init=False)
+    constraints: tuple[TopologyConstraint, ...]
+    spreads: tuple[TopologyConstraint, ...] = field(init=False)
+    others: tuple[TopologyConstraint, ...] = field(init=False)
+    hosts: tuple[TopologyConstraint, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.spreads = tuple(bond for bond in self.bonds if bond.group.kind == SPREAD)
-        self.others = tuple(bond for bond in self.bonds if bond.group.kind != SPREAD)
-        self.hosts = tuple(bond for bond in self.bonds if bond.key == labels.HOSTNAME)
+        self.spreads = tuple(constraint for constraint in self.constraints if constraint.group.kind == SPREAD)
+        self.others = tuple(constraint for constraint in self.constraints if constraint.group.kind != SPREAD)
+        self.hosts = tuple(constraint for constraint in self.constraints if constraint.key == labels.HOSTNAME)
 
 
 @dataclass(slots=True, eq=False)
@@ -60,22 +60,22 @@ class PodClass:
     sample: Pod
     members: tuple[Pod, ...]
     requests: Resources
-    rungs: tuple[Rung, ...]
+    relaxations: tuple[Relaxation, ...]
     ports: tuple[HostPort, ...]
     volumes: tuple[Requirements, ...]
     attaching: Attaching
     settled: bool
-    counted: tuple[Group, ...] = ()
+    counted: tuple[TopologyGroup, ...] = ()
     beside_daemons: bool = False
-    daemon_spreads: tuple[Group, ...] = ()
+    daemon_spreads: tuple[TopologyGroup, ...] = ()
     claiming: bool = False
-    domains: dict[Group, Set[str]] = field(default_factory=dict)
-    measured: dict[Group, Set[str]] = field(default_factory=dict)
+    domains: dict[TopologyGroup, Set[str]] = field(default_factory=dict)
+    measured: dict[TopologyGroup, Set[str]] = field(default_factory=dict)
 
-    def bind(self, rung: Rung) -> None:
-        """A pod of the class is placed on a rung: the spreads bind it from now on."""
-        for bond in rung.spreads:
-            group = bond.group
+    def bind(self, relaxation: Relaxation) -> None:
+        """A pod of the class is placed on a relaxation: the spreads bind it from now on."""
+        for constraint in relaxation.spreads:
+            group = constraint.group
             if self.daemon_spreads:
                 group.binds = True
             now = self.domains.get(group)
@@ -88,12 +88,16 @@ class PodClass:
     @property
     def waits(self) -> bool:
         """Whether another pod's placement can help a pod of this class."""
-        return any(bond.group.kind in (AFFINITY, SPREAD) for rung in self.rungs for bond in rung.bonds)
+        return any(
+            constraint.group.kind in (AFFINITY, SPREAD)
+            for relaxation in self.relaxations
+            for constraint in relaxation.constraints
+        )
 
-    def domains_of(self, bond: Bond) -> Set[str]:
+    def domains_of(self, constraint: TopologyConstraint) -> Set[str]:
         """The domains that a spread's skew is measured over: of nodes there are, and of nodes that can be made."""
-        found = self.domains.get(bond.group)
-        return bond.group.standing() if found is None else found
+        found = self.domains.get(constraint.group)
+        return constraint.group.standing() if found is None else found
 
 
 class _Particulars(NamedTuple):
@@ -108,7 +112,7 @@ class _Particulars(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Draft:
-    """`constraints`: pods for which they are equal have the same ladder, whatever their size."""
+    """`constraints`: pods for which they are equal have the same relaxations, whatever their size."""
 
     members: list[Pod]
     shape: Shape
@@ -201,15 +205,15 @@ class _Builder:
 
     def __init__(self, topology: Topology, respect_preferences: bool, soft_taints: bool) -> None:
         self._topology, self._preferences, self._soft_taints = topology, respect_preferences, soft_taints
-        self._rungs: dict[tuple[Hashable, ...], tuple[Rung, ...]] = {}
+        self._relaxations: dict[tuple[Hashable, ...], tuple[Relaxation, ...]] = {}
         self._takes: dict[bytes, tuple[Resources, tuple[HostPort, ...]]] = {}
 
     def built(self, number: int, draft: _Draft) -> PodClass:
         members = sorted(draft.members, key=age) if len(draft.members) > 1 else draft.members
         sample, own = members[0], draft.particulars
-        rungs, takes = self._rungs.get(draft.constraints), self._takes.get(draft.shape[1])
-        if rungs is None:
-            rungs = self._rungs[draft.constraints] = self._ladder(sample)
+        relaxations, takes = self._relaxations.get(draft.constraints), self._takes.get(draft.shape[1])
+        if relaxations is None:
+            relaxations = self._relaxations[draft.constraints] = self._relaxed(sample)
         if takes is None:
             takes = self._takes[draft.shape[1]] = (pods.requests(sample), host_ports(sample))
         return PodClass(
@@ -217,7 +221,7 @@ class _Builder:
             sample,
             tuple(members),
             takes[0],
-            rungs,
+            relaxations,
             takes[1],
             (EMPTY,) if own.volumes is None else own.volumes,
             NOTHING if own.attaching is None else own.attaching,
@@ -225,16 +229,16 @@ class _Builder:
             claiming=bool(own.alone),
         )
 
-    def _ladder(self, sample: Pod) -> tuple[Rung, ...]:
-        demands = ladder(sample, respect_preferences=self._preferences, soft_taints=self._soft_taints)
-        rungs = tuple(Rung(d, self._topology.bonds(sample, d)) for d in demands if d.possible)
-        return rungs or (Rung(demands[-1], ()),)
+    def _relaxed(self, sample: Pod) -> tuple[Relaxation, ...]:
+        demands = relaxations_of(sample, respect_preferences=self._preferences, soft_taints=self._soft_taints)
+        relaxations = tuple(Relaxation(d, self._topology.constraints(sample, d)) for d in demands if d.possible)
+        return relaxations or (Relaxation(demands[-1], ()),)
 
     def count(self, classes: Sequence[PodClass]) -> None:
         """Tell each class which groups count it, when all groups are known."""
         selecting = self._topology.selecting([cls.sample for cls in classes])
         daemons = any(group.daemons or group.owner_daemons for group in self._topology.groups.values())
-        spreads = (bond.group for cls in classes for bond in cls.rungs[-1].spreads) if daemons else ()
+        spreads = (constraint.group for cls in classes for constraint in cls.relaxations[-1].spreads) if daemons else ()
         counting = tuple(dict.fromkeys(g for g in spreads if g.daemons and g.key != labels.HOSTNAME))
         for cls in classes:
             cls.counted, cls.daemon_spreads = selecting(cls.sample), counting
@@ -242,7 +246,7 @@ class _Builder:
 
 
 def _beside_daemons(cls: PodClass) -> bool:
-    own = any(bond.group.daemons for rung in cls.rungs for bond in rung.bonds)
+    own = any(constraint.group.daemons for relaxation in cls.relaxations for constraint in relaxation.constraints)
     return own or any(group.owner_daemons for group in cls.counted)
 
 
@@ -260,18 +264,18 @@ class _Order:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Rung, tuple[Group, ...]], tuple[bool, bool]] = {}
+        self._known: dict[tuple[Relaxation, tuple[TopologyGroup, ...]], tuple[bool, bool]] = {}
 
     def __call__(self, cls: PodClass) -> tuple[object, ...]:
         size = (-cls.requests["cpu"], -cls.requests["memory"])
-        return (-cls.sample.spec.priority, *self._spread(cls.rungs[-1], cls.counted), *size, age(cls.sample))
+        return (-cls.sample.spec.priority, *self._spread(cls.relaxations[-1], cls.counted), *size, age(cls.sample))
 
-    def _spread(self, rung: Rung, counted: tuple[Group, ...]) -> tuple[bool, bool]:
-        known = self._known.get((rung, counted))
+    def _spread(self, relaxation: Relaxation, counted: tuple[TopologyGroup, ...]) -> tuple[bool, bool]:
+        known = self._known.get((relaxation, counted))
         if known is None:
-            own = {bond.group for bond in rung.spreads}
+            own = {constraint.group for constraint in relaxation.spreads}
             counts = any(other.kind == SPREAD and other not in own for other in counted)
-            known = self._known[rung, counted] = (not own, not (own and counts))
+            known = self._known[relaxation, counted] = (not own, not (own and counts))
         return known
 
 

@@ -11,10 +11,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.placing.classes import PodClass, Rung
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, Bond
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint
 from kerf.scheduling.topology.admits import bounds
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, IN, Requirements, requirement
@@ -24,36 +24,42 @@ class BesideDaemons(NamedTuple):
     """The constraints that remain for pods on new nodes: `hosts` those of hostnames, `served` those that DaemonSet pods
     satisfy on each node."""
 
-    hosts: tuple[Bond, ...]
-    served: frozenset[Bond] = frozenset()
+    hosts: tuple[TopologyConstraint, ...]
+    served: frozenset[TopologyConstraint] = frozenset()
 
 
-def beside_daemons(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> BesideDaemons | None:
+def beside_daemons(
+    template: NodeClaimTemplate, served: Requirements, cls: PodClass, relaxation: Relaxation
+) -> BesideDaemons | None:
     """The constraints of a class on new nodes of a NodePool; None when DaemonSet pods there keep its pods away.
 
     Args:
         served: the NodePool's requirements narrowed to the nodes in question.
     """
     if not cls.beside_daemons:
-        return BesideDaemons(rung.hosts)
-    if keeping_away(template, served, cls, rung):
+        return BesideDaemons(relaxation.hosts)
+    if keeping_away(template, served, cls, relaxation):
         return None
-    hosts: list[Bond] = []
-    satisfied: set[Bond] = set()
-    for bond in rung.bonds:
-        runs = [template.carries(daemon, served) for daemon in bond.group.daemons]
-        if bond.group.kind == AFFINITY and any(everywhere for _, everywhere in runs):
-            satisfied.add(bond)
-        elif bond.key == labels.HOSTNAME:
-            here = sum(somewhere for somewhere, _ in runs) if bond.group.kind == SPREAD else 0
-            left = replace(bond, max_skew=bond.max_skew - here + bond.group.on_new_hosts) if here else bond
-            if bond.group.kind == SPREAD and not bounds(left).admits(0):
+    hosts: list[TopologyConstraint] = []
+    satisfied: set[TopologyConstraint] = set()
+    for constraint in relaxation.constraints:
+        runs = [template.carries(daemon, served) for daemon in constraint.group.daemons]
+        if constraint.group.kind == AFFINITY and any(everywhere for _, everywhere in runs):
+            satisfied.add(constraint)
+        elif constraint.key == labels.HOSTNAME:
+            here = sum(somewhere for somewhere, _ in runs) if constraint.group.kind == SPREAD else 0
+            left = (
+                replace(constraint, max_skew=constraint.max_skew - here + constraint.group.on_new_hosts)
+                if here
+                else constraint
+            )
+            if constraint.group.kind == SPREAD and not bounds(left).admits(0):
                 return None
             hosts.append(left)
     return BesideDaemons(tuple(hosts), frozenset(satisfied))
 
 
-def suited(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> Requirements:
+def suited(template: NodeClaimTemplate, served: Requirements, cls: PodClass, relaxation: Relaxation) -> Requirements:
     """The instance types whose nodes suit the pods, where a DaemonSet runs on some types only.
 
     Those without a DaemonSet that keeps the pods off its hosts (in a wider domain other nodes may carry it); and those
@@ -64,28 +70,36 @@ def suited(template: Template, served: Requirements, cls: PodClass, rung: Rung) 
         return EMPTY
     every = template.type_names(served)
     types = every
-    for daemon in _apart(cls, rung, (labels.HOSTNAME,)):
+    for daemon in _apart(cls, relaxation, (labels.HOSTNAME,)):
         if template.carries(daemon, served) == (True, False):
             types = types - template.carriers(daemon, served)
-    for bond in rung.bonds:
-        wanted = bond.group.kind == AFFINITY and (bond.key == labels.HOSTNAME or not any(bond.group.counts.values()))
-        runs = [template.carries(daemon, served) for daemon in bond.group.daemons] if wanted else []
+    for constraint in relaxation.constraints:
+        wanted = constraint.group.kind == AFFINITY and (
+            constraint.key == labels.HOSTNAME or not any(constraint.group.counts.values())
+        )
+        runs = [template.carries(daemon, served) for daemon in constraint.group.daemons] if wanted else []
         if any(somewhere for somewhere, _ in runs) and not any(everywhere for _, everywhere in runs):
-            types = types & {name for daemon in bond.group.daemons for name in template.carriers(daemon, served)}
+            types = types & {name for daemon in constraint.group.daemons for name in template.carriers(daemon, served)}
     if not types or types == every:
         return EMPTY
     return Requirements((requirement(labels.INSTANCE_TYPE, IN, sorted(types)),))
 
 
-def _apart(cls: PodClass, rung: Rung, keys: Collection[str] = ()) -> set[Daemon]:
+def _apart(cls: PodClass, relaxation: Relaxation, keys: Collection[str] = ()) -> set[Daemon]:
     """The DaemonSets whose pods anti-affinity over these keys (by default any) keeps the pods away from: theirs or that
     of the DaemonSets' pods."""
-    own = [bond.group for bond in rung.bonds if bond.group.kind == ANTI and (not keys or bond.key in keys)]
+    own = [
+        constraint.group
+        for constraint in relaxation.constraints
+        if constraint.group.kind == ANTI and (not keys or constraint.key in keys)
+    ]
     others = [group for group in cls.counted if group.kind == ANTI and (not keys or group.key in keys)]
     return {d for group in own for d in group.daemons} | {d for group in others for d in group.owner_daemons}
 
 
-def keeping_away(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> tuple[str, ...]:
+def keeping_away(
+    template: NodeClaimTemplate, served: Requirements, cls: PodClass, relaxation: Relaxation
+) -> tuple[str, ...]:
     """The keys of DaemonSets on new nodes that anti-affinity, of the pods or of theirs, keeps the pods away from."""
-    found = (daemon.key for daemon in _apart(cls, rung) if template.carries(daemon, served)[0])
+    found = (daemon.key for daemon in _apart(cls, relaxation) if template.carries(daemon, served)[0])
     return tuple(sorted(found))

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from kerf.model.objects import Pod
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.offerings.instance_types import Ints
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.placing.classes import PodClass, Rung
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.packing_work import Packing
 from kerf.scheduling.placing.routes import Route, Wide, routes
 from kerf.scheduling.placing.strategy import Pins, by_key
 from kerf.scheduling.placing.ways import Choice, ItemKey, Spent, Way
-from kerf.scheduling.pods.topology_constraints import ANTI, Bond, Group
+from kerf.scheduling.pods.topology_constraints import ANTI, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf.scheduling.work import Work
@@ -28,20 +28,20 @@ from kerf_api.requirements import Requirements
 #: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
 #: few pods share a node, many leave no domain empty that others must use.
 _TURN = 1_000_000
-#: What classes that differ in their size only have in common: a rung, who counts them, what their volumes demand.
-_Constraints = tuple[Rung, tuple[Group, ...], tuple[Requirements, ...]]
+#: What classes that differ in their size only have in common: a relaxation, who counts them, what their volumes demand.
+_Constraints = tuple[Relaxation, tuple[TopologyGroup, ...], tuple[Requirements, ...]]
 
 
 @dataclass(slots=True, eq=False)
-class Item:
-    """Equal pods that are to go on new nodes. `requirements`: the rung's, the volumes' and the pins together.
+class PodGroup:
+    """Equal pods that are to go on new nodes. `requirements`: the relaxation's, the volumes' and the pins together.
 
     `unpinned` are topology keys without a pin: the counts assume nodes that do not have such a label.
     """
 
     key: ItemKey
     cls: PodClass
-    rung: Rung
+    relaxation: Relaxation
     requirements: Requirements
     pins: Pins
     need: Ints
@@ -58,7 +58,7 @@ class Opening:
 
     def __init__(
         self,
-        templates: Sequence[Template],
+        templates: Sequence[NodeClaimTemplate],
         caps: Mapping[ItemKey, int],
         wished: Mapping[int, Sequence[Pins]] = {},
         devices: DeviceLedger | None = None,
@@ -67,7 +67,7 @@ class Opening:
         work: Work | None = None,
     ) -> None:
         self._shut, self.work = shut, work if work is not None else Work()
-        self.items: dict[ItemKey, Item] = {}
+        self.items: dict[ItemKey, PodGroup] = {}
         self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
         self._choices: dict[tuple[int, int], list[Choice]] = {}
         self._routes: dict[_Constraints, list[tuple[list[Route], Wide | None]]] = {}
@@ -85,12 +85,12 @@ class Opening:
         self._looking, self._alike = looking, {}
         for cls in classes:
             if not cls.ports:
-                for rung in cls.rungs:
-                    self._alike.setdefault((rung, cls.counted, cls.volumes), []).append(needs[cls.number])
+                for relaxation in cls.relaxations:
+                    self._alike.setdefault((relaxation, cls.counted, cls.volumes), []).append(needs[cls.number])
 
     def plan(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
-        """Plan as many of these pods of a class, at this rung of its ladder, as can be; how many (the first ones)."""
-        rung = cls.rungs[number]
+        """Plan as many of these pods of a class, at this relaxation, as can be; how many (the first ones)."""
+        relaxation = cls.relaxations[number]
         self.work.total += 2
         if self._shut or not self._templates:
             return 0
@@ -99,7 +99,7 @@ class Opening:
             (only,) = choices[0].ways
             if not only.route.gates:
                 return self._put_all(cls, number, only, pods, need)
-        self.work.total += len(pods) * (1 + len(choices) + len(rung.bonds))
+        self.work.total += len(pods) * (1 + len(choices) + len(relaxation.constraints))
         wished = self._wished.get(cls.number, ())
         if wished:
             choices = [*(choice.only(pins) for pins in wished for choice in choices), *choices]
@@ -110,7 +110,7 @@ class Opening:
                     break
             else:
                 return done
-            self._put(cls, rung, way, (pod,), need)
+            self._put(cls, relaxation, way, (pod,), need)
         return len(pods)
 
     # --- once more ----------------------------------------------------------------------------------------------
@@ -118,19 +118,19 @@ class Opening:
         """Forget what items may have at most."""
         self._caps, self._pins, self._measured = {}, {}, set()
 
-    def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[Item, Way] | None:
+    def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[PodGroup, Way] | None:
         """Plan all these pods on the way that is best now for the first of them; None when there is none."""
-        rung = cls.rungs[number]
+        relaxation = cls.relaxations[number]
         if self._shut or not self._templates:
             return None
         found = (self._best(choice, cls, number, need) for choice in self._choices_of(cls, number, need))
         way = next((way for way in found if way is not None), None)
         if way is None:
             return None
-        self._put(cls, rung, way, pods, need)
+        self._put(cls, relaxation, way, pods, need)
         return self.items[way.key], way
 
-    def withdraw(self, item: Item, way: Way, number: int) -> None:
+    def withdraw(self, item: PodGroup, way: Way, number: int) -> None:
         """The last pods of an item, so many of those that were put on the way, are planned no more, nor is any other
         from now on."""
         del item.pods[len(item.pods) - number :]
@@ -140,7 +140,7 @@ class Opening:
         self._reckon(way, -number)
 
     def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
-        """Where new nodes could be had for pods of a class, at this rung of its ladder."""
+        """Where new nodes could be had for pods of a class, at this relaxation."""
         for way in self._listed(cls, number, need) if not self._shut and cls.number != self._barred else ():
             if self._room(way.key) != 0 and way.route.begins():
                 yield way
@@ -151,17 +151,17 @@ class Opening:
 
     def _put_all(self, cls: PodClass, number: int, way: Way, pods: Sequence[Pod], need: Ints) -> int:
         """There is one way only, and it asks for nothing of others but to keep clear of them."""
-        rung = cls.rungs[number]
+        relaxation = cls.relaxations[number]
         if not way.route.begins():
             return 0
-        if way.route.owners or way.route.shunned:
+        if way.route.owners or way.route.inverse:
             done = 0
             while done < len(pods) and self._best(Choice([way]), cls, number, need) is not None:
-                self._put(cls, rung, way, pods[done : done + 1], need)
+                self._put(cls, relaxation, way, pods[done : done + 1], need)
                 done += 1
             return done
         fitting = pods[: self._room(way.key)]
-        self._put(cls, rung, way, fitting, need)
+        self._put(cls, relaxation, way, fitting, need)
         return len(fitting)
 
     def _room(self, key: ItemKey) -> int | None:
@@ -172,22 +172,22 @@ class Opening:
     # --- choosing -----------------------------------------------------------------------------------------------
     def _best(self, choice: Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
-        rung = cls.rungs[number]
-        limits = self.limits(cls, number, need) if len(rung.bonds) > len(rung.hosts) else {}
+        relaxation = cls.relaxations[number]
+        limits = self.limits(cls, number, need) if len(relaxation.constraints) > len(relaxation.hosts) else {}
         if choice.wide is not None:
             self._widen(choice, choice.wide, cls, number, need, limits)
         best: Way | None = None
         least: tuple[int, int, int, ItemKey] | None = None
-        hosts, begins = tuple[Bond, ...](), True
+        hosts, begins = tuple[TopologyConstraint, ...](), True
         for way in choice.ways:
             route = way.route
             if self._caps and self._room(way.key) == 0:
                 continue
-            if route.hosts is not hosts:  # mostly those of the rung
+            if route.hosts is not hosts:  # mostly those of the relaxation
                 hosts, begins = route.hosts, route.begins()
             if not begins:
                 continue
-            if route.shunned and any(group.owners.get(domain, 0) for group, domain in route.shunned):
+            if route.inverse and any(group.owners.get(domain, 0) for group, domain in route.inverse):
                 continue
             crowd = route.crowd(limits, cls.domains) if limits else 0
             if crowd is None or (least is not None and crowd > least[0]):
@@ -197,26 +197,26 @@ class Opening:
                 best, least = way, rank
         return best
 
-    def limits(self, cls: PodClass, number: int, need: Ints) -> dict[Bond, Bounds]:
+    def limits(self, cls: PodClass, number: int, need: Ints) -> dict[TopologyConstraint, Bounds]:
         """The counts at which a domain, or a host, admits one more pod of the class now, by constraint."""
-        rung = cls.rungs[number]
-        found = {bond: admits.current(bond) for bond in rung.others}
-        if rung.spreads:
+        relaxation = cls.relaxations[number]
+        found = {constraint: admits.current(constraint) for constraint in relaxation.others}
+        if relaxation.spreads:
             gates = {b: limits for b, limits in found.items() if b.required and b.key != labels.HOSTNAME}
-            shunning = [group for group in cls.counted if group.kind == ANTI and group.owners]
-            if gates or shunning or rung.hosts or (cls.number, number) not in self._measured:
+            inverse = [group for group in cls.counted if group.kind == ANTI and group.owners]
+            if gates or inverse or relaxation.hosts or (cls.number, number) not in self._measured:
                 begins = cls.number != self._barred and self._begins(cls, number, need)
-                makeable = self._makeable(cls, need, gates, shunning) if begins else {}
-                for bond in rung.spreads:
-                    cls.domains[bond.group] = admits.measured(bond, makeable)
+                makeable = self._makeable(cls, need, gates, inverse) if begins else {}
+                for constraint in relaxation.spreads:
+                    cls.domains[constraint.group] = admits.measured(constraint, makeable)
                 self._measured.add((cls.number, number))
-            for bond in rung.spreads:
-                found[bond] = admits.current(bond, cls.domains[bond.group])
+            for constraint in relaxation.spreads:
+                found[constraint] = admits.current(constraint, cls.domains[constraint.group])
         return found
 
     def without_nodes(self, cls: PodClass, attempt: Callable[[], bool]) -> bool:
         """Whether an attempt succeeds while no node can be made for pods of the class: none brings a domain."""
-        numbers = {(cls.number, number) for number, rung in enumerate(cls.rungs) if rung.spreads}
+        numbers = {(cls.number, number) for number, relaxation in enumerate(cls.relaxations) if relaxation.spreads}
         if self._shut or not numbers:
             return False
         before, self._barred = dict(cls.domains), cls.number
@@ -229,20 +229,20 @@ class Opening:
 
     def _begins(self, cls: PodClass, number: int, need: Ints) -> bool:
         """Whether constraints over hostnames admit a pod of the class on some new node."""
-        if admits.begins_hosts(cls.rungs[number].hosts):
+        if admits.begins_hosts(cls.relaxations[number].hosts):
             return True
         return any(way.route.begins() for way in self._listed(cls, number, need))
 
     def _makeable(
-        self, cls: PodClass, need: Ints, gates: Mapping[Bond, Bounds], shunning: Sequence[Group]
+        self, cls: PodClass, need: Ints, gates: Mapping[TopologyConstraint, Bounds], inverse: Sequence[TopologyGroup]
     ) -> dict[str, set[str]]:
         """The domains, by key, in which a node for a pod of the class can be made now; its preferences bind nothing.
 
-        `gates` are its other constraints, `shunning` are those of others.
+        `gates` are its other constraints, `inverse` are those of others.
         """
         every = self._pins_of(cls, need)
-        bound = gates or shunning
-        chosen = tuple([pins for pins in every if admits.admits_pins(pins, gates, shunning)]) if bound else every
+        bound = gates or inverse
+        chosen = tuple([pins for pins in every if admits.admits_pins(pins, gates, inverse)]) if bound else every
         if chosen not in self._domains:
             self._domains[chosen] = by_key(chosen)
         return self._domains[chosen]
@@ -252,8 +252,8 @@ class Opening:
         known = self._pins.get(cls.number)
         if known is None:
             found: list[Pins] = []
-            for number, rung in enumerate(cls.rungs):
-                for choice in self._choices_of(cls, number, need) if rung.demand.possible else ():
+            for number, relaxation in enumerate(cls.relaxations):
+                for choice in self._choices_of(cls, number, need) if relaxation.demand.possible else ():
                     found += self._open_pins(choice, cls, need)
             known = self._pins[cls.number] = tuple(dict.fromkeys(found))
         return known
@@ -265,18 +265,18 @@ class Opening:
             found += [((key, domain),) for key, domain in choice.wide.domains(self._cost(choice, cls, need))]
         return found
 
-    def _put(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> None:
+    def _put(self, cls: PodClass, relaxation: Relaxation, way: Way, pods: Sequence[Pod], need: Ints) -> None:
         if not pods:
             return
         item = self.items.get(way.key)
         if item is None:
             route = way.route
             self._packing.add(route)
-            item = Item(way.key, cls, rung, route.requirements, route.pins, need, route.unpinned)
+            item = PodGroup(way.key, cls, relaxation, route.requirements, route.pins, need, route.unpinned)
             self.items[way.key] = item
         item.pods.extend(pods)
         self._reckon(way, len(pods))
-        cls.bind(rung)
+        cls.bind(relaxation)
 
     def _reckon(self, way: Way, number: int) -> None:
         """So many more pods are planned on the way."""
@@ -302,7 +302,7 @@ class Opening:
         key = (cls.number, number)
         known = self._choices.get(key)
         if known is None:
-            constraints = (cls.rungs[number], cls.counted, cls.volumes)
+            constraints = (cls.relaxations[number], cls.counted, cls.volumes)
             self.work.total += 2
             together, lists = self._alike.pop(constraints, ()), self._routes_of(cls, number, constraints)
             found = [self._choice(cls, number, listed, wide, need, together) for listed, wide in lists]
@@ -342,7 +342,13 @@ class Opening:
         )
 
     def _widen(
-        self, choice: Choice, wide: Wide, cls: PodClass, number: int, need: Ints, limits: Mapping[Bond, Bounds]
+        self,
+        choice: Choice,
+        wide: Wide,
+        cls: PodClass,
+        number: int,
+        need: Ints,
+        limits: Mapping[TopologyConstraint, Bounds],
     ) -> None:
         """Add the way that constraints admit best now."""
         route = wide.best(
@@ -367,12 +373,14 @@ class Opening:
         known = self._routes.get(constraints)
         if known is None:
             known = self._routes[constraints] = []
-            rung = cls.rungs[number]
+            relaxation = cls.relaxations[number]
             for alternative, volume in enumerate(cls.volumes):
                 for template in self._templates:
-                    if not rung.demand.tolerates(template.taints) or rung.demand.requirements.conflict(volume):
+                    if not relaxation.demand.tolerates(template.taints) or relaxation.demand.requirements.conflict(
+                        volume
+                    ):
                         continue
-                    served = template.serve(rung.demand.requirements & volume)
+                    served = template.serve(relaxation.demand.requirements & volume)
                     if served is not None:
-                        known.append(routes(cls, rung, alternative, template, served))
+                        known.append(routes(cls, relaxation, alternative, template, served))
         return known

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kerf.scheduling.placing.classes import PodClass, Rung
-from kerf.scheduling.pods.topology_constraints import ANTI, Bond, Group
+from kerf.scheduling.placing.classes import PodClass, Relaxation
+from kerf.scheduling.pods.topology_constraints import ANTI, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirement, Requirements
@@ -20,13 +20,13 @@ _NO_DEMANDS = (EMPTY,)
 _Zones = frozenset[str]
 
 
-def effective_zones(classes: Iterable[PodClass], groups: Iterable[Group], zones: _Zones) -> dict[str, int]:
+def effective_zones(classes: Iterable[PodClass], groups: Iterable[TopologyGroup], zones: _Zones) -> dict[str, int]:
     """How many pending pods of the classes can go to one zone only, by its name, how many to several, how many to none.
 
     `groups` are all of the solve; `zones` all that nodes have, or can have.
     """
-    shunning = frozenset(g for g in groups if g.kind == ANTI and g.key == labels.ZONE and g.owners)
-    view, found = _View(zones, shunning), dict[str, int]()
+    inverse = frozenset(g for g in groups if g.kind == ANTI and g.key == labels.ZONE and g.owners)
+    view, found = _View(zones, inverse), dict[str, int]()
     for cls in classes:
         waiting = sum(pod.status.phase == "Pending" for pod in cls.members)
         if waiting:
@@ -37,19 +37,19 @@ def effective_zones(classes: Iterable[PodClass], groups: Iterable[Group], zones:
 
 @dataclass(slots=True)
 class _View:
-    """`shunning` are groups whose owners keep others out of their zones.
+    """`inverse` are groups whose owners keep others out of their zones.
 
-    `allowed` remembers what a bond leaves, `names` what a ladder leaves: many classes differ in their size only.
+    `allowed` remembers what a constraint leaves, `names` what relaxations leave: many classes differ in size only.
     """
 
     zones: _Zones
-    shunning: frozenset[Group]
+    inverse: frozenset[TopologyGroup]
     allowed: dict[object, _Zones] = field(default_factory=dict)
     names: dict[object, str] = field(default_factory=dict)
 
     def name(self, cls: PodClass) -> str:
-        """What any rung of its ladder leaves, the class can have."""
-        key = (cls.rungs, cls.volumes, cls.counted if self.shunning else ())
+        """What any of its relaxations leaves, the class can have."""
+        key = (cls.relaxations, cls.volumes, cls.counted if self.inverse else ())
         known = self.names.get(key)
         if known is None:
             known = self.names[key] = self._name(cls)
@@ -57,23 +57,25 @@ class _View:
 
     def _name(self, cls: PodClass) -> str:
         found: set[str] = set()
-        for rung in cls.rungs:
-            left = self._left(cls, rung)
+        for relaxation in cls.relaxations:
+            left = self._left(cls, relaxation)
             if left is None:
                 return FLEXIBLE
             found |= left
         return FLEXIBLE if len(found) > 1 else next(iter(found), NOWHERE)
 
-    def _left(self, cls: PodClass, rung: Rung) -> _Zones | None:
-        """The zones that a rung leaves; None when nothing takes any away, however few there are."""
-        if not rung.demand.possible:
+    def _left(self, cls: PodClass, relaxation: Relaxation) -> _Zones | None:
+        """The zones that a relaxation leaves; None when nothing takes any away, however few there are."""
+        if not relaxation.demand.possible:
             return frozenset()
-        named = [self._of(row) for row in (rung.demand.strict.get(labels.ZONE),) if row is not None]
+        named = [self._of(row) for row in (relaxation.demand.strict.get(labels.ZONE),) if row is not None]
         if cls.volumes != _NO_DEMANDS and (mounted := _of_volumes(cls.volumes)) is not None:
             named.append(mounted)
-        bound = [self._allowed(bond, cls) for bond in rung.bonds if bond.key == labels.ZONE]
-        if self.shunning:
-            bound += [self.zones - group.owners.keys() for group in self.shunning.intersection(cls.counted)]
+        bound = [
+            self._allowed(constraint, cls) for constraint in relaxation.constraints if constraint.key == labels.ZONE
+        ]
+        if self.inverse:
+            bound += [self.zones - group.owners.keys() for group in self.inverse.intersection(cls.counted)]
         if not named and all(part == self.zones for part in bound):
             return None
         return frozenset.intersection(*(named or [self.zones]), *bound)
@@ -81,12 +83,14 @@ class _View:
     def _of(self, row: Requirement) -> _Zones:
         return frozenset(filter(row.has, self.zones)) if row.complement else frozenset(row.values)
 
-    def _allowed(self, bond: Bond, cls: PodClass) -> _Zones:
-        domains = frozenset(cls.domains_of(bond))
-        key = (bond.group, bond.self_match, bond.max_skew, bond.min_domains, domains)
+    def _allowed(self, constraint: TopologyConstraint, cls: PodClass) -> _Zones:
+        domains = frozenset(cls.domains_of(constraint))
+        key = (constraint.group, constraint.self_match, constraint.max_skew, constraint.min_domains, domains)
         known = self.allowed.get(key)
         if known is None:
-            known = self.allowed[key] = frozenset(zone for zone in self.zones if admits.allows(bond, zone, domains))
+            known = self.allowed[key] = frozenset(
+                zone for zone in self.zones if admits.allows(constraint, zone, domains)
+            )
         return known
 
 

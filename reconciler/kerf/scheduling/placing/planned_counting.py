@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.pods.topology_constraints import Group
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 
@@ -28,7 +28,7 @@ class Counting(NamedTuple):
 _NONE: Final = Counting((), True)
 
 
-def counting(group: Group, template: Template, served: Requirements) -> Counting:
+def counting(group: TopologyGroup, template: NodeClaimTemplate, served: Requirements) -> Counting:
     """The planned nodes on which a spread counts pods.
 
     Args:
@@ -49,13 +49,13 @@ def counting(group: Group, template: Template, served: Requirements) -> Counting
     return Counting(tuple(found), not found)
 
 
-def counted_domains(group: Group, template: Template, served: Requirements) -> frozenset[str]:
+def counted_domains(group: TopologyGroup, template: NodeClaimTemplate, served: Requirements) -> frozenset[str]:
     """The domains of a spread that the planned node may bring."""
     nodes = counting(group, template, served).nodes
     return frozenset(domain for some in nodes for domain in template.open_domains(group.key, some))
 
 
-def _are_all(template: Template, served: Requirements, demand: Requirements, nodes: Requirements) -> bool:
+def _are_all(template: NodeClaimTemplate, served: Requirements, demand: Requirements, nodes: Requirements) -> bool:
     """Whether a demand leaves all instance types, and all values of its labels, that a planned node may have."""
     if nodes == served:
         return True

@@ -11,10 +11,10 @@ from kerf.model.objects import LabelSelector, PodSpec
 
 #: Those labels of a pod that some constraint looks at.
 Marks = tuple[tuple[str, str], ...]
-#: So many bytes of constraints are read in one step; from so many on, to come down the ladder takes longer for each.
+#: So many bytes of constraints are read in one step; from so many on, to relax them takes longer for each.
 _BYTES_A_STEP: Final = 8
 _LONG: Final = 20_000
-#: Steps to read a term on one rung of the ladder of preferences.
+#: Steps to read a term at one relaxation of preferences.
 _A_TERM: Final = 3
 #: So many pods are held against a term in one step.
 _MATCHES_A_STEP: Final = 10
@@ -44,7 +44,7 @@ class Reading:
     def read(self, constraints: bytes, spec: PodSpec, marks: Marks) -> None:
         """Count the constraints and labels of a pod. Pods of which both are equal are read once."""
         size = len(constraints)
-        self.own += size // _BYTES_A_STEP * (1 + size // _LONG) + _A_TERM * _terms_of_rungs(spec)
+        self.own += size // _BYTES_A_STEP * (1 + size // _LONG) + _A_TERM * _terms_of_relaxations(spec)
         for mark in marks:
             self.marks[mark] += 1
             self.matches += self.asked[mark]
@@ -57,8 +57,8 @@ class Reading:
                 self.matches += self.marks[mark]
 
 
-def _terms_of_rungs(spec: PodSpec) -> int:
-    """The terms about other pods on all rungs after the first one: each rung gives up one preference."""
+def _terms_of_relaxations(spec: PodSpec) -> int:
+    """The terms about other pods on all relaxations after the first one: each relaxation gives up one preference."""
     spreads = spec.topology_spread_constraints
     soft = sum(spread.when_unsatisfiable == "ScheduleAnyway" for spread in spreads)
     hard = len(spreads) - soft

@@ -13,12 +13,12 @@ from itertools import product
 from math import prod
 from typing import Final, NamedTuple
 
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.placing.classes import PodClass, Rung
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, suited
 from kerf.scheduling.placing.planned_counting import counting
 from kerf.scheduling.placing.strategy import Pins
-from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, Bond, Group
+from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf_api import labels
@@ -44,30 +44,32 @@ class Route:
     keys without a pin, `arrivals` the pods of DaemonSets that a node adds to the domains of spreads.
     """
 
-    template: Template
+    template: NodeClaimTemplate
     alternative: int
     pins: Pins
     requirements: Requirements
     served: Requirements
-    hosts: tuple[Bond, ...]
-    gates: tuple[tuple[Bond, str], ...]
-    shunned: tuple[tuple[Group, str], ...]
-    counts: tuple[tuple[Group, str], ...]
-    unsure: tuple[tuple[Group, str], ...]
-    owners: tuple[tuple[Group, str], ...]
-    fresh: tuple[Group, ...]
+    hosts: tuple[TopologyConstraint, ...]
+    gates: tuple[tuple[TopologyConstraint, str], ...]
+    inverse: tuple[tuple[TopologyGroup, str], ...]
+    counts: tuple[tuple[TopologyGroup, str], ...]
+    unsure: tuple[tuple[TopologyGroup, str], ...]
+    owners: tuple[tuple[TopologyGroup, str], ...]
+    fresh: tuple[TopologyGroup, ...]
     unpinned: tuple[str, ...]
-    arrivals: tuple[tuple[Group, str, int], ...]
+    arrivals: tuple[tuple[TopologyGroup, str, int], ...]
 
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
         return admits.begins_hosts(self.hosts)
 
-    def first_arrivals(self) -> list[tuple[Group, str, int]]:
+    def first_arrivals(self) -> list[tuple[TopologyGroup, str, int]]:
         """The pods of DaemonSets that a node adds where no node is planned yet."""
         return [one for one in self.arrivals if one[1] not in one[0].arriving and one[1] not in one[0].reached]
 
-    def crowd(self, limits: Mapping[Bond, Bounds], domains: Mapping[Group, Set[str]]) -> int | None:
+    def crowd(
+        self, limits: Mapping[TopologyConstraint, Bounds], domains: Mapping[TopologyGroup, Set[str]]
+    ) -> int | None:
         """The pods in its domains that spreads count; None when a constraint forbids one more.
 
         Args:
@@ -77,53 +79,58 @@ class Route:
         for group, domain, number in first:
             group.count(domain, number)
         if first:
-            measured = (bond for bond, _ in self.gates if bond.group in domains)
-            limits = {**limits, **{bond: admits.current(bond, domains[bond.group]) for bond in measured}}
+            measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
+            limits = {
+                **limits,
+                **{constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured},
+            }
         crowd = self._crowd(limits)
         for group, domain, number in first:
             group.count(domain, -number)
         return crowd
 
-    def _crowd(self, limits: Mapping[Bond, Bounds]) -> int | None:
+    def _crowd(self, limits: Mapping[TopologyConstraint, Bounds]) -> int | None:
         crowd = 0
-        for bond, domain in self.gates:
-            count = bond.group.counts.get(domain, 0)
-            if bond.group.kind == SPREAD:
+        for constraint, domain in self.gates:
+            count = constraint.group.counts.get(domain, 0)
+            if constraint.group.kind == SPREAD:
                 crowd += count
-            if not limits[bond].admits(count):
+            if not limits[constraint].admits(count):
                 return None
         return crowd
 
 
 def routes(
-    cls: PodClass, rung: Rung, alternative: int, template: Template, served: Requirements
+    cls: PodClass, relaxation: Relaxation, alternative: int, template: NodeClaimTemplate, served: Requirements
 ) -> tuple[list[Route], Wide | None]:
     """A route for each combination of domains that the pool has for the keys of constraints and of groups that count.
 
     Where these are too many, no route but the choice key by key.
     """
-    keys = sorted(topology_keys(cls, rung))
+    keys = sorted(topology_keys(cls, relaxation))
     lists: list[tuple[str, list[str]]] = []
     for key in keys:
         possible = template.open_domains(key, served)
         if possible:
             lists.append((key, possible))
-        elif any(bond.key == key and bond.group.kind != ANTI for bond in rung.bonds):
+        elif any(constraint.key == key and constraint.group.kind != ANTI for constraint in relaxation.constraints):
             return [], None
     pinned = {key for key, _ in lists}
     unpinned = tuple(key for key in keys if key not in pinned)
-    wide = Wide(cls, rung, alternative, template, served, tuple(lists), unpinned)
+    wide = Wide(cls, relaxation, alternative, template, served, tuple(lists), unpinned)
     if wide.size > _MOST_ROUTES:
         return [], wide
     filtered = sum(group.honors_affinity for group in cls.counted)
-    template.work.charge(wide.size * (_A_ROUTE + len(rung.bonds) + len(cls.counted) // 4 + _A_FILTER * filtered))
+    template.work.charge(
+        wide.size * (_A_ROUTE + len(relaxation.constraints) + len(cls.counted) // 4 + _A_FILTER * filtered)
+    )
     every = product(*([(key, domain) for domain in domains] for key, domains in lists))
     return [route for pins in every if (route := wide.route(pins)) is not None], None
 
 
-def topology_keys(cls: PodClass, rung: Rung) -> set[str]:
+def topology_keys(cls: PodClass, relaxation: Relaxation) -> set[str]:
     """The keys of the constraints of a class, and of the groups that count it or its nodes; not hostnames."""
-    groups = (*(bond.group for bond in rung.bonds), *cls.counted, *cls.daemon_spreads)
+    groups = (*(constraint.group for constraint in relaxation.constraints), *cls.counted, *cls.daemon_spreads)
     return {group.key for group in groups} - {labels.HOSTNAME}
 
 
@@ -145,9 +152,9 @@ class Wide:
     """Combinations of domains: `lists` has the possible ones of each key, `unpinned` the keys without any."""
 
     cls: PodClass
-    rung: Rung
+    relaxation: Relaxation
     alternative: int
-    template: Template
+    template: NodeClaimTemplate
     served: Requirements
     lists: tuple[tuple[str, list[str]], ...]
     unpinned: tuple[str, ...]
@@ -162,9 +169,9 @@ class Wide:
         pinned = self.template.join(self.served, pin_requirements(pins)) if pins else self.served
         if pinned is None:
             return None
-        suits = suited(self.template, pinned, self.cls, self.rung)
+        suits = suited(self.template, pinned, self.cls, self.relaxation)
         narrowed = self.template.join(pinned, suits) if suits else pinned
-        beside = beside_daemons(self.template, narrowed, self.cls, self.rung) if narrowed is not None else None
+        beside = beside_daemons(self.template, narrowed, self.cls, self.relaxation) if narrowed is not None else None
         if narrowed is None or beside is None:
             return None
         return _route(self, narrowed, pins, beside, suits)
@@ -179,7 +186,7 @@ class Wide:
 
     def best(
         self,
-        limits: Mapping[Bond, Bounds],
+        limits: Mapping[TopologyConstraint, Bounds],
         cost: Callable[[Requirements], int | None],
         closed: Callable[[Pins], bool],
         known: dict[Pins, list[Next]],
@@ -218,17 +225,17 @@ class Wide:
             if joined is not None and price is not None:
                 yield Next(price, domain, joined)
 
-    def _crowd(self, key: str, domain: str, limits: Mapping[Bond, Bounds]) -> int | None:
+    def _crowd(self, key: str, domain: str, limits: Mapping[TopologyConstraint, Bounds]) -> int | None:
         """The pods in the domain that the spreads of this key count; None when a constraint forbids one more."""
         crowd = 0
-        for bond in self.rung.bonds:
-            if bond.key == key:
-                count = bond.group.counts.get(domain, 0)
-                if not limits[bond].admits(count):
+        for constraint in self.relaxation.constraints:
+            if constraint.key == key:
+                count = constraint.group.counts.get(domain, 0)
+                if not limits[constraint].admits(count):
                     return None
-                crowd += count if bond.group.kind == SPREAD else 0
-        shunning = (group for group in self.cls.counted if group.kind == ANTI and group.key == key)
-        return None if any(group.owners.get(domain, 0) for group in shunning) else crowd
+                crowd += count if constraint.group.kind == SPREAD else 0
+        inverse = (group for group in self.cls.counted if group.kind == ANTI and group.key == key)
+        return None if any(group.owners.get(domain, 0) for group in inverse) else crowd
 
 
 @lru_cache(maxsize=4096)
@@ -237,8 +244,8 @@ def pin_requirements(pins: Pins) -> Requirements:
 
 
 def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, suits: Requirements) -> Route:
-    cls, rung, template = wide.cls, wide.rung, wide.template
-    wanted = rung.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins) & suits
+    cls, relaxation, template = wide.cls, wide.relaxation, wide.template
+    wanted = relaxation.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins) & suits
     at = dict(pins)
     counts = [(group, counting(group, template, served)) for group in cls.counted if group.key in at]
     return Route(
@@ -248,11 +255,17 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
         wanted,
         served,
         beside.hosts,
-        tuple((bond, at[bond.key]) for bond in rung.bonds if bond.key in at and bond not in beside.served),
+        tuple(
+            (constraint, at[constraint.key])
+            for constraint in relaxation.constraints
+            if constraint.key in at and constraint not in beside.served
+        ),
         tuple((g, at[g.key]) for g in cls.counted if g.kind == ANTI and g.key in at),
         tuple((group, at[group.key]) for group, found in counts if found.nodes),
         tuple((group, at[group.key]) for group, found in counts if not found.certain),
-        tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
+        tuple(
+            (b.group, at[b.key]) for b in relaxation.constraints if b.group.kind == ANTI and b.required and b.key in at
+        ),
         tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
         wide.unpinned,
         tuple(
@@ -261,7 +274,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
     )
 
 
-def arriving(group: Group, template: Template, served: Requirements) -> int:
+def arriving(group: TopologyGroup, template: NodeClaimTemplate, served: Requirements) -> int:
     """The pods of DaemonSets on a planned node that a spread counts."""
     if not counting(group, template, served).nodes:
         return 0

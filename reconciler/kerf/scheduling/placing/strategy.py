@@ -1,7 +1,7 @@
-"""A course is a way to go about a solve; the plain one does everything in the usual order.
+"""A strategy is a way to go about a solve; the plain one does everything in the usual order.
 
 Who goes first, and which of several domains or NodePools that are equally right is taken, is settled before anything is
-packed, and whether that was wise shows only then. Another course decides otherwise, and is as right by every rule.
+packed, and whether that was wise shows only then. Another strategy decides otherwise, and is as right by every rule.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass
 from kerf_api import labels
 
@@ -18,7 +18,7 @@ Pins = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Strategy:
     """What is done otherwise than usual.
 
     By class number: those who go `first` among pods of their priority, those who go on new nodes only (`anew`), and the
@@ -41,9 +41,9 @@ class Course:
         ranks = {number: rank for rank, number in enumerate(self.first)}
         return sorted(classes, key=lambda c: (-c.sample.spec.priority, ranks.get(c.number, len(ranks))))
 
-    def turned(self, templates: Sequence[Template]) -> list[Template]:
+    def turned(self, templates: Sequence[NodeClaimTemplate]) -> list[NodeClaimTemplate]:
         """The NodePools in the order in which they are asked, heaviest first."""
-        found: list[Template] = []
+        found: list[NodeClaimTemplate] = []
         for _, some in groupby(templates, key=lambda template: template.pool.spec.weight):
             equals = list(some)
             start = self.turn % len(equals)
@@ -51,7 +51,7 @@ class Course:
         return found
 
 
-PLAIN = Course()
+PLAIN = Strategy()
 
 
 def by_key(every: Iterable[Pins]) -> dict[str, set[str]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kerf.scheduling.placing.routes import Next, Route, Wide
 from kerf.scheduling.placing.strategy import Pins
 
-#: The group of a pod on a new node: class, rung, volume alternative, pinned labels.
+#: The group of a pod on a new node: class, relaxation, volume alternative, pinned labels.
 ItemKey = tuple[int, int, int, Pins]
 
 

@@ -1,4 +1,4 @@
-"""What a pod demands of a node's labels and taints, and the ladder of demands it comes down by when it has no place.
+"""What a pod demands of a node's labels and taints, and its relaxations while it has no place.
 
 A step down gives up one thing: first an alternative required term, then preferences from the heaviest on, then soft
 spread constraints, then the aversion to soft taints. Source: scheduling reference §2.5 and §6.
@@ -33,10 +33,10 @@ _WITHOUT_BOUND = frozenset({IN, NOT_IN, EXISTS, DOES_NOT_EXIST})
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One rung of the ladder.
+    """What a pod asks for at one relaxation.
 
-    `requirements` has the heaviest preference in it; `strict` has not, and is what bounds the pod's own domains. A rung
-    that contradicts itself is not `possible` (the algebra alone would read it as "label absent").
+    `requirements` has the heaviest preference in it; `strict` has not, and is what bounds the pod's own domains. A
+    relaxation that contradicts itself is not `possible` (the algebra alone would read it as "label absent").
     """
 
     requirements: Requirements
@@ -142,7 +142,7 @@ def node_demands(pod: Pod) -> tuple[Requirements, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Wishes:
-    """What a pod still insists on while it comes down the ladder; lists are in the order in which they are given up."""
+    """What a pod still insists on while its preferences are relaxed; lists are in the order of giving up."""
 
     terms: tuple[NodeSelectorTerm, ...]
     affinity: tuple[WeightedPodAffinityTerm, ...]
@@ -152,7 +152,7 @@ class _Wishes:
     avoids_soft_taints: bool
 
     def relaxed(self) -> _Wishes | None:
-        """One step down; None on the last rung."""
+        """One step down; None on the last relaxation."""
         if len(self.terms) > 1:
             return replace(self, terms=self.terms[1:])
         for name in ("affinity", "anti_affinity", "preferred", "soft_spreads"):
@@ -162,7 +162,7 @@ class _Wishes:
         return replace(self, avoids_soft_taints=False) if self.avoids_soft_taints else None
 
 
-def ladder(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[Demand, ...]:
+def relaxations_of(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[Demand, ...]:
     """The pod's demands, from all it wishes down to what it must have, without repeats.
 
     Terms are given up before preferences. So at last each term that was given up is tried without any preference.
@@ -170,26 +170,26 @@ def ladder(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[D
     """
     required = _Required.of(pod)
     wishes: _Wishes | None = _wishes(pod, required.terms, respect_preferences, soft_taints)
-    rungs: list[Demand] = []
+    relaxations: list[Demand] = []
     while wishes is not None:
-        demand, last = required.rung(wishes), wishes
-        if not rungs or rungs[-1] != demand:
-            rungs.append(demand)
+        demand, last = required.relaxation(wishes), wishes
+        if not relaxations or relaxations[-1] != demand:
+            relaxations.append(demand)
         wishes = wishes.relaxed()
     if len(required.terms) < 2:
-        return tuple(rungs)
+        return tuple(relaxations)
     known: dict[Requirements, list[Demand]] = {}
-    for rung in rungs:
-        known.setdefault(rung.requirements, []).append(rung)
-    others = (required.rung(replace(last, terms=(term,))) for term in required.terms[:-1])
-    return (*rungs, *(demand for demand in others if demand not in known.get(demand.requirements, ())))
+    for relaxation in relaxations:
+        known.setdefault(relaxation.requirements, []).append(relaxation)
+    others = (required.relaxation(replace(last, terms=(term,))) for term in required.terms[:-1])
+    return (*relaxations, *(demand for demand in others if demand not in known.get(demand.requirements, ())))
 
 
 def _first_requirements(pod: Pod) -> Requirements:
-    """The requirements of the first rung. Raises ValueError on a malformed expression of any rung."""
+    """The requirements of the first relaxation. Raises ValueError on a malformed expression of any relaxation."""
     required = _Required.of(pod)
     wishes = _wishes(pod, required.terms, respect_preferences=True, soft_taints=False)
-    first = required.rung(wishes).requirements
+    first = required.relaxation(wishes).requirements
     for term in (*wishes.terms[1:], *(preferred.preference for preferred in wishes.preferred[1:])):
         for e in term.match_expressions:
             if e.operator not in _WITHOUT_BOUND:  # all others are well-formed, and a pod may have very many
@@ -217,7 +217,7 @@ def _heaviest_first(terms: Iterable[WeightedPodAffinityTerm]) -> tuple[WeightedP
 
 @dataclass(frozen=True, slots=True)
 class _Required:
-    """The parts of a pod's demands that all rungs share, and the required `terms`, of which each rung has one."""
+    """The parts of a pod's demands that all relaxations share, and the required `terms`: each relaxation has one."""
 
     selector: tuple[Requirement, ...]
     terms: tuple[NodeSelectorTerm, ...]
@@ -240,8 +240,8 @@ class _Required:
             affinity.pod_anti_affinity.required if affinity.pod_anti_affinity is not None else (),
         )
 
-    def rung(self, wishes: _Wishes) -> Demand:
-        """One rung. Raises ValueError on a malformed expression."""
+    def relaxation(self, wishes: _Wishes) -> Demand:
+        """One relaxation. Raises ValueError on a malformed expression."""
         rows = (*self.selector, *(_rows(wishes.terms[0]) if wishes.terms else ()))
         preferred = _rows(wishes.preferred[0].preference) if wishes.preferred else []
         strict, every = Requirements(rows), (*rows, *preferred)

@@ -1,9 +1,9 @@
 """Spread, affinity and anti-affinity as counters: for a selector and a topology key, how many pods are in each domain.
 
-Equal terms of many pods share one Group. An anti-affinity group also counts where its owners are, because they keep
-away whom they select. Hostnames are domains like others. Source: scheduling reference §5 and the kube-scheduler's rules
-where that reference marks a quirk (a node without the key satisfies anti-affinity; affinity is bootstrapped only while
-no pod matches anywhere).
+Equal terms of many pods share one TopologyGroup. An anti-affinity group also counts where its owners are, because they
+keep away the pods that they select. Hostnames are domains like others. Source: scheduling reference §5 and the
+kube-scheduler's rules where that reference marks a quirk (a node without the key satisfies anti-affinity; affinity is
+bootstrapped only while no pod matches anywhere).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class TopologyGroup:
     """`counts` are pods that the selector matches; `owners` pods with the (required) anti-affinity. By domain.
 
     `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet. A spread counts nodes
@@ -122,18 +122,18 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bond:
+class TopologyConstraint:
     """A constraint that a class of pods owns. `self_match`: its own pods are among those that are counted.
 
     `together` are the groups of all required affinity terms of its owner: the terms are one constraint.
     """
 
-    group: Group
+    group: TopologyGroup
     self_match: bool
     max_skew: int = 0
     min_domains: int = 0
     required: bool = True
-    together: tuple[Group, ...] = ()
+    together: tuple[TopologyGroup, ...] = ()
 
     @property
     def key(self) -> str:
@@ -144,27 +144,33 @@ class Bond:
         return f"unsatisfiable topology constraint for {self.group.kind}, key={self.key} (counts = {counts or 'none'})"
 
 
+#: A pod's own constraint, or a group whose owners keep the pod away.
+KeepsAway = TopologyConstraint | TopologyGroup
+
+
 def withstands(pod: Pod, taints: Sequence[Taint]) -> bool:
     """Whether taints leave a node among those that a pod's spread counts: soft ones always do."""
     return tolerates_all(pod.spec.tolerations, [taint for taint in taints if taint.effect != "PreferNoSchedule"])
 
 
-def term_group(pod: Pod, term: PodAffinityTerm, kind: str, namespaces: Mapping[str, Namespace]) -> tuple[object, Group]:
+def term_group(
+    pod: Pod, term: PodAffinityTerm, kind: str, namespaces: Mapping[str, Namespace]
+) -> tuple[object, TopologyGroup]:
     """The group of an (anti-)affinity term with nothing counted yet, and what it shares with equal terms."""
     place, selector = _reach(pod, term, namespaces), selector_of(term.label_selector, {}, ())
-    return (kind, term.topology_key, place, selector), Group(kind, term.topology_key, place, selector)
+    return (kind, term.topology_key, place, selector), TopologyGroup(kind, term.topology_key, place, selector)
 
 
 def terms_group(
     pod: Pod, term: PodAffinityTerm, terms: Sequence[PodAffinityTerm], namespaces: Mapping[str, Namespace]
-) -> tuple[object, Group]:
+) -> tuple[object, TopologyGroup]:
     """The group of one of the required affinity `terms`: it counts only pods that match all of them."""
     place, chosen = _reach(pod, terms[0], namespaces), selector_of(terms[0].label_selector, {}, ())
     for other in terms[1:]:
         reach = _reach(pod, other, namespaces)
         place = reach if place is None else place if reach is None else place & reach
         chosen = chosen.both(selector_of(other.label_selector, {}, ()))
-    return (AFFINITY, term.topology_key, place, chosen), Group(AFFINITY, term.topology_key, place, chosen)
+    return (AFFINITY, term.topology_key, place, chosen), TopologyGroup(AFFINITY, term.topology_key, place, chosen)
 
 
 def _reach(pod: Pod, term: PodAffinityTerm, namespaces: Mapping[str, Namespace]) -> frozenset[str] | None:

@@ -16,7 +16,7 @@ from kerf.scheduling.answers.explanation import MOST_ROWS, NodesAccount
 from kerf.scheduling.offerings.instance_types import Bools
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.pods.topology_constraints import Bond
+from kerf.scheduling.pods.topology_constraints import TopologyConstraint
 from kerf.scheduling.refusals.nearest import least_lack
 
 #: Of nodes that the solve was told to leave out.
@@ -48,7 +48,7 @@ def account_of(assignment: Assignment, cls: PodClass, closed: int) -> NodesAccou
 
 
 def _rules(assignment: Assignment, cls: PodClass) -> Iterator[tuple[str, Bools]]:
-    places, demand = assignment.places, cls.rungs[-1].demand
+    places, demand = assignment.places, cls.relaxations[-1].demand
     yield LEFT_OUT, places.open
     yield "is cordoned", places.uncordoned(demand.tolerations)
     yield "has a taint that it does not tolerate", places.tolerating(demand.tolerations)
@@ -71,8 +71,8 @@ def _rules(assignment: Assignment, cls: PodClass) -> Iterator[tuple[str, Bools]]
     if cls.ports:
         taken = [assignment.held_ports(place).clash(cls.ports) for place in range(len(places.targets))]
         yield "has its host ports taken", ~np.array(taken, dtype=np.bool_)
-    for one, admitting in assignment.company(cls, cls.rungs[-1]):
-        if isinstance(one, Bond):
+    for one, admitting in assignment.company(cls, cls.relaxations[-1]):
+        if isinstance(one, TopologyConstraint):
             yield f"violates its {one.group.kind} over {one.key}", admitting
         else:
             yield f"has pods with anti-affinity to it over {one.key}", admitting

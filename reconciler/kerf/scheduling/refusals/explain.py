@@ -1,7 +1,8 @@
 """Why a pod has no place: in words, NodePool by NodePool, and for the first classes of a solve in a full account.
 
-Equal pods share one answer. What a pool says is the rule by which it was left with nothing (`funnel`); the account adds
-what each rule took, what came nearest (`misses`), the nodes that exist (`existing`) and what may help (`suggestions`).
+Equal pods share one answer. What a pool says is the rule by which it was left with nothing (`filters`); the account
+adds what each rule took, what came nearest (`nearest`), the nodes that exist (`existing_nodes`) and what may help
+(`suggestions`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.explanation import MOST_POOLS, MOST_STEPS, Account, PoolAccount, Step, cut
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.context import set_aside
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.settling import SETTLING, Settling, settling
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.refusals import nearest
 from kerf.scheduling.refusals.existing_nodes import account_of
-from kerf.scheduling.refusals.filters import Funnel, farthest
+from kerf.scheduling.refusals.filters import Filters, farthest
 from kerf.scheduling.refusals.suggestions import suggested
 from kerf.scheduling.seating.reserved import DEFERRED, waits_for_reservation
 from kerf.scheduling.work import WORK_BUDGET
@@ -39,7 +40,7 @@ _A_REFUSAL = 100
 MOST_CLASSES, MOST_ACCOUNTS = 200, 400
 
 #: What was left of a pool, step by step.
-Asked = tuple[Funnel, list[Step]]
+Asked = tuple[Filters, list[Step]]
 
 
 def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
@@ -64,7 +65,7 @@ class Outcome:
 
     snapshot: Snapshot
     assignment: Assignment
-    templates: Sequence[Template]
+    templates: Sequence[NodeClaimTemplate]
     problems: Mapping[str, PodRefusal]
     open_new: bool
     reasons: bool
@@ -114,7 +115,7 @@ def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int, waiting: Ma
 def _short(outcome: Outcome, cls: PodClass, waiting: Mapping[str, Settling]) -> PodRefusal:
     if not outcome.open_new:
         return PodRefusal(NO_ROOM, _no_existing(outcome.assignment, cls))
-    if not cls.rungs[-1].demand.possible:
+    if not cls.relaxations[-1].demand.possible:
         return PodRefusal(MALFORMED, "its node selector and required node affinity contradict each other")
     if any(one.lately for one in waiting.values()):
         named = "; ".join(
@@ -129,7 +130,7 @@ def _short(outcome: Outcome, cls: PodClass, waiting: Mapping[str, Settling]) -> 
 def _no_existing(assignment: Assignment, cls: PodClass) -> str:
     """That no node that is there will do; of those that suit and have the room, how many are full of volumes."""
     words, drivers = "no existing node has room for it", cls.attaching.drivers
-    roomy = assignment.roomy(cls, len(cls.rungs) - 1, assignment.columns.vector(cls.requests))
+    roomy = assignment.roomy(cls, len(cls.relaxations) - 1, assignment.columns.vector(cls.requests))
     full = int((roomy & (assignment.slots.most(cls.attaching) <= 0)).sum())
     if not full or assignment.columns.unknown(cls.requests):
         return words
@@ -140,7 +141,7 @@ def _with_pools(
     outcome: Outcome, cls: PodClass, pods: int, place: int, short: PodRefusal, waiting: Mapping[str, Settling]
 ) -> PodRefusal:
     """With each pool's rule; for the first classes with the full account, in which the nearest pool comes first."""
-    templates = outcome.templates if outcome.open_new and cls.rungs[-1].demand.possible else ()
+    templates = outcome.templates if outcome.open_new and cls.relaxations[-1].demand.possible else ()
     asked = [farthest(template, outcome.assignment.columns, cls) for template in templates[:MOST_POOLS]]
     if place >= outcome.accounts or place * len(asked) >= MOST_ACCOUNTS:
         problems = sorted(outcome.problems.items())[:MOST_POOLS]
@@ -148,22 +149,22 @@ def _with_pools(
         return replace(short, pools={name: cut(text) for name, text in told.items()})
     asked.sort(key=lambda pair: -nearest.rank(pair[0]))
     others = _not_asked(outcome, waiting) if outcome.open_new else ()
-    pools = [*(_pool(funnel, steps) for funnel, steps in asked), *others]
+    pools = [*(_pool(filters, steps) for filters, steps in asked), *others]
     account = Account(
         pods,
         tuple(pools[:MOST_POOLS]),
         len(templates) - len(asked) + max(len(pools) - MOST_POOLS, 0),
         account_of(outcome.assignment, cls, outcome.closed),
-        () if waiting else suggested(cls, [funnel for funnel, _ in asked], outcome.assignment, _startup(outcome)),
+        () if waiting else suggested(cls, [filters for filters, _ in asked], outcome.assignment, _startup(outcome)),
     )
     return replace(short, pools={pool.pool: cut(str(pool)) for pool in account.pools}, account=account)
 
 
-def _pool(funnel: Funnel, steps: Sequence[Step]) -> PoolAccount:
+def _pool(filters: Filters, steps: Sequence[Step]) -> PoolAccount:
     kept = (*steps[: MOST_STEPS - 1], steps[-1]) if len(steps) > MOST_STEPS else tuple(steps)
-    types, offerings = funnel.at_first
-    verdict, near = cut(funnel.verdict), nearest.nearest(funnel)
-    return PoolAccount(funnel.template.name, verdict, funnel.rule, types, offerings, kept, near)
+    types, offerings = filters.at_first
+    verdict, near = cut(filters.verdict), nearest.nearest(filters)
+    return PoolAccount(filters.template.name, verdict, filters.rule, types, offerings, kept, near)
 
 
 def _startup(outcome: Outcome) -> frozenset[tuple[str, str]]:

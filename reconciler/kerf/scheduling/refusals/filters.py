@@ -1,4 +1,4 @@
-"""What is left of a NodePool's instance types and offerings after each rule, for one class of pods: a funnel.
+"""What is left of a NodePool's instance types and offerings after each rule, for one class of pods.
 
 The rules are asked in a fixed order, which is that of the solver: taints, requirements key by key (the pod's, then its
 volumes'), offerings, resources column by column beside the daemon sets, limits, host ports, minValues, topology. Host
@@ -28,10 +28,10 @@ from kerf.scheduling.answers.explanation import (
     Step,
 )
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Columns, Ints
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.daemon_company import beside_daemons, keeping_away
-from kerf.scheduling.pods.topology_constraints import ANTI, Bond
+from kerf.scheduling.pods.topology_constraints import ANTI, TopologyConstraint
 from kerf.scheduling.topology import admits
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements, requirement
@@ -42,16 +42,16 @@ _MOST_ALTERNATIVES = 8
 
 
 @dataclass(slots=True, eq=False)
-class Funnel:
-    """The funnel of one class in one pool, for one alternative of its volumes; `run` goes down it rule by rule.
+class Filters:
+    """The filters of one class in one pool, for one alternative of its volumes; `run` applies them rule by rule.
 
     `cells` [types, markets] are the offerings that are left, `before` those that were left before the rule that left
     none; `at_first` is how many types and offerings the pool has. `requirements` are the pool's, narrowed by what was
-    asked so far. `bond` is the topology constraint that nothing satisfies, when it was one. With `past_taints` these
-    are not asked, to see what would come after them.
+    asked so far. `constraint` is the topology constraint that nothing satisfies, when it was one. With
+    `past_taints` these are not asked, to see what would come after them.
     """
 
-    template: Template
+    template: NodeClaimTemplate
     columns: Columns
     cls: PodClass
     volume: Requirements
@@ -62,7 +62,7 @@ class Funnel:
     cells: Bools = field(init=False)
     before: Bools = field(init=False)
     at_first: tuple[int, int] = field(init=False)
-    bond: Bond | None = None
+    constraint: TopologyConstraint | None = None
     behind: bool | None = None
     rule: str = ""
     about: str = ""
@@ -80,7 +80,7 @@ class Funnel:
     @property
     def wanted(self) -> Requirements:
         """What the pod, without its volumes, asks of labels when it has given up all that it merely prefers."""
-        return self.cls.rungs[-1].demand.requirements
+        return self.cls.relaxations[-1].demand.requirements
 
     def reach(self, requirements: Requirements) -> Bools:
         """Which [types, markets] these requirements leave."""
@@ -97,7 +97,7 @@ class Funnel:
     def passes_behind_taints(self) -> bool:
         """Whether nothing but taints is in the way."""
         if self.behind is None:
-            other = Funnel(self.template, self.columns, self.cls, self.volume, past_taints=True)
+            other = Filters(self.template, self.columns, self.cls, self.volume, past_taints=True)
             for _ in other.run():
                 pass
             self.behind = other.rule == TOGETHER
@@ -129,7 +129,7 @@ class Funnel:
         """Each rule with what it is about, the [types, markets] that it admits, and what it says when none is left."""
         nothing = np.zeros_like(self.cells)
         for taint in () if self.past_taints else self.template.taints:
-            if not self.cls.rungs[-1].demand.tolerates((taint,)):
+            if not self.cls.relaxations[-1].demand.tolerates((taint,)):
                 yield TAINTS, str(taint), nothing, f"did not tolerate taint {taint}"
         yield from self._asking(REQUIREMENTS, self.wanted, nothing)
         yield from self._asking(VOLUMES, self.volume, nothing)
@@ -187,28 +187,28 @@ class Funnel:
 
     # --- topology -----------------------------------------------------------------------------------------------
     def _topology(self, nothing: Bools) -> Iterator[tuple[str, str, Bools, str]]:
-        """Constraints of the pod one by one, each narrowing the domains that are left, then those that shun it."""
-        rung = self.cls.rungs[-1]
-        away = keeping_away(self.template, self.requirements, self.cls, rung)
+        """Constraints of the pod one by one, each narrowing the domains that are left, then those that keep it away."""
+        relaxation = self.cls.relaxations[-1]
+        away = keeping_away(self.template, self.requirements, self.cls, relaxation)
         if away:
             text = f"anti-affinity keeps it away from pods of DaemonSet {', '.join(away)} on every node of the nodepool"
             yield TOPOLOGY, labels.HOSTNAME, nothing, text
-        beside = beside_daemons(self.template, self.requirements, self.cls, rung)
-        for bond in rung.bonds:
-            self.bond = bond
-            if beside is not None and bond in beside.served:
+        beside = beside_daemons(self.template, self.requirements, self.cls, relaxation)
+        for constraint in relaxation.constraints:
+            self.constraint = constraint
+            if beside is not None and constraint in beside.served:
                 continue
-            if bond.key == labels.HOSTNAME:
-                kept = nothing if not admits.begins_host(bond) else np.ones_like(nothing)
-                yield TOPOLOGY, bond.key, kept, bond.describe()
+            if constraint.key == labels.HOSTNAME:
+                kept = nothing if not admits.begins_host(constraint) else np.ones_like(nothing)
+                yield TOPOLOGY, constraint.key, kept, constraint.describe()
                 continue
-            possible = self.template.open_domains(bond.key, self.requirements)
+            possible = self.template.open_domains(constraint.key, self.requirements)
             if possible:
-                allowed = [d for d in possible if admits.allows(bond, d, self.cls.domains_of(bond))]
-                yield TOPOLOGY, bond.key, self._within(bond.key, allowed), bond.describe()
-            elif bond.group.kind != ANTI:
-                yield TOPOLOGY, bond.key, nothing, bond.describe()
-        self.bond = None
+                allowed = [d for d in possible if admits.allows(constraint, d, self.cls.domains_of(constraint))]
+                yield TOPOLOGY, constraint.key, self._within(constraint.key, allowed), constraint.describe()
+            elif constraint.group.kind != ANTI:
+                yield TOPOLOGY, constraint.key, nothing, constraint.describe()
+        self.constraint = None
         for group in self.cls.counted:
             if group.kind == ANTI and group.key != labels.HOSTNAME and group.owners:
                 possible = self.template.open_domains(group.key, self.requirements)
@@ -226,8 +226,8 @@ class Funnel:
         return self.reach(Requirements([row]))
 
     def _together(self) -> str:
-        bonds = self.cls.rungs[-1].bonds
-        return bonds[0].describe() if bonds else "no node could be planned within limits"
+        constraints = self.cls.relaxations[-1].constraints
+        return constraints[0].describe() if constraints else "no node could be planned within limits"
 
 
 def _rows(types: Bools) -> Bools:
@@ -235,13 +235,13 @@ def _rows(types: Bools) -> Bools:
     return np.asarray(types)[:, None]
 
 
-def farthest(template: Template, columns: Columns, cls: PodClass) -> tuple[Funnel, list[Step]]:
-    """The funnel, with its steps, of the alternative of the class's volumes that comes farthest in the pool."""
-    best: tuple[Funnel, list[Step]] | None = None
+def farthest(template: NodeClaimTemplate, columns: Columns, cls: PodClass) -> tuple[Filters, list[Step]]:
+    """The filters, with their steps, for the alternative of the class's volumes that comes farthest in the pool."""
+    best: tuple[Filters, list[Step]] | None = None
     for volume in cls.volumes[:_MOST_ALTERNATIVES]:
-        funnel = Funnel(template, columns, cls, volume)
-        steps = list(funnel.run())
-        if best is None or RULES.index(funnel.rule) > RULES.index(best[0].rule):
-            best = funnel, steps
+        filters = Filters(template, columns, cls, volume)
+        steps = list(filters.run())
+        if best is None or RULES.index(filters.rule) > RULES.index(best[0].rule):
+            best = filters, steps
     assert best is not None  # a class without volumes has the alternative that asks for nothing
     return best

@@ -13,8 +13,8 @@ import numpy as np
 
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Ints
-from kerf.scheduling.pods.topology_constraints import Bond
-from kerf.scheduling.refusals.filters import Funnel
+from kerf.scheduling.pods.topology_constraints import TopologyConstraint
+from kerf.scheduling.refusals.filters import Filters
 from kerf.scheduling.topology import admits
 from kerf_api import labels, quantity
 from kerf_api.requirements import Requirement
@@ -27,65 +27,65 @@ FAR_FROM_IT = 4
 _MOST_DOMAINS = 6
 
 
-def nearest(funnel: Funnel) -> str:
-    """The nearest miss of a funnel that left nothing, in words; empty when there is nothing to say."""
-    made = _MADE.get(funnel.rule)
-    return explanation.cut(made(funnel)) if made is not None else ""
+def nearest(filters: Filters) -> str:
+    """The nearest miss of filters that left nothing, in words; empty when there is nothing to say."""
+    made = _MADE.get(filters.rule)
+    return explanation.cut(made(filters)) if made is not None else ""
 
 
-def rank(funnel: Funnel) -> int:
+def rank(filters: Filters) -> int:
     """The higher the nearer: pools in which one thing seems to be in the way, then others; then by how far it came."""
-    far = explanation.RULES.index(funnel.rule)
-    return far + len(explanation.RULES) if _close(funnel) else far
+    far = explanation.RULES.index(filters.rule)
+    return far + len(explanation.RULES) if _close(filters) else far
 
 
-def _close(funnel: Funnel) -> bool:
+def _close(filters: Filters) -> bool:
     """Whether little more than what it ended at seems to be in the way."""
-    if funnel.rule == explanation.TAINTS:
-        return funnel.passes_behind_taints()
-    if funnel.rule in (explanation.REQUIREMENTS, explanation.VOLUMES):
-        return bool(without_each(funnel))
-    if funnel.rule == explanation.RESOURCES:
-        within = funnel.room[_before_resources(funnel).any(axis=1)]
-        return bool((within * FAR_FROM_IT >= funnel.need).all(axis=1).any()) and not _unknown(funnel)
+    if filters.rule == explanation.TAINTS:
+        return filters.passes_behind_taints()
+    if filters.rule in (explanation.REQUIREMENTS, explanation.VOLUMES):
+        return bool(without_each(filters))
+    if filters.rule == explanation.RESOURCES:
+        within = filters.room[_before_resources(filters).any(axis=1)]
+        return bool((within * FAR_FROM_IT >= filters.need).all(axis=1).any()) and not _unknown(filters)
     return True
 
 
-def _unknown(funnel: Funnel) -> list[str]:
-    return funnel.columns.unknown(funnel.cls.requests)
+def _unknown(filters: Filters) -> list[str]:
+    return filters.columns.unknown(filters.cls.requests)
 
 
-def _of_taints(funnel: Funnel) -> str:
-    taints = [str(t) for t in funnel.template.taints if not funnel.cls.rungs[-1].demand.tolerates((t,))]
+def _of_taints(filters: Filters) -> str:
+    taints = [str(t) for t in filters.template.taints if not filters.cls.relaxations[-1].demand.tolerates((t,))]
     return f"it would have to tolerate {' and '.join(taints)}" if len(taints) > 1 else ""
 
 
 # --- requirements -----------------------------------------------------------------------------------------------
-def without_each(funnel: Funnel) -> dict[str, int]:
+def without_each(filters: Filters) -> dict[str, int]:
     """How many types with room would be left if a label were not asked for, by its key; those with any, most first."""
-    wanted = funnel.wanted & funnel.volume
+    wanted = filters.wanted & filters.volume
     found: dict[str, int] = {}
     for key in sorted(wanted):
-        served = funnel.template.serve(wanted.without(key))
+        served = filters.template.serve(wanted.without(key))
         if served is not None:
-            shape = funnel.template.shape(served)
-            found[key] = int(shape.holding(funnel.need).sum())
+            shape = filters.template.shape(served)
+            found[key] = int(shape.holding(filters.need).sum())
     return {key: found[key] for key in sorted(found, key=lambda k: (-found[k], k)) if found[key]}
 
 
-def _of_requirements(funnel: Funnel) -> str:
-    found = without_each(funnel)
+def _of_requirements(filters: Filters) -> str:
+    found = without_each(filters)
     if not found:
         return "no single label, not asked for, would leave an instance type"
     key, count = next(iter(found.items()))
     return f"without {key}, {_number(count, 'instance type')} would do"
 
 
-def _of_volumes(funnel: Funnel) -> str:
+def _of_volumes(filters: Filters) -> str:
     """Volumes do not move: what they ask for, and who does not allow it."""
-    key = funnel.about
-    own, asked = funnel.template.requirements.get(key), funnel.wanted.get(key)
-    volume = funnel.volume[key]
+    key = filters.about
+    own, asked = filters.template.requirements.get(key), filters.wanted.get(key)
+    volume = filters.volume[key]
     if own is not None and not own.intersects(volume):
         return f"its volumes ask for {_allowed(volume)}, the nodepool for {_allowed(own)}"
     if asked is not None and not asked.intersects(volume):
@@ -97,15 +97,15 @@ def _allowed(row: Requirement) -> str:
     return _listed(sorted(value or '""' for value in row.values)) if row.values and not row.complement else str(row)
 
 
-def _of_offerings(funnel: Funnel) -> str:
+def _of_offerings(filters: Filters) -> str:
     """What is out of stock or shifted away comes back; what has no price or no subnet does not."""
-    table = funnel.template.table
-    gone = funnel.before & table.sold_out
-    reached = {table.markets[int(i)][0] for i in np.flatnonzero(funnel.before.any(axis=0))}
+    table = filters.template.table
+    gone = filters.before & table.sold_out
+    reached = {table.markets[int(i)][0] for i in np.flatnonzero(filters.before.any(axis=0))}
     if away := sorted(reached & table.shifted):
         return f"ARC zonal shift: nothing is launched in {', '.join(away)} for now"
     if not gone.any():
-        markets = sorted({table.markets[int(i)][:2] for i in np.flatnonzero(funnel.before.any(axis=0))})
+        markets = sorted({table.markets[int(i)][:2] for i in np.flatnonzero(filters.before.any(axis=0))})
         places = ", ".join(f"{kind} in {zone}" for zone, kind in markets[:_MOST_DOMAINS])
         return f"no subnet or no price for {places}" if places else ""
     row, market = (int(i[0]) for i in np.nonzero(gone))
@@ -114,18 +114,18 @@ def _of_offerings(funnel: Funnel) -> str:
 
 
 # --- resources --------------------------------------------------------------------------------------------------
-def _of_resources(funnel: Funnel) -> str:
-    if _unknown(funnel):
+def _of_resources(filters: Filters) -> str:
+    if _unknown(filters):
         return ""
-    within = np.flatnonzero(_before_resources(funnel).any(axis=1))
-    least = least_lack(funnel.room[within], funnel.need, funnel.columns.names)
-    return "" if least is None else f"{funnel.template.table.names[int(within[least[0]])]} lacks {least[1]}"
+    within = np.flatnonzero(_before_resources(filters).any(axis=1))
+    least = least_lack(filters.room[within], filters.need, filters.columns.names)
+    return "" if least is None else f"{filters.template.table.names[int(within[least[0]])]} lacks {least[1]}"
 
 
-def _before_resources(funnel: Funnel) -> Bools:
+def _before_resources(filters: Filters) -> Bools:
     """The offerings that labels leave, resources not asked."""
-    table = funnel.template.table
-    return np.asarray(table.listed & (table.price < NO_PRICE) & funnel.reach(funnel.requirements))
+    table = filters.template.table
+    return np.asarray(table.listed & (table.price < NO_PRICE) & filters.reach(filters.requirements))
 
 
 def least_lack(rooms: Ints, need: Ints, names: tuple[str, ...]) -> tuple[int, str] | None:
@@ -155,10 +155,10 @@ def _tenths(number: int) -> str:
 
 
 # --- limits, ports, minValues -----------------------------------------------------------------------------------
-def _of_limits(funnel: Funnel) -> str:
-    template = funnel.template
+def _of_limits(filters: Filters) -> str:
+    template = filters.template
     remaining, limits = template.remaining or {}, template.limits or Resources()
-    good = np.flatnonzero(_within_room(funnel))
+    good = np.flatnonzero(_within_room(filters))
     if not len(good):
         return ""
     names = tuple(sorted(remaining))
@@ -175,29 +175,29 @@ def _of_limits(funnel: Funnel) -> str:
     return f"{template.table.names[int(good[place])]} would need {' and '.join(rows)}"
 
 
-def _within_room(funnel: Funnel) -> Bools:
+def _within_room(filters: Filters) -> Bools:
     """The types that labels, offerings and resources leave."""
-    enough = (funnel.room >= funnel.need).all(axis=1)
-    return np.asarray(_before_resources(funnel).any(axis=1) & enough)
+    enough = (filters.room >= filters.need).all(axis=1)
+    return np.asarray(_before_resources(filters).any(axis=1) & enough)
 
 
-def _of_ports(funnel: Funnel) -> str:
-    return "host port " + ", ".join(f"{port}/{protocol}" for _, port, protocol in funnel.cls.ports[:_MOST_DOMAINS])
+def _of_ports(filters: Filters) -> str:
+    return "host port " + ", ".join(f"{port}/{protocol}" for _, port, protocol in filters.cls.ports[:_MOST_DOMAINS])
 
 
-def _of_min_values(funnel: Funnel) -> str:
-    missing = funnel.template.shortfall(np.flatnonzero(funnel.before.any(axis=1)))
-    rows = [f"{key} has {count} of {funnel.template.min_values[key]}" for key, count in sorted(missing.items())]
+def _of_min_values(filters: Filters) -> str:
+    missing = filters.template.shortfall(np.flatnonzero(filters.before.any(axis=1)))
+    rows = [f"{key} has {count} of {filters.template.min_values[key]}" for key, count in sorted(missing.items())]
     return " and ".join(rows[:3])
 
 
 # --- topology ---------------------------------------------------------------------------------------------------
-def _of_topology(funnel: Funnel) -> str:
-    bond = funnel.bond
-    if bond is None or bond.key == labels.HOSTNAME:
+def _of_topology(filters: Filters) -> str:
+    constraint = filters.constraint
+    if constraint is None or constraint.key == labels.HOSTNAME:
         return ""
-    reached = funnel.template.domains(bond.key)
-    allowed = open_to(bond, funnel)
+    reached = filters.template.domains(constraint.key)
+    allowed = open_to(constraint, filters)
     if not allowed:
         return ""
     beyond = sorted(allowed - reached)
@@ -206,13 +206,13 @@ def _of_topology(funnel: Funnel) -> str:
     return f"it may go to {_listed(sorted(allowed))}, where no instance type is left"
 
 
-def open_to(bond: Bond, funnel: Funnel) -> set[str]:
+def open_to(constraint: TopologyConstraint, filters: Filters) -> set[str]:
     """The domains known anywhere to which a topology constraint would admit one more pod."""
-    domains = funnel.cls.domains_of(bond)
-    known = set(bond.group.counts) | set(bond.group.standing()) | funnel.template.domains(bond.key)
-    if bond.key == labels.ZONE:
-        known |= {market[0] for market in funnel.template.table.markets}
-    return {domain for domain in known if domain[:1] != "\0" and admits.allows(bond, domain, domains)}
+    domains = filters.cls.domains_of(constraint)
+    known = set(constraint.group.counts) | set(constraint.group.standing()) | filters.template.domains(constraint.key)
+    if constraint.key == labels.ZONE:
+        known |= {market[0] for market in filters.template.table.markets}
+    return {domain for domain in known if domain[:1] != "\0" and admits.allows(constraint, domain, domains)}
 
 
 def _listed(domains: list[str]) -> str:
@@ -224,7 +224,7 @@ def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-_MADE: Final[Mapping[str, Callable[[Funnel], str]]] = {
+_MADE: Final[Mapping[str, Callable[[Filters], str]]] = {
     explanation.TAINTS: _of_taints,
     explanation.REQUIREMENTS: _of_requirements,
     explanation.VOLUMES: _of_volumes,

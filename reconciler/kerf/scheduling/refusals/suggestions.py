@@ -1,6 +1,6 @@
 """Which single edits may help a class that has no place, likeliest first. Nothing here is sure: `remedies` tries them.
 
-What a funnel ended at says what to edit: the taint, the label, the resource, the limit. The nearest pools are
+What filters ended at says what to edit: the taint, the label, the resource, the limit. The nearest pools are
 asked first. After these come the constraints of the pod itself, one by one.
 """
 
@@ -35,7 +35,7 @@ from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.pods.system_taints import is_system
 from kerf.scheduling.pods.topology_constraints import ANTI
-from kerf.scheduling.refusals.filters import Funnel
+from kerf.scheduling.refusals.filters import Filters
 from kerf.scheduling.refusals.nearest import FAR_FROM_IT, open_to, without_each
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, Requirement
@@ -50,15 +50,15 @@ _MIB, _GIB = 1 << 20, 1 << 30
 
 def suggested(
     cls: PodClass,
-    funnels: Iterable[Funnel],
+    by_pool: Iterable[Filters],
     assignment: Assignment,
     startup: frozenset[tuple[str, str]] = frozenset(),
 ) -> tuple[Edit, ...]:
-    """Edits of the pod and of pools, each once. `funnels` are in the order in which their pools are worth an edit,
+    """Edits of the pod and of pools, each once. `by_pool` are in the order in which their pools are worth an edit,
     `startup` the keys and effects of start-up taints."""
     found: list[Edit] = []
-    for funnel in funnels:
-        found += [*_of_pod(funnel), *_of_pool(funnel)]
+    for filters in by_pool:
+        found += [*_of_pod(filters), *_of_pool(filters)]
     found += [*_on_nodes(cls, assignment, startup), *_any(cls)]
     return tuple(_first(sorted(found, key=_drastic)))
 
@@ -81,26 +81,26 @@ def _first(edits: Iterable[Edit]) -> Iterator[Edit]:
 
 
 # --- of the pod -------------------------------------------------------------------------------------------------
-def _of_pod(funnel: Funnel) -> Iterator[PodEdit]:
-    rule, cls = funnel.rule, funnel.cls
+def _of_pod(filters: Filters) -> Iterator[PodEdit]:
+    rule, cls = filters.rule, filters.cls
     if rule == explanation.TAINTS:
-        yield from (Tolerate(taint) for taint in _untolerated(funnel))
+        yield from (Tolerate(taint) for taint in _untolerated(filters))
     elif rule in (explanation.REQUIREMENTS, explanation.VOLUMES, explanation.OFFERINGS):
-        yield from _dropping(without_each(funnel))
+        yield from _dropping(without_each(filters))
     elif rule in (explanation.RESOURCES, explanation.LIMITS, explanation.MIN_VALUES):
-        yield from _lower(funnel)
-        yield from _dropping(without_each(funnel))
+        yield from _lower(filters)
+        yield from _dropping(without_each(filters))
     elif rule == explanation.HOST_PORTS:
         yield from (DropPort(port) for port in cls.ports)
-    elif funnel.bond is not None:
-        yield from _unbound(cls, funnel.bond.key)
+    elif filters.constraint is not None:
+        yield from _unbound(cls, filters.constraint.key)
 
 
-def _untolerated(funnel: Funnel) -> list[Taint]:
+def _untolerated(filters: Filters) -> list[Taint]:
     """The pool's taints that the pod does not tolerate, when nothing else is in the way. None if one of them keeps
     workloads off system nodes: the pool is not for this pod."""
-    demand = funnel.cls.rungs[-1].demand
-    found = [t for t in funnel.template.taints if not demand.tolerates((t,)) and funnel.passes_behind_taints()]
+    demand = filters.cls.relaxations[-1].demand
+    found = [t for t in filters.template.taints if not demand.tolerates((t,)) and filters.passes_behind_taints()]
     return [] if any(is_system(taint) for taint in found) else found
 
 
@@ -110,15 +110,15 @@ def _dropping(keys: Iterable[str]) -> Iterator[PodEdit]:
         yield DropExpression(key)
 
 
-def _lower(funnel: Funnel) -> Iterator[PodEdit]:
+def _lower(filters: Filters) -> Iterator[PodEdit]:
     """For each resource: what the largest type has of it among those that have enough of all others."""
-    table, need = funnel.template.table, funnel.need
-    reached = (table.listed & (table.price < NO_PRICE) & funnel.reach(funnel.requirements)).any(axis=1)
-    within = funnel.template.within_limits()
+    table, need = filters.template.table, filters.need
+    reached = (table.listed & (table.price < NO_PRICE) & filters.reach(filters.requirements)).any(axis=1)
+    within = filters.template.within_limits()
     allowed = reached if within is None else reached & within
-    yield from _lowered(funnel.cls, funnel.columns.names, funnel.room[allowed], need)
-    for name in funnel.columns.unknown(funnel.cls.requests):
-        yield LowerRequest(name, funnel.cls.requests[name], 0)
+    yield from _lowered(filters.cls, filters.columns.names, filters.room[allowed], need)
+    for name in filters.columns.unknown(filters.cls.requests):
+        yield LowerRequest(name, filters.cls.requests[name], 0)
 
 
 def _lowered(cls: PodClass, names: Sequence[str], rooms: Ints, need: Ints) -> Iterator[LowerRequest]:
@@ -145,7 +145,7 @@ def readable(resource: str, value: int) -> int:
 
 def _on_nodes(cls: PodClass, assignment: Assignment, startup: frozenset[tuple[str, str]]) -> Iterator[PodEdit]:
     """What would do for a node that exists: one taint more that is tolerated, or less of one resource."""
-    demand, columns, places = cls.rungs[-1].demand, assignment.columns, assignment.places
+    demand, columns, places = cls.relaxations[-1].demand, assignment.columns, assignment.places
     if not demand.possible:
         return
     need = columns.vector(cls.requests)
@@ -168,16 +168,16 @@ def _passing(taint: Taint) -> bool:
 
 
 def _any(cls: PodClass) -> Iterator[PodEdit]:
-    """Each constraint of the pod, whatever the funnels ended at."""
-    rung = cls.rungs[-1]
+    """Each constraint of the pod, whichever filter left nothing."""
+    relaxation = cls.relaxations[-1]
     yield from _unbound(cls, "")
-    yield from _dropping(sorted(rung.demand.strict))
+    yield from _dropping(sorted(relaxation.demand.strict))
     yield from (DropPort(port) for port in cls.ports)
 
 
 def _unbound(cls: PodClass, key: str) -> Iterator[PodEdit]:
     """Without one topology constraint: those over this label, or (empty) all."""
-    demand = cls.rungs[-1].demand
+    demand = cls.relaxations[-1].demand
     for spread in demand.spreads:
         if key in ("", spread.topology_key):
             yield DropSpread(spread.topology_key)
@@ -186,32 +186,36 @@ def _unbound(cls: PodClass, key: str) -> Iterator[PodEdit]:
 
 
 # --- of the pool ------------------------------------------------------------------------------------------------
-def _of_pool(funnel: Funnel) -> Iterator[Edit]:
-    rule, template = funnel.rule, funnel.template
+def _of_pool(filters: Filters) -> Iterator[Edit]:
+    rule, template = filters.rule, filters.template
     if rule == explanation.TAINTS:
-        yield from (RemoveTaint(template.name, taint) for taint in _untolerated(funnel))
+        yield from (RemoveTaint(template.name, taint) for taint in _untolerated(filters))
     elif rule in (explanation.REQUIREMENTS, explanation.VOLUMES):
-        wanted = (funnel.wanted & funnel.volume).get(funnel.about)
+        wanted = (filters.wanted & filters.volume).get(filters.about)
         if wanted is not None:
-            yield from _wider(funnel, wanted)
+            yield from _wider(filters, wanted)
     elif rule in (explanation.LIMITS, explanation.TOGETHER) and template.limits is not None:
         yield RaiseLimits(template.name)
     elif rule == explanation.MIN_VALUES:
-        missing = template.shortfall(np.flatnonzero(funnel.before.any(axis=1)))
+        missing = template.shortfall(np.flatnonzero(filters.before.any(axis=1)))
         for key, count in sorted(missing.items()):
             yield LowerMinValues(template.name, key, template.min_values[key], count)
-    elif funnel.bond is not None and funnel.bond.group.kind != ANTI and funnel.bond.key != labels.HOSTNAME:
-        beyond = sorted(open_to(funnel.bond, funnel) - template.domains(funnel.bond.key))
-        yield from (AddValue(template.name, funnel.bond.key, domain) for domain in beyond[:_MOST_VALUES])
+    elif (
+        filters.constraint is not None
+        and filters.constraint.group.kind != ANTI
+        and filters.constraint.key != labels.HOSTNAME
+    ):
+        beyond = sorted(open_to(filters.constraint, filters) - template.domains(filters.constraint.key))
+        yield from (AddValue(template.name, filters.constraint.key, domain) for domain in beyond[:_MOST_VALUES])
     if rule in (explanation.RESOURCES, explanation.OFFERINGS, explanation.REQUIREMENTS, explanation.VOLUMES):
-        yield from (DropRow(template.name, key) for key in _own_keys(funnel) if _holds_without(funnel, key))
+        yield from (DropRow(template.name, key) for key in _own_keys(filters) if _holds_without(filters, key))
 
 
-def _wider(funnel: Funnel, wanted: Requirement) -> Iterator[Edit]:
+def _wider(filters: Filters, wanted: Requirement) -> Iterator[Edit]:
     """What lets the pool serve a label: a value that it does not allow, or a label that its nodes do not have."""
-    key, name = funnel.about, funnel.template.name
+    key, name = filters.about, filters.template.name
     values = sorted(wanted.values)[:_MOST_VALUES] if not wanted.complement else []
-    if key in funnel.template.requirements:
+    if key in filters.template.requirements:
         yield from (AddValue(name, key, value) for value in values)
     elif not labels.is_restricted(key) and wanted.operator != DOES_NOT_EXIST:
         value = values[0] if wanted.operator == IN else wanted.any_value() if wanted.operator == EXISTS else None
@@ -219,15 +223,15 @@ def _wider(funnel: Funnel, wanted: Requirement) -> Iterator[Edit]:
             yield AddLabel(name, key, value)
 
 
-def _own_keys(funnel: Funnel) -> list[str]:
-    """The labels that the pool asks for in its requirements, those first that the funnel ended at."""
-    rows = funnel.template.pool.spec.template.spec.requirements
+def _own_keys(filters: Filters) -> list[str]:
+    """The labels that the pool asks for in its requirements, those first that the filters ended at."""
+    rows = filters.template.pool.spec.template.spec.requirements
     keys = sorted({labels.normalise(entry.key) for entry in rows})
-    return sorted(keys, key=lambda key: key != funnel.about)
+    return sorted(keys, key=lambda key: key != filters.about)
 
 
-def _holds_without(funnel: Funnel, key: str) -> bool:
+def _holds_without(filters: Filters, key: str) -> bool:
     """Whether without one of its requirements the pool would have a type with room."""
-    wanted, own = funnel.wanted & funnel.volume, funnel.template.requirements.without(key)
-    shape = funnel.template.shape(own & wanted) if own.compatible(wanted, labels.WELL_KNOWN) else None
-    return shape is not None and bool(shape.holding(funnel.need).any())
+    wanted, own = filters.wanted & filters.volume, filters.template.requirements.without(key)
+    shape = filters.template.shape(own & wanted) if own.compatible(wanted, labels.WELL_KNOWN) else None
+    return shape is not None and bool(shape.holding(filters.need).any())

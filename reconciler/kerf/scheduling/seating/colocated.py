@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.packing.draft import Bin, Stock, needs_company
-from kerf.scheduling.placing.domains import Item
-from kerf.scheduling.pods.topology_constraints import AFFINITY, Group
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.packing.draft import Bin, PoolDemand, needs_company
+from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.topology.admits import bounds, founded_on_nodes
 
 #: So many stocks are looked at for the company of one pod.
@@ -28,10 +28,10 @@ class Table:
     group counts.
     """
 
-    template: Template
-    left: dict[Stock, int]
-    seated: set[Group]
-    counted: dict[Group, list[Stock]] = field(init=False)
+    template: NodeClaimTemplate
+    left: dict[PoolDemand, int]
+    seated: set[TopologyGroup]
+    counted: dict[TopologyGroup, list[PoolDemand]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.counted = {}
@@ -41,7 +41,7 @@ class Table:
 
 
 def seat_together(
-    template: Template, stocks: Sequence[Stock], seated: set[Group], started: Sequence[Bin] = ()
+    template: NodeClaimTemplate, stocks: Sequence[PoolDemand], seated: set[TopologyGroup], started: Sequence[Bin] = ()
 ) -> list[Bin]:
     """Start bins for all pods with affinity by hostname, each with the pods that it needs beside it.
 
@@ -57,7 +57,7 @@ def seat_together(
     return bins
 
 
-def _seated(table: Table, stock: Stock, bins: list[Bin]) -> int:
+def _seated(table: Table, stock: PoolDemand, bins: list[Bin]) -> int:
     """Seat as many pods of a stock as can be, on the bins or on further ones; how many."""
     before = table.left[stock]
     while table.left[stock]:
@@ -73,7 +73,7 @@ def _seated(table: Table, stock: Stock, bins: list[Bin]) -> int:
     return before - table.left[stock]
 
 
-def _join(table: Table, full: Bin, stock: Stock) -> bool:
+def _join(table: Table, full: Bin, stock: PoolDemand) -> bool:
     """Put one pod on a started bin if constraints and some type allow it."""
     if not table.left[stock] or not full.most(stock.item):
         return False
@@ -90,7 +90,7 @@ def _join(table: Table, full: Bin, stock: Stock) -> bool:
     return True
 
 
-def _start(table: Table, stock: Stock) -> Bin | None:
+def _start(table: Table, stock: PoolDemand) -> Bin | None:
     """A new bin with the pod and all whom it needs, the needed first; None when that cannot be."""
     crew = _crew(table, stock, (), set())
     if crew is None:
@@ -109,7 +109,9 @@ def _start(table: Table, stock: Stock) -> Bin | None:
     return full
 
 
-def _crew(table: Table, stock: Stock, already: tuple[Stock, ...], asked: set[Item]) -> tuple[Stock, ...] | None:
+def _crew(
+    table: Table, stock: PoolDemand, already: tuple[PoolDemand, ...], asked: set[PodGroup]
+) -> tuple[PoolDemand, ...] | None:
     """The stocks to take one pod of each from, those that others need before those who need them.
 
     `asked` have been looked at and are not looked at again; there is an end to them, for chains can be long.
@@ -128,18 +130,18 @@ def _crew(table: Table, stock: Stock, already: tuple[Stock, ...], asked: set[Ite
     return (*crew, stock)
 
 
-def _helps(table: Table, stock: Stock, group: Group) -> bool:
+def _helps(table: Table, stock: PoolDemand, group: TopologyGroup) -> bool:
     """Whether pods of the stock are left and may be the first of the group; pods that wait for it themselves do not."""
     table.template.work.charge(1)
     return bool(table.left[stock]) and group not in _missing(table, stock, (stock,))
 
 
-def _missing(table: Table, stock: Stock, crew: tuple[Stock, ...]) -> Iterator[Group]:
+def _missing(table: Table, stock: PoolDemand, crew: tuple[PoolDemand, ...]) -> Iterator[TopologyGroup]:
     """Groups that the stock has affinity to and the crew no pod of; a pod of its own may be the first of one."""
-    for bond in stock.hosts:
-        if bond.group.kind != AFFINITY:
+    for constraint in stock.hosts:
+        if constraint.group.kind != AFFINITY:
             continue
-        first = bounds(bond, founded=founded_on_nodes(bond, table.seated)).admits(0)
+        first = bounds(constraint, founded=founded_on_nodes(constraint, table.seated)).admits(0)
         others = [s for s in crew if s.item is not stock.item]
-        if not first and not any(bond.group in s.item.cls.counted for s in others):
-            yield bond.group
+        if not first and not any(constraint.group in s.item.cls.counted for s in others):
+            yield constraint.group

@@ -13,10 +13,10 @@ import numpy as np
 from kerf.model.objects import Pod
 from kerf.scheduling.devices.inventory import Host
 from kerf.scheduling.devices.ledger import DeviceLedger, Offer
-from kerf.scheduling.offerings.nodepools import Template
-from kerf.scheduling.packing.draft import Bin, Stock
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.packing.draft import Bin, PoolDemand
 from kerf.scheduling.packing.finalize import Packed
-from kerf.scheduling.pods.topology_constraints import AFFINITY, Group
+from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.topology.admits import bounds, founded_on_nodes
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
@@ -25,7 +25,7 @@ from kerf_api.requirements import IN, Requirements, requirement
 class Seating:
     """The nodes that pods with claims start in one pool."""
 
-    def __init__(self, template: Template, ledger: DeviceLedger, seated: set[Group]) -> None:
+    def __init__(self, template: NodeClaimTemplate, ledger: DeviceLedger, seated: set[TopologyGroup]) -> None:
         self._template, self._ledger, self._seated = template, ledger, seated
         self.bins: list[Bin] = []
         self._hosts: dict[int, Host] = {}
@@ -34,7 +34,7 @@ class Seating:
         self._in_vain: dict[tuple[object, ...], int] = {}
         self._alone: dict[tuple[object, ...], int | None] = {}
 
-    def seat(self, stocks: Sequence[Stock]) -> list[Bin]:
+    def seat(self, stocks: Sequence[PoolDemand]) -> list[Bin]:
         """Start nodes for as many of these pods as can have their devices; who shares claims is tried again."""
         waiting = [stock for stock in stocks if stock.item.cls.claiming and stock.left]
         while waiting:
@@ -53,7 +53,7 @@ class Seating:
                 self._ledger.give_back(host)
 
     # --- one pod ------------------------------------------------------------------------------------------------
-    def _seat(self, stock: Stock) -> bool:
+    def _seat(self, stock: PoolDemand) -> bool:
         (pod,) = stock.item.pods
         shape = self._ledger.shape(pod)
         like = None if shape is None or stock.hosts or stock.counted else (shape, stock.lane, stock.item.need.tobytes())
@@ -79,7 +79,7 @@ class Seating:
     def _new_host(self) -> Host:
         return self._ledger.new_host(sorted(self._template.type_names(self._template.requirements)))
 
-    def _price_alone(self, stock: Stock, pod: Pod, like: tuple[object, ...] | None) -> int | None:
+    def _price_alone(self, stock: PoolDemand, pod: Pod, like: tuple[object, ...] | None) -> int | None:
         """What a node for the pod alone costs at least; None when there is none."""
         if like is None:
             return self._alone_price(stock, pod)
@@ -88,7 +88,7 @@ class Seating:
             self._alone[key] = self._alone_price(stock, pod)
         return self._alone[key]
 
-    def _alone_price(self, stock: Stock, pod: Pod) -> int | None:
+    def _alone_price(self, stock: PoolDemand, pod: Pod) -> int | None:
         empty = Bin(self._template, self._template.requirements, np.zeros_like(stock.item.need))
         tried = self._tried(empty, self._new_host(), stock, pod)
         return None if tried is None else self._price(tried[0])
@@ -96,7 +96,7 @@ class Seating:
     def _price(self, full: Bin) -> int:
         return int(self._template.shape(full.requirements).price_at[full.types()].min())
 
-    def _join(self, full: Bin, host: Host, stock: Stock, pod: Pod, most: int | None) -> bool:
+    def _join(self, full: Bin, host: Host, stock: PoolDemand, pod: Pod, most: int | None) -> bool:
         """Put the pod there if it can have its devices, for no more than `most` above what the node costs now."""
         tried = self._tried(full, host, stock, pod)
         if tried is None:
@@ -110,7 +110,7 @@ class Seating:
         self._hosting[id(stock)] = host
         return True
 
-    def _tried(self, full: Bin, host: Host, stock: Stock, pod: Pod) -> tuple[Bin, Offer] | None:
+    def _tried(self, full: Bin, host: Host, stock: PoolDemand, pod: Pod) -> tuple[Bin, Offer] | None:
         """The node with the pod on it, and what the pod would get there."""
         if not full.most(stock.item, with_company=_founds(stock, self._seated)):
             return None
@@ -134,7 +134,7 @@ def _only(offer: Offer) -> Requirements:
     return Requirements([requirement(labels.INSTANCE_TYPE, IN, offer.types)])
 
 
-def _founds(stock: Stock, seated: set[Group]) -> bool:
+def _founds(stock: PoolDemand, seated: set[TopologyGroup]) -> bool:
     """Whether the pods of its own kind that it wants beside it may begin with itself."""
-    near = [bond for bond in stock.hosts if bond.group.kind == AFFINITY]
-    return all(bounds(bond, founded=founded_on_nodes(bond, seated)).admits(0) for bond in near)
+    near = [constraint for constraint in stock.hosts if constraint.group.kind == AFFINITY]
+    return all(bounds(constraint, founded=founded_on_nodes(constraint, seated)).admits(0) for constraint in near)

@@ -16,15 +16,15 @@ from kerf.model.instance_type import InstanceType
 from kerf.model.pods import virtual
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.offerings.instance_types import Columns, Ints
-from kerf.scheduling.offerings.nodepools import Template
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.reservations import BOUGHT, ON_RESERVATION, Ledger
-from kerf.scheduling.packing.draft import Bin, Stock, needs_company, stocks_of
+from kerf.scheduling.packing.draft import Bin, PoolDemand, needs_company, stocks_of
 from kerf.scheduling.packing.drafts import Rack
 from kerf.scheduling.packing.finalize import Packed, close
 from kerf.scheduling.packing.sizes import Size
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.placing.domains import Item
-from kerf.scheduling.pods.topology_constraints import AFFINITY, Group
+from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.seating.colocated import seat_together
 from kerf_api import labels
 from kerf_api.requirements import IN, NOT_IN, Requirements, requirement
@@ -41,10 +41,10 @@ class _Slot:
 
 
 def on_reservations(
-    template: Template,
-    items: Sequence[Item],
-    left: dict[Item, int],
-    seated: set[Group],
+    template: NodeClaimTemplate,
+    items: Sequence[PodGroup],
+    left: dict[PodGroup, int],
+    seated: set[TopologyGroup],
     most_types: int,
     ledger: Ledger,
 ) -> list[Packed]:
@@ -69,17 +69,19 @@ def on_reservations(
     return closed
 
 
-def buyable(template: Template, served: Requirements) -> Requirements | None:
+def buyable(template: NodeClaimTemplate, served: Requirements) -> Requirements | None:
     """What a pool that serves this has besides reservations; None when it has nothing else."""
     return template.join(served, BOUGHT)
 
 
-def _wanted(items: Sequence[Item]) -> set[Group]:
+def _wanted(items: Sequence[PodGroup]) -> set[TopologyGroup]:
     """Whose pods others must be beside, on the same host."""
-    return {bond.group for item in items for bond in item.rung.hosts if bond.group.kind == AFFINITY}
+    return {
+        constraint.group for item in items for constraint in item.relaxation.hosts if constraint.group.kind == AFFINITY
+    }
 
 
-def _slots(template: Template) -> Iterator[_Slot]:
+def _slots(template: NodeClaimTemplate) -> Iterator[_Slot]:
     """The kinds of machines that the pool may have on reservations, by reservation."""
     table, within = template.table, template.within_limits()
     for id_ in sorted(table.reservations):
@@ -105,7 +107,9 @@ class _Seating:
     `_need` is [stocks, columns], `_room` [slots, columns], `_able` [slots, stocks]: who may go where, others aside.
     """
 
-    def __init__(self, template: Template, slots: Sequence[_Slot], stocks: Sequence[Stock], ledger: Ledger) -> None:
+    def __init__(
+        self, template: NodeClaimTemplate, slots: Sequence[_Slot], stocks: Sequence[PoolDemand], ledger: Ledger
+    ) -> None:
         self._template, self._slots, self._ledger = template, slots, ledger
         columns = sorted({column for stock in stocks for column, _ in stock.steps})
         whole = sum((stock.item.need * stock.left for stock in stocks), template.table.columns.vector({}))
@@ -125,7 +129,7 @@ class _Seating:
             self._free[i] -= number if other.id == slot.id else 0
 
     # --- one after the other ------------------------------------------------------------------------------------
-    def seat(self, wanted: set[Group]) -> None:
+    def seat(self, wanted: set[TopologyGroup]) -> None:
         """Let pods sit down for as long as there are machines that some can go on.
 
         Whom others must be beside (`wanted`) stays with them: both wait for nodes that hold them together.
@@ -162,7 +166,7 @@ class _Seating:
         return None if best is None else best[1:]
 
     # --- together -----------------------------------------------------------------------------------------------
-    def seat_company(self, seated: set[Group]) -> None:
+    def seat_company(self, seated: set[TopologyGroup]) -> None:
         """Pods that must share a host: whole companies, each on the smallest machine that holds it; then, of those that
         can go nowhere else, as many as there are machines for."""
         if not any(needs_company(stock.hosts) for stock in self._stocks):
@@ -179,9 +183,9 @@ class _Seating:
     def _stuck(self, place: int, _: int) -> bool:
         return _nowhere_else(self._template, self._stocks[place])
 
-    def _together(self, slot: _Slot, seated: set[Group], accept: Callable[[int, int], bool]) -> None:
+    def _together(self, slot: _Slot, seated: set[TopologyGroup], accept: Callable[[int, int], bool]) -> None:
         """Companies on machines of a slot, of which all parts (a stock, by place, and how many pods) are acceptable."""
-        here: dict[Item, tuple[int, Stock]] = {}
+        here: dict[PodGroup, tuple[int, PoolDemand]] = {}
         for place, stock in enumerate(self._stocks):
             joint = self._template.join(slot.requirements, stock.served)
             if joint is not None and self._left[place]:
@@ -194,7 +198,7 @@ class _Seating:
             if fits and all(accept(place, number) for place, number in content.items()):
                 self._adopt(slot, full, content, seated)
 
-    def _adopt(self, slot: _Slot, full: Bin, content: dict[int, int], seated: set[Group]) -> None:
+    def _adopt(self, slot: _Slot, full: Bin, content: dict[int, int], seated: set[TopologyGroup]) -> None:
         self._open(slot, 1)
         for place, number in content.items():
             self._left[place] -= number
@@ -202,12 +206,12 @@ class _Seating:
         self.rack.adopt({self._stocks[p]: number for p, number in content.items()}, slot.size, full.requirements)
 
 
-def _nowhere_else(template: Template, stock: Stock) -> bool:
+def _nowhere_else(template: NodeClaimTemplate, stock: PoolDemand) -> bool:
     served = template.serve(stock.item.requirements)
     return served is not None and buyable(template, served) is None
 
 
-def _turn(template: Template, stock: Stock, weights: dict[int, float]) -> tuple[object, ...]:
+def _turn(template: NodeClaimTemplate, stock: PoolDemand, weights: dict[int, float]) -> tuple[object, ...]:
     """Pods that exist first; of these who can go nowhere else, then who is more important, then large ones."""
     size, pod = max((need * weights[column] for column, need in stock.steps), default=0.0), stock.item.cls.sample
     return (virtual(pod), not _nowhere_else(template, stock), -pod.spec.priority, -size, stock.item.key)
@@ -220,17 +224,19 @@ DEFERRED = PodRefusal(
 
 
 def waits_for_reservation(
-    templates: Sequence[Template], columns: Columns, cls: PodClass, taken: frozenset[str]
+    templates: Sequence[NodeClaimTemplate], columns: Columns, cls: PodClass, taken: frozenset[str]
 ) -> bool:
     """Whether nothing but reservations that others have `taken` is left for a class: they may give some back."""
-    if not taken or columns.unknown(cls.requests) or not cls.rungs[-1].demand.possible:
+    if not taken or columns.unknown(cls.requests) or not cls.relaxations[-1].demand.possible:
         return False
     need = columns.vector(cls.requests)
     return any(_held_by_others(template, cls, volume, need, taken) for volume in cls.volumes for template in templates)
 
 
-def _held_by_others(template: Template, cls: PodClass, volume: Requirements, need: Ints, taken: frozenset[str]) -> bool:
-    demand = cls.rungs[-1].demand
+def _held_by_others(
+    template: NodeClaimTemplate, cls: PodClass, volume: Requirements, need: Ints, taken: frozenset[str]
+) -> bool:
+    demand = cls.relaxations[-1].demand
     if not demand.tolerates(template.taints) or demand.requirements.conflict(volume):
         return False
     served = template.serve(demand.requirements & volume)

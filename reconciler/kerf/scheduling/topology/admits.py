@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Final, NamedTuple
 
 from kerf.scheduling.offerings.instance_types import Bools, Ints
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, Bond, Group
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf_api import labels
 
 #: As many pods as there can be.
@@ -52,108 +52,114 @@ _ALONE: Final = Bounds(0, 0, True)
 _AWAY: Final = Bounds(0, 0, False)
 
 
-def bounds(bond: Bond, least: int = 0, *, founded: bool = True) -> Bounds:
+def bounds(constraint: TopologyConstraint, least: int = 0, *, founded: bool = True) -> Bounds:
     """The range of a constraint.
 
     Args:
         least: the count that the skew is measured against (spread only).
         founded: some pod of the group runs or is planned somewhere (affinity only).
     """
-    if bond.group.kind == SPREAD:
-        return Bounds(0, bond.max_skew + least - int(bond.self_match), bond.self_match)
-    if bond.group.kind == AFFINITY:
-        return _FIRST if bond.self_match and not founded else _BESIDE
-    return _ALONE if bond.self_match else _AWAY
+    if constraint.group.kind == SPREAD:
+        return Bounds(0, constraint.max_skew + least - int(constraint.self_match), constraint.self_match)
+    if constraint.group.kind == AFFINITY:
+        return _FIRST if constraint.self_match and not founded else _BESIDE
+    return _ALONE if constraint.self_match else _AWAY
 
 
-def founded(bond: Bond) -> bool:
+def founded(constraint: TopologyConstraint) -> bool:
     """Whether some pod of an affinity's groups runs or is planned somewhere."""
-    return any(group.anywhere() > 0 for group in bond.together or (bond.group,))
+    return any(group.anywhere() > 0 for group in constraint.together or (constraint.group,))
 
 
-def founded_on_nodes(bond: Bond, seated: Collection[Group]) -> bool:
+def founded_on_nodes(constraint: TopologyConstraint, seated: Collection[TopologyGroup]) -> bool:
     """`founded` while pods are seated on new nodes: `seated` are the groups that have a pod on one."""
-    return any(group.counts or group in seated for group in bond.together or (bond.group,))
+    return any(group.counts or group in seated for group in constraint.together or (constraint.group,))
 
 
-def begins_host(bond: Bond) -> bool:
+def begins_host(constraint: TopologyConstraint) -> bool:
     """Whether a hostname constraint admits a pod on a new node: alone, or beside pods planned there."""
-    if bond.group.kind != AFFINITY:
-        return bounds(bond).admits(0)
-    if bond.group.fresh:  # beside them, wherever their host is
+    if constraint.group.kind != AFFINITY:
+        return bounds(constraint).admits(0)
+    if constraint.group.fresh:  # beside them, wherever their host is
         return True
-    return bounds(bond, founded=founded(bond)).admits(0)
+    return bounds(constraint, founded=founded(constraint)).admits(0)
 
 
-def begins_hosts(hosts: Iterable[Bond]) -> bool:
+def begins_hosts(hosts: Iterable[TopologyConstraint]) -> bool:
     """Whether all these hostname constraints admit a pod on a new node."""
     return all(map(begins_host, hosts))
 
 
-def current(bond: Bond, domains: Set[str] = frozenset()) -> Bounds:
+def current(constraint: TopologyConstraint, domains: Set[str] = frozenset()) -> Bounds:
     """The range of a constraint now; `domains` are those that the skew is measured over (spread only).
 
     Domains where pods are planned by now count too. While there are fewer than minDomains, the least count is 0. A
     hostname is measured over no domains: a new host is empty.
     """
-    if bond.group.kind != SPREAD:
-        return bounds(bond, founded=bond.group.kind == ANTI or founded(bond))
-    counts = bond.group.counts
+    if constraint.group.kind != SPREAD:
+        return bounds(constraint, founded=constraint.group.kind == ANTI or founded(constraint))
+    counts = constraint.group.counts
     if domains and not counts.keys() <= domains:
         domains = domains | {domain for domain, number in counts.items() if number}
-    if not domains or len(domains) < bond.min_domains:
-        return bounds(bond, 0)
-    if bond.group.unsure:
-        return bounds(bond, min(map(bond.group.least, domains)))
-    return bounds(bond, min([counts.get(domain, 0) for domain in domains]))
+    if not domains or len(domains) < constraint.min_domains:
+        return bounds(constraint, 0)
+    if constraint.group.unsure:
+        return bounds(constraint, min(map(constraint.group.least, domains)))
+    return bounds(constraint, min([counts.get(domain, 0) for domain in domains]))
 
 
-def measured(bond: Bond, makeable: Mapping[str, Set[str]]) -> frozenset[str]:
+def measured(constraint: TopologyConstraint, makeable: Mapping[str, Set[str]]) -> frozenset[str]:
     """The domains that a spread is measured over: of nodes there are, of nodes that can be made for a pod now, and of
     nodes that other pods of the pass get. None for hostnames while an empty node can come.
 
     Args:
         makeable: the domains by key; of hostnames there is no domain, but the key when there can be any node.
     """
-    group = bond.group
-    if bond.key == labels.HOSTNAME:
+    group = constraint.group
+    if constraint.key == labels.HOSTNAME:
         comes = labels.HOSTNAME in makeable or group.brought
         return frozenset() if comes and not group.on_new_hosts else group.standing()
-    return group.standing().union(makeable.get(bond.key, ()), group.brought)
+    return group.standing().union(makeable.get(constraint.key, ()), group.brought)
 
 
-def allows(bond: Bond, domain: str | None, domains: Set[str]) -> bool:
+def allows(constraint: TopologyConstraint, domain: str | None, domains: Set[str]) -> bool:
     """Whether one more pod may go to this domain now (None: the node has no such label)."""
     if domain is None:
-        return bond.group.kind == ANTI
-    return current(bond, domains).admits(bond.group.counts.get(domain, 0))
+        return constraint.group.kind == ANTI
+    return current(constraint, domains).admits(constraint.group.counts.get(domain, 0))
 
 
-def opens(bond: Bond, limits: Bounds, domains: tuple[str | None, ...]) -> bool:
+def opens(constraint: TopologyConstraint, limits: Bounds, domains: tuple[str | None, ...]) -> bool:
     """Whether one more pod may go to a node with one of these domains, whichever it gets."""
-    if bond.group.kind != ANTI and (len(domains) > 1 or None in domains):
+    if constraint.group.kind != ANTI and (len(domains) > 1 or None in domains):
         return False
-    counts = bond.group.counts
+    counts = constraint.group.counts
     return all(domain is None or limits.admits(counts.get(domain, 0)) for domain in domains)
 
 
-def clear(group: Group, domains: tuple[str | None, ...]) -> bool:
+def clear(group: TopologyGroup, domains: tuple[str | None, ...]) -> bool:
     """Whether no pod with this anti-affinity is in any of these domains."""
     return not any(group.owners.get(domain, 0) for domain in domains if domain is not None)
 
 
-def admits_pins(pins: Iterable[tuple[str, str]], limits: Mapping[Bond, Bounds], shunning: Iterable[Group]) -> bool:
+def admits_pins(
+    pins: Iterable[tuple[str, str]], limits: Mapping[TopologyConstraint, Bounds], inverse: Iterable[TopologyGroup]
+) -> bool:
     """Whether constraints admit one more pod in these domains, by key.
 
     Args:
-        shunning: anti-affinity that keeps the pod away from its owners.
+        inverse: anti-affinity that keeps the pod away from its owners.
     """
     at = dict(pins)
-    found = ((bond.group.counts.get(at[bond.key], 0), bounds) for bond, bounds in limits.items() if bond.key in at)
-    apart = not any(group.owners.get(at[group.key], 0) for group in shunning if group.key in at)
+    found = (
+        (constraint.group.counts.get(at[constraint.key], 0), bounds)
+        for constraint, bounds in limits.items()
+        if constraint.key in at
+    )
+    apart = not any(group.owners.get(at[group.key], 0) for group in inverse if group.key in at)
     return apart and all(bounds.admits(count) for count, bounds in found)
 
 
-def apart(bond: Bond) -> int:
+def apart(constraint: TopologyConstraint) -> int:
     """The number of pods of its own that a hostname constraint admits on one host; `MANY` if it limits none."""
-    return MANY if bond.group.kind == AFFINITY else bounds(bond).more(0)
+    return MANY if constraint.group.kind == AFFINITY else bounds(constraint).more(0)

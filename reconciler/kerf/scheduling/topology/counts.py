@@ -19,10 +19,17 @@ import numpy as np
 from kerf.model.objects import Namespace, Node, Pod
 from kerf.model.pods import place, terminating
 from kerf.model.selectors import Selector
-from kerf.scheduling.facts.bound_pods import Census
+from kerf.scheduling.facts.bound_pods import BoundPods
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.requirements import asked_labels
-from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, Group, domain_of, required_anti_affinity, term_group
+from kerf.scheduling.pods.topology_constraints import (
+    ANTI,
+    SPREAD,
+    TopologyGroup,
+    domain_of,
+    required_anti_affinity,
+    term_group,
+)
 from kerf.scheduling.topology.label_table import LabelTable
 from kerf_api import labels
 from kerf_api.requirements import Requirements
@@ -35,7 +42,7 @@ _TIMES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class BoundCounts:
     """`homes` maps the keys of counted pods to their domains, `counts` the domains to how many they have.
 
     `daemons` are DaemonSets whose pods count.
@@ -47,16 +54,16 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shun:
+class InverseGroup:
     """A group of required anti-affinity that bound pods own: their `homes` by key, and `counts` of them, by domain."""
 
-    group: Group
+    group: TopologyGroup
     counts: dict[str, int] = field(default_factory=dict)
     homes: dict[str, str] = field(default_factory=dict)
 
-    def fresh(self) -> Group:
+    def fresh(self) -> TopologyGroup:
         one = self.group
-        return Group(one.kind, one.key, one.namespaces, one.selector)
+        return TopologyGroup(one.kind, one.key, one.namespaces, one.selector)
 
 
 class Tallies:
@@ -67,26 +74,26 @@ class Tallies:
 
     def __init__(
         self,
-        census: Census,
+        census: BoundPods,
         staying: Iterable[Node],
         coming: Mapping[str, Sequence[Taint]],
         daemons: Sequence[Daemon] = (),
     ) -> None:
         self._census, self._staying = census, tuple(sorted(staying, key=lambda node: node.name))
         self._coming, self.daemons = coming, daemons
-        self._known: dict[object, Tally] = {}
+        self._known: dict[object, BoundCounts] = {}
         self._offered: dict[object, tuple[Mapping[str, int], Mapping[str, str]]] = {}
         #: Pods by label key, then value.
         self._by_label: dict[str, dict[str, list[tuple[str, Pod]]]] = {}
         self._matches = 0
-        self._shuns: dict[object, Shun] = {}
-        #: Identities of shuns by one label pair that their selector asks for, if it asks for any.
-        self._shuns_of: dict[tuple[str, str] | None, list[object]] = {}
-        for key, pod in census.shunning:
+        self._inverse: dict[object, InverseGroup] = {}
+        #: Identities of inverse groups by one label pair that their selector asks for, if it asks for any.
+        self._inverse_of: dict[tuple[str, str] | None, list[object]] = {}
+        for key, pod in census.inverse:
             self._count_owner(key, pod)
-        for identity, shun in self._shuns.items():
-            pairs = shun.group.selector.pairs
-            self._shuns_of.setdefault(pairs[0] if pairs else None, []).append(identity)
+        for identity, inverse in self._inverse.items():
+            pairs = inverse.group.selector.pairs
+            self._inverse_of.setdefault(pairs[0] if pairs else None, []).append(identity)
 
     def beside(self, new: Iterable[Node]) -> Tallies:
         """The same with nodes more, which stay."""
@@ -109,51 +116,51 @@ class Tallies:
         node, known = self._census.nodes[name], self._census.residents[name].terms[key]
         for term, found in zip(required_anti_affinity(pod), known, strict=True):
             identity, group = found or term_group(pod, term, ANTI, self.namespaces)
-            shun = self._shuns.setdefault(identity, Shun(group))
+            inverse = self._inverse.setdefault(identity, InverseGroup(group))
             domain = domain_of(node, group.key)
-            if domain is not None and key not in shun.homes:
-                shun.homes[key] = domain
-                shun.counts[domain] = shun.counts.get(domain, 0) + 1
+            if domain is not None and key not in inverse.homes:
+                inverse.homes[key] = domain
+                inverse.counts[domain] = inverse.counts.get(domain, 0) + 1
 
-    def shunning(self, pods: Iterable[Pod]) -> Iterator[tuple[object, Shun]]:
+    def inverse(self, pods: Iterable[Pod]) -> Iterator[tuple[object, InverseGroup]]:
         """Each group that keeps some of these pods away, once, in an order that depends on nothing else."""
-        if not self._shuns:
+        if not self._inverse:
             return
         shapes = {(pod.metadata.namespace, tuple(sorted(pod.metadata.labels.items()))) for pod in pods}
-        if len(shapes) * len(self._shuns) > MANY:
-            yield from self._shunning_many(sorted(shapes))
+        if len(shapes) * len(self._inverse) > MANY:
+            yield from self._inverse_many(sorted(shapes))
             return
         seen: set[object] = set()
         for namespace, pairs in sorted(shapes):
             own = dict(pairs)
-            for identity in (i for pair in (None, *pairs) for i in self._shuns_of.get(pair, ())):
-                if identity not in seen and self._shuns[identity].group.selects(namespace, own):
+            for identity in (i for pair in (None, *pairs) for i in self._inverse_of.get(pair, ())):
+                if identity not in seen and self._inverse[identity].group.selects(namespace, own):
                     seen.add(identity)
-                    yield identity, self._shuns[identity]
+                    yield identity, self._inverse[identity]
 
-    def _shunning_many(
+    def _inverse_many(
         self, shapes: Sequence[tuple[str, tuple[tuple[str, str], ...]]]
-    ) -> Iterator[tuple[object, Shun]]:
-        """The same in the same order: by the first shape that a group keeps away, then as `_shuns_of` has them."""
+    ) -> Iterator[tuple[object, InverseGroup]]:
+        """The same in the same order: by the first shape that a group keeps away, then as `_inverse_of` has them."""
         table, found = LabelTable([(namespace, dict(pairs)) for namespace, pairs in shapes]), []
-        for number, (identity, shun) in enumerate(self._shuns.items()):
-            matching = table.matching(shun.group.namespaces, shun.group.selector)
+        for number, (identity, inverse) in enumerate(self._inverse.items()):
+            matching = table.matching(inverse.group.namespaces, inverse.group.selector)
             first = int(matching.argmax())
             if matching[first]:
-                asked = shun.group.selector.pairs
+                asked = inverse.group.selector.pairs
                 found.append((first, shapes[first][1].index(asked[0]) if asked else -1, number, identity))
         for *_, identity in sorted(found, key=lambda row: row[:3]):
-            yield identity, self._shuns[identity]
+            yield identity, self._inverse[identity]
 
     # --- counts -------------------------------------------------------------------------------------------------
-    def of(self, identity: object, group: Group) -> Tally:
+    def of(self, identity: object, group: TopologyGroup) -> BoundCounts:
         """The tally of a group; `identity` is what makes groups equal."""
         known = self._known.get(identity)
         if known is None:
             known = self._known[identity] = self._tally(group)
         return known
 
-    def _tally(self, group: Group) -> Tally:
+    def _tally(self, group: TopologyGroup) -> BoundCounts:
         admits = _Admission(group, self._coming)
         homes: dict[str, str] = {}
         for key, pod in self._selected(group):
@@ -164,9 +171,9 @@ class Tallies:
             if domain is not None and admits(node):
                 homes[key] = domain
         chosen = [d for d in self.daemons if group.selects(d.pod.metadata.namespace, d.pod.metadata.labels)]
-        return Tally(_counted(homes.values()), homes, tuple(chosen))
+        return BoundCounts(_counted(homes.values()), homes, tuple(chosen))
 
-    def offered(self, identity: object, group: Group) -> tuple[Mapping[str, int], Mapping[str, str]]:
+    def offered(self, identity: object, group: TopologyGroup) -> tuple[Mapping[str, int], Mapping[str, str]]:
         """The domains of nodes that stay and whose pods count for a spread: how many, and by the node's name."""
         known = self._offered.get(identity)
         if known is None:
@@ -176,7 +183,7 @@ class Tallies:
             known = self._offered[identity] = _counted(places.values()), places
         return known
 
-    def _selected(self, group: Group) -> Iterator[tuple[str, Pod]]:
+    def _selected(self, group: TopologyGroup) -> Iterator[tuple[str, Pod]]:
         near = self._near(group.selector)
         self._matches += len(near)
         if self._matches > _TIMES * len(self._census.pods):
@@ -210,7 +217,7 @@ class Tallies:
 class _Admission:
     """On which nodes pods count for a spread. Nodes that look the same to who is spread are looked at once."""
 
-    def __init__(self, group: Group, coming: Mapping[str, Sequence[Taint]]) -> None:
+    def __init__(self, group: TopologyGroup, coming: Mapping[str, Sequence[Taint]]) -> None:
         self._group, self._coming = group, coming
         pod = group.filter_pod
         asked = asked_labels(pod) if pod is not None and group.honors_affinity else frozenset()

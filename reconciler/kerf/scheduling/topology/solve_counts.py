@@ -17,8 +17,8 @@ from kerf.scheduling.pods.topology_constraints import (
     AFFINITY,
     ANTI,
     SPREAD,
-    Bond,
-    Group,
+    TopologyConstraint,
+    TopologyGroup,
     required_affinity,
     required_anti_affinity,
     term_group,
@@ -32,7 +32,7 @@ from kerf_api.requirements import Requirements
 from kerf_api.v1.meta import Taint
 
 #: Steps to read a term, and to count the pods of one that is new.
-_A_BOND: Final = 3
+_A_CONSTRAINT: Final = 3
 _A_GROUP: Final = 10
 
 
@@ -73,17 +73,17 @@ class Topology:
     ) -> None:
         self._work = work if work is not None else Work()
         self._tallies, self._moving, self._leaving, self._targets = tallies, moving, leaving, targets
-        self.groups: dict[object, Group] = {}
+        self.groups: dict[object, TopologyGroup] = {}
         #: Groups that only keep pods away so far: which pods they select matters to pods that own such a term alone.
         self._uncounted: set[object] = set()
-        self._spread_groups: dict[tuple[int, int], tuple[Group, bool]] = {}
-        self._latest: tuple[Pod | None, tuple[object, ...], tuple[Bond, ...]] = (None, (), ())
+        self._spread_groups: dict[tuple[int, int], tuple[TopologyGroup, bool]] = {}
+        self._latest: tuple[Pod | None, tuple[object, ...], tuple[TopologyConstraint, ...]] = (None, (), ())
         self._remembered = False
-        for identity, shun in tallies.shunning(pods):
+        for identity, inverse in tallies.inverse(pods):
             self._work.charge(_A_GROUP)
-            group = self.groups[identity] = shun.fresh()
+            group = self.groups[identity] = inverse.fresh()
             self._uncounted.add(identity)
-            group.owners = less(shun.counts, shun.homes, moving)
+            group.owners = less(inverse.counts, inverse.homes, moving)
         for daemon in tallies.daemons:
             for term in required_anti_affinity(daemon.pod):
                 group = self._open(*term_group(daemon.pod, term, ANTI, tallies.namespaces))
@@ -106,32 +106,32 @@ class Topology:
         self._remembered = True
 
     # --- terms to groups ----------------------------------------------------------------------------------------
-    def bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:
-        """The constraints of one rung of a pod's ladder; rungs that follow each other often share them."""
+    def constraints(self, pod: Pod, demand: Demand) -> tuple[TopologyConstraint, ...]:
+        """The constraints of one relaxation of a pod; relaxations that follow each other often share them."""
         asked = (demand.spreads, demand.affinity, demand.anti_affinity)
         if pod is not self._latest[0] or asked != self._latest[1]:
-            self._latest = pod, asked, self._bonds(pod, demand)
+            self._latest = pod, asked, self._constraints(pod, demand)
         return self._latest[2]
 
-    def _bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:
-        spreads = [self._spread_bond(pod, constraint) for constraint in demand.spreads]
+    def _constraints(self, pod: Pod, demand: Demand) -> tuple[TopologyConstraint, ...]:
+        spreads = [self._spread_constraint(pod, constraint) for constraint in demand.spreads]
         must = required_affinity(pod)
         terms = len(demand.spreads) + len(demand.anti_affinity) + len(demand.affinity)
-        self._work.charge(_A_BOND * terms + len(must) ** 2)
-        near = [*self._required_bonds(pod, must)]
-        near += [self._affinity_bond(pod, term, AFFINITY, False) for term in demand.affinity[len(must) :]]
+        self._work.charge(_A_CONSTRAINT * terms + len(must) ** 2)
+        near = [*self._required_constraints(pod, must)]
+        near += [self._affinity_constraint(pod, term, AFFINITY, False) for term in demand.affinity[len(must) :]]
         hard = required_anti_affinity(pod)
-        far = [self._affinity_bond(pod, t, ANTI, i < len(hard)) for i, t in enumerate(demand.anti_affinity)]
+        far = [self._affinity_constraint(pod, t, ANTI, i < len(hard)) for i, t in enumerate(demand.anti_affinity)]
         return (*spreads, *near, *far)
 
-    def _spread_bond(self, pod: Pod, constraint: TopologySpreadConstraint) -> Bond:
+    def _spread_constraint(self, pod: Pod, constraint: TopologySpreadConstraint) -> TopologyConstraint:
         found = self._spread_groups.get((id(pod), id(constraint)))
-        if found is None:  # all rungs of a pod share it
+        if found is None:  # all relaxations of a pod share it
             found = self._spread_groups[id(pod), id(constraint)] = self._spread_group(pod, constraint)
         group, self_match = found
-        return Bond(group, self_match, constraint.max_skew, constraint.min_domains or 0)
+        return TopologyConstraint(group, self_match, constraint.max_skew, constraint.min_domains or 0)
 
-    def _spread_group(self, pod: Pod, constraint: TopologySpreadConstraint) -> tuple[Group, bool]:
+    def _spread_group(self, pod: Pod, constraint: TopologySpreadConstraint) -> tuple[TopologyGroup, bool]:
         """The group of a spread, and whether that counts the pod itself."""
         selector = selector_of(constraint.label_selector, pod.metadata.labels, constraint.match_label_keys)
         if selector == Selector():  # the kube-scheduler counts no pod for an empty selector
@@ -140,21 +140,21 @@ class Topology:
         place = frozenset({pod.metadata.namespace})
         marks, keys = _filter_identity(pod, affinity, taints), _keys(pod, constraint)
         identity = (SPREAD, constraint.topology_key, place, selector, affinity, taints, marks, keys)
-        fresh = Group(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys)
+        fresh = TopologyGroup(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys)
         group = self._open(identity, fresh)
         own = pod.metadata
         return group, constraint.label_selector is not None and group.selects(own.namespace, own.labels)
 
-    def _required_bonds(self, pod: Pod, terms: Sequence[PodAffinityTerm]) -> Iterator[Bond]:
+    def _required_constraints(self, pod: Pod, terms: Sequence[PodAffinityTerm]) -> Iterator[TopologyConstraint]:
         groups = tuple(self._open(*terms_group(pod, term, terms, self._tallies.namespaces)) for term in terms)
         for group in groups:
-            yield Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels), together=groups)
+            yield TopologyConstraint(group, group.selects(pod.metadata.namespace, pod.metadata.labels), together=groups)
 
-    def _affinity_bond(self, pod: Pod, term: PodAffinityTerm, kind: str, required: bool) -> Bond:
+    def _affinity_constraint(self, pod: Pod, term: PodAffinityTerm, kind: str, required: bool) -> TopologyConstraint:
         group = self._open(*term_group(pod, term, kind, self._tallies.namespaces))
-        return Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels), required=required)
+        return TopologyConstraint(group, group.selects(pod.metadata.namespace, pod.metadata.labels), required=required)
 
-    def _open(self, identity: object, fresh: Group) -> Group:
+    def _open(self, identity: object, fresh: TopologyGroup) -> TopologyGroup:
         """The group of this identity; the first time it is asked for, the fresh one with its counts."""
         group = self.groups.setdefault(identity, fresh)
         if group is fresh or identity in self._uncounted:
@@ -168,17 +168,17 @@ class Topology:
                 group.standing = cache(partial(self._standing, identity, group, frozenset(group.counts)))
         return group
 
-    def _standing(self, identity: object, group: Group, counted: frozenset[str]) -> frozenset[str]:
+    def _standing(self, identity: object, group: TopologyGroup, counted: frozenset[str]) -> frozenset[str]:
         offered = less(*self._tallies.offered(identity, group), self._leaving)
         return counted | offered.keys() | frozenset(self._on_coming_nodes(group))
 
-    def _on_coming_nodes(self, group: Group) -> Iterator[str]:
+    def _on_coming_nodes(self, group: TopologyGroup) -> Iterator[str]:
         for target in (target for target in self._targets if target.state.node is None):
             domain = target.domain(group.key)
             if domain is not None and group.admits_node(target.possible, target.taints):
                 yield domain
 
-    def _awaited(self, group: Group, daemon: Daemon) -> Iterator[str]:
+    def _awaited(self, group: TopologyGroup, daemon: Daemon) -> Iterator[str]:
         """The domains of nodes on which a pod of the DaemonSet will run and does not yet."""
         for target in self._targets:
             if target.awaited and daemon in target.awaited:
@@ -186,7 +186,7 @@ class Topology:
                 if domain is not None and (group.kind != SPREAD or group.admits_node(target.possible, target.taints)):
                     yield domain
 
-    def selecting(self, pods: Sequence[Pod]) -> Callable[[Pod], tuple[Group, ...]]:
+    def selecting(self, pods: Sequence[Pod]) -> Callable[[Pod], tuple[TopologyGroup, ...]]:
         """A function that returns the groups which count one of the pods; it does not know groups that come later."""
         groups = tuple(self.groups.values())
         many = len(groups) * len(pods) > MANY
@@ -196,15 +196,15 @@ class Topology:
 class _Selecting:
     """Groups by one of the labels that their selectors want, so that few are asked for each pod."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
-        self._any: list[tuple[int, Group]] = []
-        self._by_label: dict[tuple[str, str], list[tuple[int, Group]]] = {}
+    def __init__(self, groups: Sequence[TopologyGroup]) -> None:
+        self._any: list[tuple[int, TopologyGroup]] = []
+        self._by_label: dict[tuple[str, str], list[tuple[int, TopologyGroup]]] = {}
         for entry in enumerate(groups):
             pairs = entry[1].selector.pairs
             (self._by_label.setdefault(pairs[0], []) if pairs else self._any).append(entry)
-        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Group, ...]] = {}
+        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[TopologyGroup, ...]] = {}
 
-    def __call__(self, pod: Pod) -> tuple[Group, ...]:
+    def __call__(self, pod: Pod) -> tuple[TopologyGroup, ...]:
         namespace, own = pod.metadata.namespace, pod.metadata.labels
         key = (namespace, tuple(own.items()))
         if key not in self._known:
@@ -217,16 +217,16 @@ class _Selecting:
 class _SelectingMany:
     """The same, worked out for all pods at once."""
 
-    def __init__(self, groups: Sequence[Group], pods: Iterable[Pod]) -> None:
+    def __init__(self, groups: Sequence[TopologyGroup], pods: Iterable[Pod]) -> None:
         places = list(dict.fromkeys((pod.metadata.namespace, tuple(pod.metadata.labels.items())) for pod in pods))
         table = LabelTable([(namespace, dict(pairs)) for namespace, pairs in places])
-        found: list[list[Group]] = [[] for _ in places]
+        found: list[list[TopologyGroup]] = [[] for _ in places]
         for group in groups:
             for number in np.flatnonzero(table.matching(group.namespaces, group.selector)).tolist():
                 found[number].append(group)
         self._known = {place: tuple(own) for place, own in zip(places, found, strict=True)}
 
-    def __call__(self, pod: Pod) -> tuple[Group, ...]:
+    def __call__(self, pod: Pod) -> tuple[TopologyGroup, ...]:
         return self._known[pod.metadata.namespace, tuple(pod.metadata.labels.items())]
 
 
