@@ -65,21 +65,25 @@ def _one(world: Json, oracle: Oracle, kind: str) -> int:
     for difference in pairs(world, oracle):
         print(difference)
     wanted = [one for one in found.differences if kind in one.kind]
+    unexplained = sorted_out(found)[2]
     shown = set[str]()
     for difference in wanted:
         print(difference)
-    for difference in wanted:
+    for difference in sorted(wanted, key=lambda one: one not in unexplained):
         if difference.kind not in shown:
             shown.add(difference.kind)
-            smaller = shrunk(world, lambda some, like=difference: _has(some, oracle, like))  # type: ignore[misc]
+            alone = difference in unexplained
+            smaller = shrunk(world, lambda some, like=difference, alone=alone: _has(some, oracle, like, alone))  # type: ignore[misc]
             print(f"\nThe smallest world with {difference.kind}:\n{json.dumps(smaller, indent=1)}")
             for one in compare(smaller, oracle).differences:
                 print(one)
-    return 1 if sorted_out(found)[2] else 0
+    return 1 if unexplained else 0
 
 
-def _has(world: Json, oracle: Oracle, like: Difference) -> bool:
-    return any(one.kind == like.kind for one in compare(world, oracle).differences)
+def _has(world: Json, oracle: Oracle, like: Difference, unexplained: bool) -> bool:
+    """Whether the world has a difference of the same kind; where that one is unexplained, one that nothing explains."""
+    found = compare(world, oracle)
+    return any(one.kind == like.kind for one in (sorted_out(found)[2] if unexplained else found.differences))
 
 
 if __name__ == "__main__":

@@ -165,3 +165,24 @@ def test_a_host_spread_counts_the_nodes_of_other_node_pools_that_other_pods_get(
     found = _two_pools(red)
     assert not found.placed
     assert sorted(key for node in found.new_nodes for key in node.pods) == ["default/red", "default/web"]
+
+
+# --- anti-affinity that keeps DaemonSet pods off new nodes ------------------------------------------------------------
+@pytest.mark.parametrize("node", ["n", ""], ids=["bound", "pending"])
+def test_no_node_is_made_where_anti_affinity_keeps_the_daemon_pods_off_that_pods_must_be_near(node: str) -> None:
+    """The pod `far` is in zone z1, on the node that only it tolerates: no pod of the DaemonSet comes to the zone."""
+    taint = {"key": "team", "value": "red", "effect": "NoSchedule"}
+    apart = w.between("podAntiAffinity", labels.ZONE, "agent")
+    far = w.pod("far", node=node, priority=1, tolerations=[{"key": "team", "operator": "Exists"}], affinity=apart)
+    world = (w.node("n", taints=[taint]), far, w.daemon_set("agent", labels=AGENT))
+    solution = w.solved(w.pool(), *world, w.replicas(1, "web", affinity=_near("agent")))
+    assert [new.requirements.allowed(labels.ZONE).has("z1") for new in solution.new_nodes] == [False]
+    assert not solution.unplaced
+
+
+def test_no_node_is_made_where_the_daemon_pods_keep_away_that_pods_must_be_near() -> None:
+    apart = w.between("podAntiAffinity", labels.ZONE, "there")
+    there = (w.node("n"), w.pod("there", "3950m", node="n", labels={"app": "there"}))
+    agent = w.daemon_set("agent", labels=AGENT, affinity=apart)
+    solution = w.solved(w.pool(), *there, agent, w.replicas(1, "web", affinity=_near("agent")))
+    assert [new.requirements.allowed(labels.ZONE).has("z1") for new in solution.new_nodes] == [False]

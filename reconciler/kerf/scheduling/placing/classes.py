@@ -14,9 +14,10 @@ from kerf.model.objects import Pod, PodAffinity
 from kerf.model.selectors import selector_of
 from kerf.scheduling.nodes.volume_usage import NOTHING, Attaching
 from kerf.scheduling.placing.reading import Marks, Reading
+from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.host_ports import HostPort, host_ports
 from kerf.scheduling.pods.requirements import Demand, relaxations_of
-from kerf.scheduling.pods.topology_constraints import AFFINITY, SPREAD, TopologyConstraint, TopologyGroup
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import NO_TURNS, Turns, Work
 from kerf_api import labels
@@ -54,6 +55,8 @@ class PodClass:
 
     `beside_daemons`: pods of some DaemonSet matter to its constraints, or have anti-affinity to its pods.
     `daemon_spreads` of the pass count DaemonSet pods: each new node adds to them, so its domain must be certain.
+    `keep_company_away` are anti-affinity, over more than a host, that keeps DaemonSet pods off nodes to which its pods
+    would come because of these: in some domains new nodes are without them.
     """
 
     number: int
@@ -68,6 +71,7 @@ class PodClass:
     counted: tuple[TopologyGroup, ...] = ()
     beside_daemons: bool = False
     daemon_spreads: tuple[TopologyGroup, ...] = ()
+    keep_company_away: tuple[TopologyGroup, ...] = ()
     claiming: bool = False
     domains: dict[TopologyGroup, Set[str]] = field(default_factory=dict)
     measured: dict[TopologyGroup, Set[str]] = field(default_factory=dict)
@@ -207,6 +211,7 @@ class _Builder:
         self._topology, self._preferences, self._soft_taints = topology, respect_preferences, soft_taints
         self._relaxations: dict[tuple[Hashable, ...], tuple[Relaxation, ...]] = {}
         self._takes: dict[bytes, tuple[Resources, tuple[HostPort, ...]]] = {}
+        self._kept_away: dict[frozenset[Daemon], tuple[TopologyGroup, ...]] = {}
 
     def built(self, number: int, draft: _Draft) -> PodClass:
         members = sorted(draft.members, key=age) if len(draft.members) > 1 else draft.members
@@ -243,6 +248,23 @@ class _Builder:
         for cls in classes:
             cls.counted, cls.daemon_spreads = selecting(cls.sample), counting
             cls.beside_daemons = daemons and _beside_daemons(cls)
+            if cls.beside_daemons:
+                cls.keep_company_away = self._keeping_company_away(cls)
+
+    def _keeping_company_away(self, cls: PodClass) -> tuple[TopologyGroup, ...]:
+        near = [
+            constraint.group
+            for relaxation in cls.relaxations
+            for constraint in relaxation.constraints
+            if constraint.group.kind == AFFINITY
+        ]
+        company = frozenset(daemon for group in near for daemon in group.daemons)
+        known = self._kept_away.get(company)
+        if known is None:
+            wide = [g for g in self._topology.groups.values() if g.kind == ANTI and g.key != labels.HOSTNAME]
+            known = tuple([group for group in wide if any(group.keeps_away(daemon) for daemon in company)])
+            self._kept_away[company] = known
+        return known
 
 
 def _beside_daemons(cls: PodClass) -> bool:

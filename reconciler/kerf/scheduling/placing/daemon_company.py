@@ -22,10 +22,11 @@ from kerf_api.requirements import EMPTY, IN, Requirements, requirement
 
 class BesideDaemons(NamedTuple):
     """The constraints that remain for pods on new nodes: `hosts` those of hostnames, `served` those that DaemonSet pods
-    satisfy on each node."""
+    satisfy on each node. Of each of `company` one DaemonSet must have its pods there."""
 
     hosts: tuple[TopologyConstraint, ...]
     served: frozenset[TopologyConstraint] = frozenset()
+    company: tuple[tuple[Daemon, ...], ...] = ()
 
 
 def beside_daemons(
@@ -41,11 +42,12 @@ def beside_daemons(
     if keeping_away(template, served, cls, relaxation):
         return None
     hosts: list[TopologyConstraint] = []
-    satisfied: set[TopologyConstraint] = set()
+    satisfied: dict[TopologyConstraint, tuple[Daemon, ...]] = {}
     for constraint in relaxation.constraints:
         runs = [template.carries(daemon, served) for daemon in constraint.group.daemons]
         if constraint.group.kind == AFFINITY and any(everywhere for _, everywhere in runs):
-            satisfied.add(constraint)
+            pairs = zip(constraint.group.daemons, runs, strict=True)
+            satisfied[constraint] = tuple(daemon for daemon, (_, everywhere) in pairs if everywhere)
         elif constraint.key == labels.HOSTNAME:
             here = sum(somewhere for somewhere, _ in runs) if constraint.group.kind == SPREAD else 0
             left = (
@@ -56,7 +58,8 @@ def beside_daemons(
             if constraint.group.kind == SPREAD and not bounds(left).admits(0):
                 return None
             hosts.append(left)
-    return BesideDaemons(tuple(hosts), frozenset(satisfied))
+    company = tuple(satisfied.values()) if cls.keep_company_away else ()
+    return BesideDaemons(tuple(hosts), frozenset(satisfied), company)
 
 
 def suited(template: NodeClaimTemplate, served: Requirements, cls: PodClass, relaxation: Relaxation) -> Requirements:

@@ -154,7 +154,7 @@ class Opening:
         relaxation = cls.relaxations[number]
         if not way.route.begins():
             return 0
-        if way.route.owners or way.route.inverse:
+        if way.route.owners or way.route.inverse or way.route.company:
             done = 0
             while done < len(pods) and self._best(Choice([way]), cls, number, need) is not None:
                 self._put(cls, relaxation, way, pods[done : done + 1], need)
@@ -188,6 +188,8 @@ class Opening:
             if not begins:
                 continue
             if route.inverse and any(group.owners.get(domain, 0) for group, domain in route.inverse):
+                continue
+            if route.company and route.lonely():
                 continue
             crowd = route.crowd(limits, cls.domains) if limits else 0
             if crowd is None or (least is not None and crowd > least[0]):

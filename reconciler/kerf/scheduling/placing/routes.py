@@ -18,6 +18,7 @@ from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, suited
 from kerf.scheduling.placing.planned_counting import counting
 from kerf.scheduling.placing.strategy import Pins
+from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
@@ -41,7 +42,8 @@ class Route:
     `served` are the pool's requirements narrowed to all of it, `hosts` the constraints over hostnames. `gates` are
     constraints with the domain they would get a pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a
     host that has no name yet); spreads of `counts` that may not count the node are `unsure`. `unpinned` are topology
-    keys without a pin, `arrivals` the pods of DaemonSets that a node adds to the domains of spreads.
+    keys without a pin, `arrivals` the pods of DaemonSets that a node adds to the domains of spreads. Of each `company`
+    one DaemonSet must have its pods on the node: none of its groups may keep them off the domain.
     """
 
     template: NodeClaimTemplate
@@ -58,10 +60,18 @@ class Route:
     fresh: tuple[TopologyGroup, ...]
     unpinned: tuple[str, ...]
     arrivals: tuple[tuple[TopologyGroup, str, int], ...]
+    company: tuple[tuple[tuple[Daemon, tuple[tuple[TopologyGroup, str], ...]], ...], ...]
 
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
         return admits.begins_hosts(self.hosts)
+
+    def lonely(self) -> bool:
+        """Whether anti-affinity keeps DaemonSet pods off the node that its pods must be near."""
+        return not all(
+            any(not any(group.keeps_off(daemon, domain) for group, domain in far) for daemon, far in some)
+            for some in self.company
+        )
 
     def first_arrivals(self) -> list[tuple[TopologyGroup, str, int]]:
         """The pods of DaemonSets that a node adds where no node is planned yet."""
@@ -130,7 +140,12 @@ def routes(
 
 def topology_keys(cls: PodClass, relaxation: Relaxation) -> set[str]:
     """The keys of the constraints of a class, and of the groups that count it or its nodes; not hostnames."""
-    groups = (*(constraint.group for constraint in relaxation.constraints), *cls.counted, *cls.daemon_spreads)
+    groups = (
+        *(constraint.group for constraint in relaxation.constraints),
+        *cls.counted,
+        *cls.daemon_spreads,
+        *cls.keep_company_away,
+    )
     return {group.key for group in groups} - {labels.HOSTNAME}
 
 
@@ -271,7 +286,14 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
         tuple(
             (group, at[group.key], arriving(group, template, served)) for group in cls.daemon_spreads if group.key in at
         ),
+        tuple(tuple((daemon, _far(cls, daemon, at)) for daemon in some) for some in beside.company),
     )
+
+
+def _far(cls: PodClass, daemon: Daemon, at: Mapping[str, str]) -> tuple[tuple[TopologyGroup, str], ...]:
+    """The groups that may keep pods of the DaemonSet off the domains of a node."""
+    far = (group for group in cls.keep_company_away if group.key in at and group.keeps_away(daemon))
+    return tuple((group, at[group.key]) for group in far)
 
 
 def arriving(group: TopologyGroup, template: NodeClaimTemplate, served: Requirements) -> int:

@@ -79,11 +79,7 @@ class Topology:
         self._spread_groups: dict[tuple[int, int], tuple[TopologyGroup, bool]] = {}
         self._latest: tuple[Pod | None, tuple[object, ...], tuple[TopologyConstraint, ...]] = (None, (), ())
         self._remembered = False
-        for identity, inverse in tallies.inverse(pods):
-            self._work.charge(_A_GROUP)
-            group = self.groups[identity] = inverse.fresh()
-            self._uncounted.add(identity)
-            group.owners = less(inverse.counts, inverse.homes, moving)
+        self._inverse(pods)
         for daemon in tallies.daemons:
             for term in required_anti_affinity(daemon.pod):
                 group = self._open(*term_group(daemon.pod, term, ANTI, tallies.namespaces))
@@ -164,9 +160,20 @@ class Topology:
             group.counts, group.daemons = less(tally.counts, tally.homes, self._moving), tally.daemons
             for domain in (domain for daemon in tally.daemons for domain in self._awaited(group, daemon)):
                 group.count(domain, 1)
+            if group.kind == AFFINITY and group.daemons:
+                self._inverse([daemon.pod for daemon in group.daemons])
             if group.kind == SPREAD:
                 group.standing = cache(partial(self._standing, identity, group, frozenset(group.counts)))
         return group
+
+    def _inverse(self, pods: Iterable[Pod]) -> None:
+        """Know the groups of bound pods that keep these pods away."""
+        for identity, inverse in self._tallies.inverse(pods):
+            if identity not in self.groups:
+                self._work.charge(_A_GROUP)
+                group = self.groups[identity] = inverse.fresh()
+                self._uncounted.add(identity)
+                group.owners = less(inverse.counts, inverse.homes, self._moving)
 
     def _standing(self, identity: object, group: TopologyGroup, counted: frozenset[str]) -> frozenset[str]:
         offered = less(*self._tallies.offered(identity, group), self._leaving)
