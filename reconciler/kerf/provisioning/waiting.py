@@ -79,9 +79,9 @@ def _promised(snapshot: Snapshot, asked: Iterable[Pod], now: Solution) -> Snapsh
 
 
 def _waiting(snapshot: Snapshot, asked: Iterable[Pod], gone: Sequence[Pod], now: Solution, then: Solution) -> Solution:
-    """The solution `then`, when pods are gone: pods that have a place only then wait for it; others keep theirs."""
+    """The solution `then`, when pods are gone: pods that have their place only then wait for it; others keep theirs."""
     virtual = {pod.key for pod in asked if pods.virtual(pod)}
-    waiting = {key: node for key, node in then.placed.items() if key not in now.placed and key not in virtual}
+    waiting = {key: node for key, node in then.placed.items() if now.placed.get(key) != node and key not in virtual}
     refused = {key: _refusal(snapshot, gone, node) for key, node in waiting.items()}
     return replace(
         then,
@@ -99,8 +99,11 @@ def _after_binding(
     The kube-scheduler binds them at once. New nodes are for a time when they run and the others are gone.
     """
     names = {key: state.node.name for key, state in snapshot.state_nodes.items() if state.node is not None}
-    homes = {pod.key: names[now.placed[pod.key]] for pod in asked if _binds(pod, now.placed, names)}
-    later = replace(_promised(snapshot, asked, now), pods=bound_to(snapshot.pods, homes))
+    first, promised = [pod for pod in asked if _binds(pod, now.placed, names)], _promised(snapshot, asked, now)
+    # some may have their places only beside pods on the new nodes of `now`
+    alone = solved(promised, first, replace(ground, pools=()), (), improved=False).placed
+    homes = {pod.key: names[now.placed[pod.key]] for pod in first if alone.get(pod.key) == now.placed[pod.key]}
+    later = replace(promised, pods=bound_to(snapshot.pods, homes))
     rest = [pod for pod in asked if pod.key not in homes]
     fresh = replace(survey(later), pools=ground.pools, problems=ground.problems)
     then = solved(later, rest, fresh, gone, improved=True)

@@ -142,6 +142,21 @@ def test_a_pod_that_is_bound_at_once_is_company_for_new_nodes() -> None:
     assert [(node.pods, node.zones) for node in done.new_nodes] == [(("default/next",), ("z1",))]
 
 
+def test_a_pod_that_is_placed_beside_a_pod_on_a_new_node_is_not_bound_at_once() -> None:
+    """While `old` is there, `web-1` gets a node in zone z2, and then `web-2` a place in zone z3. Without `old`, `web-1`
+    waits for a place in zone z1: zone z2 is empty, and zone z3 takes no second pod."""
+    zones = {"z1": "a", "z2": "b", "z3": "c"}
+    cordoned = [{"key": "t", "effect": "NoSchedule"}]
+    nodes = [w.node("a", cpu="2"), w.node("b", "z2", taints=cordoned), w.node("c", "z3", cpu="2")]
+    there = [w.pod(f"there-{zone}", "0", node=zones[zone], labels=WEB) for zone in ("z1", "z3")]
+    old = ending(w.pod("old", "1500m", node="a"), SOON)
+    web = w.replicas(3, "web", "900m", labels=WEB, topologySpreadConstraints=[w.spread(skew=2)])
+    done = solution(nodes, there, old, web)
+    assert done.placed == {"default/web-0": "node/c"}
+    assert [node.pods for node in done.new_nodes] == [("default/web-2",)]
+    assert [why.target for why in done.unplaced.values()] == ["node/a"]
+
+
 def test_a_pod_that_waits_is_company_for_new_nodes() -> None:
     there = (w.node("n", "z2", cpu="2"), ending(w.pod("old", "1800m", node="n"), SOON))
     done = solution(*there, w.pod("web", "1800m", labels=WEB), w.pod("near", "3", **NEAR))
