@@ -16,6 +16,7 @@ from kerf.scheduling.offerings.instance_types import Bools, Ints
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.domains import Opening
 from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
+from kerf.scheduling.topology.admits import founded
 from kerf_api import labels
 
 #: Shares are rounded up by so much, so that a half and a half are one.
@@ -76,6 +77,38 @@ class AffinitySeed:
         there = [targets[place].domains(group.key) for place in range(len(targets))]
         here = np.array([held.get(d[0] or "", 0) if len(d) == 1 else 0 for d in there], dtype=np.int64)
         return _most(good, here, max((held.get(domain, 0) for domain in own if domain is not None), default=0))
+
+
+class Company:
+    """The classes in a queue that others must be near."""
+
+    def __init__(self, queue: Sequence[PodClass]) -> None:
+        near = {
+            constraint.group
+            for cls in queue
+            for constraint in cls.relaxations[-1].constraints
+            if constraint.group.kind == AFFINITY
+        }
+        self._last = {
+            (group, cls.sample.spec.priority): turn
+            for turn, cls in enumerate(queue if near else ())
+            for group in near.intersection(cls.counted)
+        }
+
+    def comes_later(self, cls: PodClass, turn: int) -> bool:
+        """Whether pods that a class must be near, of which some have places, are of its priority and come after it.
+
+        Their places on nodes that are there may have room for the class, so no node is made for it before.
+        """
+        if not self._last:
+            return False
+        near = [constraint for constraint in cls.relaxations[-1].constraints if constraint.group.kind == AFFINITY]
+        later = [
+            constraint
+            for constraint in near
+            if self._last.get((constraint.group, cls.sample.spec.priority), turn) > turn
+        ]
+        return any(map(founded, later))
 
 
 def _held(rooms: Ints, whole: Ints, pods: int) -> Ints:

@@ -20,7 +20,7 @@ from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.nodes.volume_usage import VolumeSlots
 from kerf.scheduling.offerings.instance_types import Bools, Columns, Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
-from kerf.scheduling.placing.affinity_seed import AffinitySeed
+from kerf.scheduling.placing.affinity_seed import AffinitySeed, Company
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.domains import Opening, PodGroup
 from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
@@ -153,10 +153,13 @@ class Assignment:
             queue = self._recall(queue, needs, promises)
         self._opening.expect(classes, needs, sum(len(pods) for _, pods in queue))
         self._followers = AffinitySeed(classes, needs, self._opening)
+        company = Company([cls for cls, _ in queue])
         while queue:
             waiting: list[Batch] = []
             progress = False
-            for cls, pods in queue:
+            for turn, (cls, pods) in enumerate(queue):
+                self._opening.put_off = company.comes_later(cls, turn)
+                progress = progress or self._opening.put_off
                 done = 0 if cls.number in unknown else self._place_all(cls, pods, needs[cls.number])
                 progress = progress or done > 0
                 if done < len(pods):
@@ -166,7 +169,7 @@ class Assignment:
             if self.work.spent or not progress or not any(cls.waits for cls, _ in waiting):
                 self.left |= {pod.key: (cls, pod) for cls, pods in waiting for pod in pods}
                 return
-            queue = waiting
+            queue, company = waiting, Company(())
 
     def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
         """Place pods of one class until one has no place or no steps are left; how many have one (the first ones)."""
@@ -179,8 +182,9 @@ class Assignment:
                 if relaxation.demand.possible and done < len(pods):
                     done += self._fill(cls, number, pods[done:], need)
                     done += self._open(cls, number, pods[done:], need)
-        elif len(cls.relaxations) == 1 and cls.relaxations[0].demand.possible and not self._has_room(cls, need):
-            done = self._open(cls, 0, pods, need)
+        elif len(cls.relaxations) == 1 and cls.relaxations[0].demand.possible:
+            crowded = not self.targets or not self.roomy(cls, 0, need).any()
+            done = self._open(cls, 0, pods, need) if crowded else 0
         while done < len(pods) and work.total <= work.end and self._place(cls, pods[done], need):
             done += 1
         return done
@@ -314,10 +318,6 @@ class Assignment:
         """Targets that suit the relaxation and have the room for one more pod."""
         good: Bools = self._suiting(cls, number) & (self.free >= need).all(axis=1)
         return good
-
-    def _has_room(self, cls: PodClass, need: Ints) -> bool:
-        """Whether a target suits the first relaxation and has room for one pod, whatever else there is to ask."""
-        return bool(self.targets) and bool(self.roomy(cls, 0, need).any())
 
     def _attaches(self, cls: PodClass) -> Bools:
         """Targets that can attach the volumes of one more pod of the class."""

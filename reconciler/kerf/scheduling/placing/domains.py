@@ -52,7 +52,7 @@ class PodGroup:
 class Opening:
     """The pods that are to go on new nodes; none while `shut`, when only the domains of possible nodes are asked for.
 
-    `caps` limits how many an item may have (learned from a failed packing).
+    `caps` limits how many an item may have (learned from a failed packing). `put_off`: none is planned for a class now.
     `wished`: the domains that a class gets as long as it may, best first, by its number.
     """
 
@@ -66,6 +66,7 @@ class Opening:
         shut: bool = False,
         work: Work | None = None,
     ) -> None:
+        self.put_off = False
         self._shut, self.work = shut, work if work is not None else Work()
         self.items: dict[ItemKey, PodGroup] = {}
         self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
@@ -92,7 +93,7 @@ class Opening:
         """Plan as many of these pods of a class, at this relaxation, as can be; how many (the first ones)."""
         relaxation = cls.relaxations[number]
         self.work.total += 2
-        if self._shut or not self._templates:
+        if self._shut or self.put_off or not self._templates:
             return 0
         choices = self._choices_of(cls, number, need)
         if len(choices) == 1 and choices[0].wide is None and len(choices[0].ways) == 1:
@@ -219,7 +220,7 @@ class Opening:
     def without_nodes(self, cls: PodClass, attempt: Callable[[], bool]) -> bool:
         """Whether an attempt succeeds while no node can be made for pods of the class: none brings a domain."""
         numbers = {(cls.number, number) for number, relaxation in enumerate(cls.relaxations) if relaxation.spreads}
-        if self._shut or not numbers:
+        if self._shut or self.put_off or not numbers:
             return False
         before, self._barred = dict(cls.domains), cls.number
         self._measured -= numbers
