@@ -59,3 +59,16 @@ def test_a_domain_that_came_after_a_pod_was_placed_counts_for_it() -> None:
     found = solution(*there, web, w.pod("db", labels=second, topologySpreadConstraints=[w.spread()]))
     assert len(found.placed) == len(found.new_nodes) == 1
     assert tuple(found.placed) == found.order[-1:]  # when zone z2 has a pod
+
+
+def test_a_planned_node_is_in_the_one_domain_that_its_node_claim_names() -> None:
+    """The NodePool may label its node `r1` or `r2`, and the NodeClaim says `r1`; its limit leaves no node for `web`."""
+    rack = "example.com/rack"
+    pool = w.pool(requirements=[{"key": rack, "operator": "In", "values": ["r1", "r2"]}], limits={"cpu": "4"})
+    other = w.pod("other", "3900m", nodeSelector={labels.ZONE: "z2"})
+    web = w.replicas(2, "web", labels=WEB, topologySpreadConstraints=[w.spread(rack)])
+    world = (pool, w.node("n", labels={rack: "r1"}), other, web)
+    snapshot = w.world(*world, catalogue=ONE_ZONE)
+    found = w.solved(*world, catalogue=ONE_ZONE)
+    assert [claim.metadata.labels[rack] for claim in w.claims(snapshot, found)] == ["r1"]
+    assert found.placed == dict.fromkeys(("default/web-0", "default/web-1"), "node/n")

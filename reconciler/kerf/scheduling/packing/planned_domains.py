@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from kerf.scheduling.answers.nodeclaims import claim_labels
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.planned_counting import counted_domains, counting
+from kerf.scheduling.placing.routes import pin_requirements
 from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf_api import labels
@@ -64,7 +66,7 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
 
     Its group has them from then on.
     """
-    nodes = dict.fromkeys((node.template, node.requirements) for node in packed)
+    nodes = dict.fromkeys((node.template, _labelled(node.template, node.requirements)) for node in packed)
     found: dict[TopologyGroup, frozenset[str]] = {}
 
     def brought(group: TopologyGroup) -> frozenset[str]:
@@ -86,6 +88,22 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
     return bool(new or emptier or other)
 
 
+def _labelled(template: NodeClaimTemplate, planned: Requirements) -> Requirements:
+    """The requirements of a planned node with one value for each label to which its NodeClaim gives one.
+
+    Labels that instance types or offerings have keep all their values.
+    """
+    several = [key for key, row in planned.items() if key not in labels.WELL_KNOWN and len(row.values) > 1]
+    if not several:
+        return planned
+    chosen = claim_labels(template.pool, planned)
+    for key in (key for key in several if key in chosen):
+        joined = template.join(planned, pin_requirements(((key, chosen[key]),)))
+        if joined is not None and len(template.shape(joined).types) == len(template.shape(planned).types):
+            planned = joined
+    return planned
+
+
 def _emptier(group: TopologyGroup, nodes: Iterable[tuple[NodeClaimTemplate, Requirements]]) -> bool:
     """Whether a planned node has fewer pods of DaemonSets than each new host was counted with. Count so many then."""
     new = min((_daemons(group, *node) for node in nodes if counting(group, *node).nodes), default=group.on_new_hosts)
@@ -102,8 +120,9 @@ def _arrive(group: TopologyGroup, packed: Sequence[Packed]) -> bool:
     """Count the DaemonSet pods of the planned nodes; whether the plan was made with other numbers."""
     found = Counter[str]()
     for node in packed:
-        domains = node.template.open_domains(group.key, node.requirements)
-        if len(domains) == 1 and counting(group, node.template, node.requirements).nodes:
+        planned = _labelled(node.template, node.requirements)
+        domains = node.template.open_domains(group.key, planned)
+        if len(domains) == 1 and counting(group, node.template, planned).nodes:
             found[domains[0]] += sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
     differs = +found != +Counter(group.arriving)
     group.arriving = dict(found)
