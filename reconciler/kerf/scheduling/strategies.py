@@ -240,6 +240,7 @@ class StrategySearch:
         """Rounds on one strategy; the first may look for cheaper nodes."""
         caps: dict[ItemKey, int] = {}
         bound = set[ItemKey]()
+        self.topology.forget()
         for number in range(_ROUNDS):
             done = self._round(strategy, caps, self.open_new, Effort() if caps else effort)
             if not done.failed:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from kerf.scheduling.answers.solution import Solution
+from kerf.scheduling.solve import solve
 from kerf_api import labels
 from tests.referee.judge import violations
 from tests.unit.scheduling import worlds as w
@@ -72,3 +74,35 @@ def test_a_planned_node_is_in_the_one_domain_that_its_node_claim_names() -> None
     found = w.solved(*world, catalogue=ONE_ZONE)
     assert [claim.metadata.labels[rack] for claim in w.claims(snapshot, found)] == ["r1"]
     assert found.placed == dict.fromkeys(("default/web-0", "default/web-1"), "node/n")
+
+
+RACK = "example.com/rack"
+
+
+def test_a_pod_brings_no_domain_after_one_that_was_placed_without_it() -> None:
+    """A node in zone z3 would be in rack r1, which has a pod too many until zone z2, with rack r3, has two of `web`.
+
+    With that node zone z3 would be empty when the kube-scheduler comes to the first of `web`.
+    """
+    there = [w.node("n2", "z2", labels={RACK: "r3"}), w.node("n1", labels={RACK: "r1"})]
+    taken = [w.replicas(2, "old", "1", node="n1", labels=WEB), w.pod("full", "2", node="n1")]
+    pool = w.pool(requirements=[{"key": RACK, "operator": "In", "values": ["r1"]}])
+    first = w.pod("first", labels=WEB, topologySpreadConstraints=[w.spread()])
+    web = w.replicas(2, "web", labels=WEB, topologySpreadConstraints=[w.spread(), w.spread(RACK)])
+    catalogue = (w.instance_type("default", 4, 4, markets=(("z3", "spot"),)),)
+    found = w.solved(pool, *there, *taken, first, web, catalogue=catalogue)
+    assert found.placed == dict.fromkeys(("default/first", "default/web-0", "default/web-1"), "node/n2")
+    assert not found.new_nodes
+
+
+def test_domains_of_planned_nodes_count_on_the_course_alone_that_plans_them() -> None:
+    """The second pod of `db` can have a node of either NodePool. That of `blue` is a domain for the pods of `web`."""
+    pools = [w.pool(team, labels={"team": team}) for team in ("blue", "red")]
+    near = w.between("podAffinity", RACK)
+    web = w.pod("web", labels=WEB, affinity=near, nodeSelector={"team": "blue"}, topologySpreadConstraints=[w.spread()])
+    first = w.pod("first", labels=WEB, topologySpreadConstraints=[w.spread()])
+    db = w.replicas(2, "db", "10m", ports=[{"containerPort": 80, "hostPort": 80}])
+    node = w.node("n", labels={RACK: "r1", "team": "blue"})
+    snapshot = w.world(pools, node, first, web, db, catalogue=ONE_ZONE)
+    found = solve(snapshot, list(snapshot.pods.pending.values()), improve=timedelta(seconds=0.02))
+    assert not found.unplaced

@@ -76,6 +76,7 @@ class Opening:
         self._domains: dict[tuple[Pins, ...], dict[str, set[str]]] = {}
         self._measured: set[tuple[int, int]] = set()
         self._barred: int | None = None
+        self._closed: set[int] = set()
         self._spent: defaultdict[Pins, Spent] = defaultdict(Spent)
         self._looking = 1
         self._packing = Packing(self.work)
@@ -98,7 +99,7 @@ class Opening:
         choices = self._choices_of(cls, number, need)
         if len(choices) == 1 and choices[0].wide is None and len(choices[0].ways) == 1:
             (only,) = choices[0].ways
-            if not only.route.gates:
+            if not only.route.gates and cls.number not in self._closed:
                 return self._put_all(cls, number, only, pods, need)
         self.work.total += len(pods) * (1 + len(choices) + len(relaxation.constraints))
         wished = self._wished.get(cls.number, ())
@@ -192,6 +193,8 @@ class Opening:
                 continue
             if route.company and route.lonely():
                 continue
+            if cls.number in self._closed and admits.brings(relaxation.spreads, route.pins, cls.domains):
+                continue
             crowd = route.crowd(limits, cls.domains) if limits else 0
             if crowd is None or (least is not None and crowd > least[0]):
                 continue
@@ -208,7 +211,8 @@ class Opening:
             gates = {b: limits for b, limits in found.items() if b.required and b.key != labels.HOSTNAME}
             inverse = [group for group in cls.counted if group.kind == ANTI and group.owners]
             if gates or inverse or relaxation.hosts or (cls.number, number) not in self._measured:
-                begins = cls.number != self._barred and self._begins(cls, number, need)
+                barred = cls.number == self._barred or cls.number in self._closed
+                begins = not barred and self._begins(cls, number, need)
                 makeable = self._makeable(cls, need, gates, inverse) if begins else {}
                 for constraint in relaxation.spreads:
                     cls.domains[constraint.group] = admits.measured(constraint, makeable)
@@ -218,7 +222,10 @@ class Opening:
         return found
 
     def without_nodes(self, cls: PodClass, attempt: Callable[[], bool]) -> bool:
-        """Whether an attempt succeeds while no node can be made for pods of the class: none brings a domain."""
+        """Whether an attempt succeeds while no node can be made for pods of the class: none brings a domain.
+
+        From then on none may bring one: the pod was placed without it.
+        """
         numbers = {(cls.number, number) for number, relaxation in enumerate(cls.relaxations) if relaxation.spreads}
         if self._shut or self.put_off or not numbers:
             return False
@@ -227,6 +234,7 @@ class Opening:
         done = attempt()
         self._barred = None
         self._measured -= numbers
+        self._closed |= {cls.number} if done else set()
         cls.domains.update({} if done else before)
         return done
 

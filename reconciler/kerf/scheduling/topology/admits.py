@@ -160,6 +160,24 @@ def admits_pins(
     return apart and all(bounds.admits(count) for count, bounds in found)
 
 
+def brings(
+    spreads: Iterable[TopologyConstraint], pins: Iterable[tuple[str, str]], measured: Mapping[TopologyGroup, Set[str]]
+) -> bool:
+    """Whether a new node in these domains, by key, is a domain more for one of the spreads.
+
+    Args:
+        measured: the domains that each spread is measured over; those with pods are domains, too.
+    """
+    at = dict(pins)
+    for constraint in spreads:
+        known, domain = measured[constraint.group], at.get(constraint.key)
+        if constraint.key == labels.HOSTNAME and known:
+            return True
+        if domain is not None and domain not in known and not constraint.group.counts.get(domain, 0):
+            return True
+    return False
+
+
 def apart(constraint: TopologyConstraint) -> int:
     """The number of pods of its own that a hostname constraint admits on one host; `MANY` if it limits none."""
     return MANY if constraint.group.kind == AFFINITY else bounds(constraint).more(0)

@@ -101,6 +101,11 @@ class Topology:
                 group.count(domain, number)
         self._remembered = True
 
+    def forget(self) -> None:
+        """Without the domains that planned nodes of earlier rounds bring."""
+        for group in self.groups.values():
+            group.brought = frozenset()
+
     # --- terms to groups ----------------------------------------------------------------------------------------
     def constraints(self, pod: Pod, demand: Demand) -> tuple[TopologyConstraint, ...]:
         """The constraints of one relaxation of a pod; relaxations that follow each other often share them."""
