@@ -280,3 +280,10 @@ def test_the_referee_finds_nothing_in_many_worlds(seed: int) -> None:
     snapshot = a_world(Random(seed))
     pods, solution = solve_all(snapshot)
     assert violations(snapshot, pods, solution) == []
+
+
+def test_the_company_of_a_pod_does_not_wait_for_that_pod() -> None:
+    """The pods `db-3` must be near `cache` in their capacity type; the pods `db-5` are such, and near `db` on hosts."""
+    snapshot = a_world(Random(46231525))
+    pods, solution = solve_all(snapshot)
+    assert violations(snapshot, pods, solution) == []

@@ -18,7 +18,7 @@ from kerf.scheduling.placing.packing_work import Packing
 from kerf.scheduling.placing.routes import Route, Wide, routes
 from kerf.scheduling.placing.strategy import Pins, by_key
 from kerf.scheduling.placing.ways import Choice, ItemKey, Spent, Way
-from kerf.scheduling.pods.topology_constraints import ANTI, TopologyConstraint, TopologyGroup
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf.scheduling.work import Work
@@ -297,6 +297,8 @@ class Opening:
         way.spent.amount += way.cost * number
         for group, domain in route.counts:
             group.count(domain, number)
+            if route.follows and group.kind == AFFINITY:
+                group.follow(domain, route.follows, number)
         for group, domain in route.unsure:
             group.doubt(domain, number)
         for group, domain in route.owners:

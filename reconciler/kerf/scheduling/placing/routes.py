@@ -19,7 +19,7 @@ from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons
 from kerf.scheduling.placing.planned_counting import counting
 from kerf.scheduling.placing.strategy import Pins
 from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, TopologyConstraint, TopologyGroup
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf_api import labels
@@ -41,7 +41,8 @@ class Route:
 
     `served` are the pool's requirements narrowed to all of it, `hosts` the constraints over hostnames. `gates` are
     constraints with the domain they would get a pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a
-    host that has no name yet); spreads of `counts` that may not count the node are `unsure`. `unpinned` are topology
+    host that has no name yet); spreads of `counts` that may not count the node are `unsure`. On its host the pod
+    `follows` pods of other groups. `unpinned` are topology
     keys without a pin, `arrivals` the pods of DaemonSets that a node adds to the domains of spreads. Of each `company`
     one DaemonSet must have its pods on the node: none of its groups may keep them off the domain.
     """
@@ -58,6 +59,7 @@ class Route:
     unsure: tuple[tuple[TopologyGroup, str], ...]
     owners: tuple[tuple[TopologyGroup, str], ...]
     fresh: tuple[TopologyGroup, ...]
+    follows: tuple[TopologyGroup, ...]
     unpinned: tuple[str, ...]
     arrivals: tuple[tuple[TopologyGroup, str, int], ...]
     company: tuple[tuple[tuple[Daemon, tuple[tuple[TopologyGroup, str], ...]], ...], ...]
@@ -102,7 +104,7 @@ class Route:
     def _crowd(self, limits: Mapping[TopologyConstraint, Bounds]) -> int | None:
         crowd = 0
         for constraint, domain in self.gates:
-            count = constraint.group.counts.get(domain, 0)
+            count = constraint.group.ahead(domain, self.fresh)
             if constraint.group.kind == SPREAD:
                 crowd += count
             if not limits[constraint].admits(count):
@@ -245,7 +247,7 @@ class Wide:
         crowd = 0
         for constraint in self.relaxation.constraints:
             if constraint.key == key:
-                count = constraint.group.counts.get(domain, 0)
+                count = constraint.group.ahead(domain, (g for g in self.cls.counted if g.key == labels.HOSTNAME))
                 if not limits[constraint].admits(count):
                     return None
                 crowd += count if constraint.group.kind == SPREAD else 0
@@ -282,6 +284,11 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
             (b.group, at[b.key]) for b in relaxation.constraints if b.group.kind == ANTI and b.required and b.key in at
         ),
         tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
+        tuple(
+            constraint.group
+            for constraint in beside.hosts
+            if constraint.group.kind == AFFINITY and not constraint.self_match
+        ),
         wide.unpinned,
         tuple(
             (group, at[group.key], arriving(group, template, served)) for group in cls.daemon_spreads if group.key in at

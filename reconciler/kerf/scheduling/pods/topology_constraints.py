@@ -8,7 +8,7 @@ bootstrapped only while no pod matches anywhere).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kerf.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
@@ -38,7 +38,8 @@ class TopologyGroup:
     anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is; `arriving` are
     those of planned nodes, by domain of a spread; `reached` are domains that get such a node after
     pods which the spread binds have been placed (`binds`). `unsure` are those of `counts` on planned nodes that the
-    spread may not count: the instance types and offerings that are still open differ in that.
+    spread may not count: the instance types and offerings that are still open differ in that. `following` are those of
+    `counts` on planned nodes that must be near pods of another group on their host, by domain and that group.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class TopologyGroup:
     binds: bool = False
     fresh: int = 0
     unsure: dict[str, int] = field(default_factory=dict)
+    following: dict[tuple[str, TopologyGroup], int] = field(default_factory=dict)
     asked: tuple[Requirements, ...] | None = None
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 
@@ -106,6 +108,20 @@ class TopologyGroup:
     def doubt(self, domain: str, number: int) -> None:
         """So many of the pods in the domain may not count."""
         self.unsure[domain] = self.unsure.get(domain, 0) + number
+
+    def follow(self, domain: str, hosts: Iterable[TopologyGroup], number: int) -> None:
+        """So many of the pods in the domain must be near pods of each of these groups on their host."""
+        for host in hosts:
+            self.following[domain, host] = self.following.get((domain, host), 0) + number
+
+    def ahead(self, domain: str, hosts: Iterable[TopologyGroup]) -> int:
+        """The pods in the domain that do not follow those of these groups: the company for a pod that is one of them.
+
+        A pod on a new node whose company comes to its host later is none for that company: each would wait for the
+        other.
+        """
+        number = self.counts.get(domain, 0)
+        return number - sum(self.following.get((domain, host), 0) for host in hosts) if self.following else number
 
     def least(self, domain: str) -> int:
         """The pods that are in the domain at least.

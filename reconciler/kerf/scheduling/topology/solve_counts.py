@@ -96,7 +96,7 @@ class Topology:
             if not self._remembered:
                 group.at_first = (dict(group.counts), dict(group.owners))
             group.counts, group.owners, group.fresh = dict(group.at_first[0]), dict(group.at_first[1]), 0
-            group.reached, group.binds, group.unsure = set(), False, {}
+            group.reached, group.binds, group.unsure, group.following = set(), False, {}, {}
             for domain, number in group.arriving.items():
                 group.count(domain, number)
         self._remembered = True
