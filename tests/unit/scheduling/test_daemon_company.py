@@ -186,3 +186,12 @@ def test_no_node_is_made_where_the_daemon_pods_keep_away_that_pods_must_be_near(
     agent = w.daemon_set("agent", labels=AGENT, affinity=apart)
     solution = w.solved(w.pool(), *there, agent, w.replicas(1, "web", affinity=_near("agent")))
     assert [new.requirements.allowed(labels.ZONE).has("z1") for new in solution.new_nodes] == [False]
+
+
+def test_a_spread_over_hosts_gets_types_without_daemon_pods_that_leave_no_place() -> None:
+    """The DaemonSet runs on one type. With its pod, a host would have two pods more than an empty one."""
+    hosts = [w.spread(labels.HOSTNAME, **SELECTOR)]
+    solution = w.solved(w.pool(), _of_gpu_a(), w.replicas(2, "web", labels=ALL, topologySpreadConstraints=hosts))
+    assert not solution.unplaced
+    assert len(solution.new_nodes) == 2
+    assert "gpu-a" not in _types(solution)

@@ -50,11 +50,7 @@ def beside_daemons(
             satisfied[constraint] = tuple(daemon for daemon, (_, everywhere) in pairs if everywhere)
         elif constraint.key == labels.HOSTNAME:
             here = sum(somewhere for somewhere, _ in runs) if constraint.group.kind == SPREAD else 0
-            left = (
-                replace(constraint, max_skew=constraint.max_skew - here + constraint.group.on_new_hosts)
-                if here
-                else constraint
-            )
+            left = _beside(constraint, here)
             if constraint.group.kind == SPREAD and not bounds(left).admits(0):
                 return None
             hosts.append(left)
@@ -65,9 +61,9 @@ def beside_daemons(
 def suited(template: NodeClaimTemplate, served: Requirements, cls: PodClass, relaxation: Relaxation) -> Requirements:
     """The instance types whose nodes suit the pods, where a DaemonSet runs on some types only.
 
-    Those without a DaemonSet that keeps the pods off its hosts (in a wider domain other nodes may carry it); and those
-    with one that they must be beside, if no pod of their affinity is there yet, or it is over hostnames. Nothing when
-    all types suit, or none does.
+    Those without a DaemonSet that keeps the pods off its hosts (in a wider domain other nodes may carry it), or that a
+    spread over hostnames counts where it leaves no place for them; and those with one that they must be beside, if no
+    pod of their affinity is there yet, or it is over hostnames. Nothing when all types suit, or none does.
     """
     if not cls.beside_daemons:
         return EMPTY
@@ -76,6 +72,11 @@ def suited(template: NodeClaimTemplate, served: Requirements, cls: PodClass, rel
     for daemon in _apart(cls, relaxation, (labels.HOSTNAME,)):
         if template.carries(daemon, served) == (True, False):
             types = types - template.carriers(daemon, served)
+    for constraint in (one for one in relaxation.spreads if one.key == labels.HOSTNAME):
+        found = {daemon: template.carries(daemon, served) for daemon in constraint.group.daemons}
+        if not bounds(_beside(constraint, sum(somewhere for somewhere, _ in found.values()))).admits(0):
+            for daemon in (one for one, runs in found.items() if runs == (True, False)):
+                types = types - template.carriers(daemon, served)
     for constraint in relaxation.constraints:
         wanted = constraint.group.kind == AFFINITY and (
             constraint.key == labels.HOSTNAME or not any(constraint.group.counts.values())
@@ -86,6 +87,15 @@ def suited(template: NodeClaimTemplate, served: Requirements, cls: PodClass, rel
     if not types or types == every:
         return EMPTY
     return Requirements((requirement(labels.INSTANCE_TYPE, IN, sorted(types)),))
+
+
+def _beside(constraint: TopologyConstraint, daemons: int) -> TopologyConstraint:
+    """A spread over hostnames on a new node with so many DaemonSet pods that it counts."""
+    return (
+        replace(constraint, max_skew=constraint.max_skew - daemons + constraint.group.on_new_hosts)
+        if daemons
+        else constraint
+    )
 
 
 def _apart(cls: PodClass, relaxation: Relaxation, keys: Collection[str] = ()) -> set[Daemon]:
