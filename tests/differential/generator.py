@@ -114,7 +114,7 @@ def _node(draft: Draft, wanted: DraftNode, name: str) -> Json | None:
         (row, sold)
         for row in draft.types
         for sold in row["offerings"]
-        if all(_holds(_labels(pool, row, sold), entry) for entry in template_spec(pool)["requirements"])
+        if all(holds(_labels(pool, row, sold), entry) for entry in template_spec(pool)["requirements"])
     ]
     if not choices:
         return None
@@ -147,7 +147,7 @@ def _labels(pool: Json, row: Json, sold: Json) -> dict[str, str]:
     return own
 
 
-def _holds(own: dict[str, str], entry: Json) -> bool:
+def holds(own: dict[str, str], entry: Json) -> bool:
     found, values = own.get(entry["key"]), entry.get("values", [])
     match entry["operator"]:
         case "In":

@@ -1,10 +1,11 @@
 """The engine's answer beside the kube-scheduler's plugins.
 
-Three directions:
+Four directions:
 
     a  the plugins allow each placement on an existing node, in the engine's order
     b  with all placements bound, no pod with a new node or a refusal fits on an existing node
     c  planned nodes take their pods together, in the engine's order
+    d  no NodePool without limits can make one more node that takes a refused pod after all others
 
 Pods that are expected elsewhere come first: daemon pods, and pods that are nominated to a node.
 """
@@ -35,6 +36,7 @@ from tests.oracle.draws_nodes import SOON
 from tests.oracle.ours import Ours, answer, planned_nodes
 from tests.oracle.sketch import daemon_pod, key_of, kubernetes, pending
 from tests.oracle.to_come import domain_comes_between
+from tests.oracle.unmade import unmade
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ def compare(world: Json, oracle: Oracle) -> Comparison:
         return Comparison(world, ours, tuple(Difference(FAILED, "", "", "", text) for text in ours.failures))
     there = with_planned(world, ours)
     before, wrong = _placements(there, ours, oracle)
-    found = tuple(_left_out(world, ours)) or wrong or missed(world, ours, oracle)
+    found = tuple(_left_out(world, ours)) or wrong
+    found = found or (*missed(world, ours, oracle), *one_more(world, ours, oracle))
     later = frozenset(one.pod for one in found if one.message == NEW_NODE and _later(there, ours, before, one, oracle))
     apart = frozenset(one.pod for one in found if one.message == NEW_NODE and _apart(world, ours, one, oracle))
     full = bound_as(there, {**before, **ours.homes})
@@ -203,6 +206,23 @@ def missed(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...]:
         there = with_planned(world, ours, launch)
         now = _missed(there, ours, _placements(there, ours, oracle)[0], oracle)
         found = now if found is None else tuple(one for one in found if one in now)
+        if not found:
+            break
+    return found or ()
+
+
+def one_more(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...]:
+    """Direction d: the pods that one more node takes whichever of the open types and offerings the planned nodes get.
+
+    It does so before and after the pods are gone that terminate within seconds.
+    """
+    found: tuple[Difference, ...] | None = None
+    left = [pod for pod in world["pods"] if pod["metadata"].get("deletionTimestamp") != SOON]
+    for launch in range(_LAUNCHES):
+        there = with_planned({**world, "pods": left} if launch % 2 else world, ours, launch)
+        now = tuple(unmade(there, ours, _placements(there, ours, oracle)[0], oracle))
+        pods = {one.pod for one in now}
+        found = now if found is None else tuple(one for one in found if one.pod in pods)
         if not found:
             break
     return found or ()

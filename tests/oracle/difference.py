@@ -11,6 +11,7 @@ EXISTING: Final = "a"
 MISSED: Final = "b"
 PLANNED: Final = "c"
 DAEMON: Final = "daemon"
+UNMADE: Final = "d"
 FAILED: Final = "error"
 #: A pod that waits has neither a place nor a refusal.
 LEFT_OUT: Final = "left out"
@@ -42,6 +43,8 @@ class Difference:
         where = f"{self.pod} on {self.node}"
         if self.direction == MISSED:
             return f"b: {where}: the plugins allow it; Kerf: {self.message}"
+        if self.direction == UNMADE:
+            return f"d: {where}: the plugins allow it; Kerf: {self.message}"
         if self.direction == BLAMED:
             return f"{self.direction}: {where}: the plugins allow it: {self.message}"
         return f"{self.direction}: {where}: {self.plugin} refuses: {self.message}"

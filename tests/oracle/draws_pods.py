@@ -190,9 +190,9 @@ def foreign_pools(sketch: Sketch) -> None:
 
 
 def spread_selects_others(sketch: Sketch) -> None:
-    """A spread whose selector is about other pods, or about none."""
+    """A spread whose selector is about other pods, or about none, as an empty one."""
     workload = sketch.several()
-    selector: Json = sketch.dice.choice((sketch.neighbour(workload).app, {"matchLabels": {"app": "none"}}))
+    selector: Json = sketch.dice.choice((sketch.neighbour(workload).app, {"matchLabels": {"app": "none"}}, {}, {}))
     workload.spread(sketch.dice.choice((labels.ZONE, labels.HOSTNAME)), labelSelector=selector)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.differential.draft import REQUIRED, Json
-from tests.oracle.difference import EXISTING, MISSED, NEW_NODE, PLANNED, Difference
+from tests.oracle.difference import EXISTING, MISSED, NEW_NODE, PLANNED, UNMADE, Difference
 from tests.oracle.features import FEATURES, hard, meant
 from tests.oracle.objects import HOST
 from tests.oracle.sketch import key_of, pending
@@ -101,10 +101,28 @@ def _domains_to_come(case: Case) -> bool:
     Nor does it ask whether the DaemonSet pods of such a node, which the spread counts, leave a place there for the pod.
     """
     refused = case.difference.direction == MISSED and "unsatisfiable topology" in case.difference.message
-    spreads, company = hard(case.spec), case.spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
-    counted = _SPREAD_OVER_DAEMONS(case.world)
-    several = bool(spreads) and (len(spreads) + len(company) > 1 or counted)
+    several = _several(case.spec) or (bool(hard(case.spec)) and _SPREAD_OVER_DAEMONS(case.world))
     return refused and several and case.difference.pod in case.between
+
+
+def _several(spec: Json) -> bool:
+    """Whether a pod has a spread and one more constraint."""
+    spreads, company = hard(spec), spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
+    return bool(spreads) and len(spreads) + len(company) > 1
+
+
+def _more_domains(case: Case) -> bool:
+    """A spread counts domains of planned nodes of an earlier round, although its other constraints changed these."""
+    return case.difference.direction == UNMADE and _several(case.spec)
+
+
+def _daemons_of_new_nodes(case: Case) -> bool:
+    """A new node may carry the pods of a DaemonSet, which a spread counts, or which anti-affinity is about.
+
+    The pods get no node in a zone where some new nodes have such pods, and some rounds that count them have no end.
+    """
+    counted = bool(hard(case.spec)) and _SPREAD_OVER_DAEMONS(case.world)
+    return case.difference.direction == UNMADE and (counted or "pods of DaemonSet" in case.difference.message)
 
 
 def _wanted_near(case: Case) -> bool:
@@ -125,5 +143,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
     Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),
     Rule("domains to come", "of several constraints, each counts domains where a node can be made", _domains_to_come),
+    Rule("one more domain", "of several constraints, each counts domains of nodes of an earlier round", _more_domains),
+    Rule("daemon pods to come", "no node where pods of a DaemonSet on new nodes may break it", _daemons_of_new_nodes),
     Rule("nominated, but refused", "a nominated pod counts on its node, although the plugins refuse it", _nominated),
 )

@@ -109,6 +109,11 @@ def _selects(selector: Json, own: dict[str, str]) -> bool:
     return all(own.get(key) == value for key, value in selector.get("matchLabels", {}).items())
 
 
+def _counts_itself(spread: Json, pod: Json) -> bool:
+    """Whether a spread counts its own pod; with an empty selector it counts none."""
+    return bool(spread["labelSelector"]) and _selects(spread["labelSelector"], pod["metadata"]["labels"])
+
+
 def meant(spec: Json, kind: str, others: Iterable[Json]) -> bool:
     listed = list(others)
     return any(
@@ -324,7 +329,7 @@ FEATURES: Final = (
         pods.spread_selects_others,
         _any(
             pending,
-            lambda pod: any(not _selects(row["labelSelector"], pod["metadata"]["labels"]) for row in hard(pod["spec"])),
+            lambda pod: not all(_counts_itself(row, pod) for row in hard(pod["spec"])),
         ),
     ),
     # pods that run

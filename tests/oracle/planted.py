@@ -179,11 +179,20 @@ MISREADINGS: tuple[Misreading, ...] = (
         "selector = Selector(nothing=True)",
         "pass",
     ),
-    _misread(
+    Misreading(
         "a spread counts no daemon pods of planned nodes",
-        "reconciler/kerf/scheduling:arriving",
-        "sum((template.carries(daemon, served)[1] for daemon in group.daemons))",
-        "0",
+        (
+            Edit(
+                "reconciler/kerf/scheduling:arriving",
+                "sum((template.carries(daemon, served)[1] for daemon in group.daemons))",
+                "0",
+            ),
+            Edit(
+                "reconciler/kerf/scheduling:_arrive",
+                "sum((bool(node.template.carrying(d, node.types).all()) for d in group.daemons))",
+                "0",
+            ),
+        ),
     ),
     # company
     _misread(

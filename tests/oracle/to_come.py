@@ -24,7 +24,7 @@ def domain_comes_between(world: Json, missed: Difference, oracle: Oracle) -> boo
     """
     pod = next(one for one in world["pods"] if key_of(one) == missed.pod)
     keys = [labels.NODEPOOL, *(one["topologyKey"] for one in hard(pod["spec"]))]
-    distinct = {tuple(node["metadata"]["labels"].get(key) for key in keys): node for node in _nodes(world)}
+    distinct = {tuple(node["metadata"]["labels"].get(key) for key in keys): node for node in possible_nodes(world)}
     for node in distinct.values():
         there = {**world, "nodes": [*world["nodes"], node]}
         found = oracle.ask(kubernetes(there), verdicts=[(missed.pod, missed.node)])
@@ -33,15 +33,16 @@ def domain_comes_between(world: Json, missed: Difference, oracle: Oracle) -> boo
     return False
 
 
-def _nodes(world: Json) -> Iterator[Json]:
+def possible_nodes(world: Json) -> Iterator[Json]:
     """A node for each NodePool, type, offering and value of the NodePool's labels."""
     for pool, row in product(world["nodePools"], world["instanceTypes"]):
         template = pool["spec"]["template"]
         lists = {one["key"]: one["values"] for one in template["spec"]["requirements"] if one["operator"] == "In"}
-        for sold, values in product(row["offerings"], product(*lists.values())):
+        for sold, values in product((one for one in row["offerings"] if one["available"]), product(*lists.values())):
             own = {
                 **dict(zip(lists, values, strict=True)),
                 labels.NODEPOOL: pool["metadata"]["name"],
+                labels.NODECLASS: template["spec"]["nodeClassRef"]["name"],
                 labels.INSTANCE_TYPE: row["name"],
                 labels.ARCH: row["arch"],
                 labels.OS: row["os"],

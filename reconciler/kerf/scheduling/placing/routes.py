@@ -42,9 +42,9 @@ class Route:
     `served` are the pool's requirements narrowed to all of it, `hosts` the constraints over hostnames. `gates` are
     constraints with the domain they would get a pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a
     host that has no name yet); spreads of `counts` that may not count the node are `unsure`. On its host the pod
-    `follows` pods of other groups. `unpinned` are topology
-    keys without a pin, `arrivals` the pods of DaemonSets that a node adds to the domains of spreads. Of each `company`
-    one DaemonSet must have its pods on the node: none of its groups may keep them off the domain.
+    `follows` pods of other groups. `unpinned` are topology keys without a pin, `arrivals` the pods of DaemonSets that a
+    node adds to the domains of spreads. Of each `company` one DaemonSet must have its pods on the node: none of its
+    groups may keep them off the domain.
     """
 
     template: NodeClaimTemplate
