@@ -14,9 +14,13 @@ from benchmarks.workloads import pod
 from kerf.model.cluster import build
 from kerf.model.settings import Settings
 from kerf.scheduling.solve import solve
+from kerf_api import labels
+from kerf_api.v1.hashes import NODEPOOL_HASH_VERSION
 
 #: Pods of one node.
 _EACH: Final = 100
+#: Of a NodePool that was changed meanwhile.
+_OTHER_HASH: Final = {labels.NODEPOOL_HASH: "1", labels.NODEPOOL_HASH_VERSION: NODEPOOL_HASH_VERSION}
 #: A pod that fills a node, in thousandths of a CPU.
 _WHOLE: Final = 15_000
 
@@ -32,7 +36,8 @@ def _on_drifted_nodes(shape: Shape, number: int) -> list[Any]:
         (one, *_) = claim.status.conditions
         drifted = replace(one, type="Drifted", reason="NodePoolDrifted")
         status = replace(claim.status, conditions=(*claim.status.conditions, drifted))
-        found += [replace(claim, status=status), node]
+        meta = replace(claim.metadata, annotations={**claim.metadata.annotations, **_OTHER_HASH})
+        found += [replace(claim, metadata=meta, status=status), node]
     names = [node.name for _, node in yard.nodes.values()]
     for i, one in enumerate(pods.decoded(shape(number))):
         spec = replace(one.spec, node_name=names[i * len(names) // number])

@@ -2,7 +2,8 @@
 
     python -m benchmarks.hostile.measure "NotIn, one value each" 2000
 
-A pod of another namespace comes after the first pass. NodeClaims stay in flight: no node joins meanwhile.
+The passes share a memory and the cluster's indexes, and what a pass writes is there in the next one, as in the
+controller. A pod of another namespace comes after the first pass. NodeClaims stay in flight: no node joins meanwhile.
 EC2 takes back the spot instance of an empty node: the message comes when a pass has just begun without it, and the next
 one acts on it. So it is with every second pass; in the others Kerf may begin to replace nodes that have drifted.
 """
@@ -17,13 +18,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from time import process_time
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from benchmarks.clusters import NOW, Yard, catalogue, node_pool
 from benchmarks.hostile.pods import FAMILY, decoded
 from benchmarks.hostile.shapes import SHAPES, objects_of
+from benchmarks.hostile.written import Written, node_class
 from benchmarks.scheduling import peak_mib
 from benchmarks.workloads import pod
 from kerf.decide import decide
@@ -33,15 +35,18 @@ from kerf.model.instance_type import Catalogue, InstanceType
 from kerf.model.kinds import ref
 from kerf.model.memory import Memory
 from kerf.model.objects import Node, Pod
-from kerf.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
+from kerf.model.plan import DeleteObject, Plan, Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.runtime.controller import LONGEST_PAUSE_SECONDS
+from kerf.runtime.program import COLLECTOR_THRESHOLDS
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 from kerf_api.v1.nodeclaim import NodeClaim
 
+#: So many until the NodePool and the node have their hashes and conditions, and the memory knows both.
+_PASSES_BEFORE: Final = 3
 #: Between two passes: the batch of pods that were left over closes.
 PAUSE: Final = timedelta(seconds=1)
 _MOST_PASSES: Final = 1000
@@ -73,25 +78,25 @@ class Measured:
 
 def measured(shape: str, number: int) -> Measured:
     """Raises KeyError for an unknown shape."""
-    objects = [*objects_of(shape, number)]
-    pods = [one for one in objects if isinstance(one, Pod)]
-    others = [one for one in objects if not isinstance(one, Pod)]
     settings, types = Settings(cluster_name="benchmark"), _with_labels(catalogue())
-    memory, claims, plan = Memory(), list[Any](), Plan()
+    memory, world, plan = Memory(), Written(), Plan()
     elapsed, longest, other_seconds, before, passes = 0.0, 0.0, 0.0, 0.0, 0
     warned, interruption_seconds = _node_on_spot(types), 0.0
-    build([node_pool(), *others], now=NOW, settings=settings, catalogues={"default": types})
-    gc.collect()
+    facts = {"settings": settings, "catalogues": {"default": types}}
+    world.add([node_class(), node_pool(), *warned])
+    for _ in range(_PASSES_BEFORE):
+        calm = world.cluster.snapshot(now=NOW, fresh_at=dict.fromkeys(Source, NOW), **facts)
+        world.perform(decide(calm, memory).actions)
+    objects = [*objects_of(shape, number)]
+    pods = [one for one in objects if isinstance(one, Pod)]
+    _put_aside()
     idle = peak_mib()
+    world.add(objects)
+    del objects  # what is written replaces them
     while passes < _MOST_PASSES and elapsed < _MOST_SECONDS:
         now = NOW + timedelta(seconds=elapsed)
-        snapshot: Snapshot = replace(
-            build(
-                [node_pool(), *warned, *others, *claims, *pods],
-                now=now,
-                settings=settings,
-                catalogues={"default": types},
-            ),
+        snapshot: Snapshot = world.cluster.snapshot(
+            now=now,
             interruptions=(WARNING,) if passes % 2 else (),
             batch=Batch(now - timedelta(seconds=20), now - timedelta(seconds=20)),
             left_over=plan.left_over,
@@ -99,6 +104,7 @@ def measured(shape: str, number: int) -> Measured:
             candidates_left_over=plan.candidates_left_over,
             nominations=plan.nominations,
             fresh_at=dict.fromkeys(Source, now),
+            **facts,
         )
         began = process_time()
         plan = decide(snapshot, memory)
@@ -108,12 +114,15 @@ def measured(shape: str, number: int) -> Measured:
             interruption_seconds = max(interruption_seconds, acted)
         passes, longest, before = passes + 1, max(longest, took), took
         elapsed += took + PAUSE.total_seconds()
-        claims += _created(plan, len(claims))
+        world.perform(plan.actions)
         if passes == 1:
-            pods = [*pods, *decoded([pod("plain", {}, 100, 64)], _OTHER)]
+            others = decoded([pod("plain", {}, 100, 64)], _OTHER)
+            pods = [*pods, *others]
+            world.add(others)
             other_came = elapsed
         elif not other_seconds and _OTHER not in _waiting(plan, pods):
             other_seconds = elapsed - other_came
+        _put_aside()
         if passes > 1 and not (plan.left_over or plan.candidates_left_over):
             break
     refused = sum(refusal.subject.startswith("pod/") for refusal in plan.refusals) - len(plan.left_over)
@@ -131,6 +140,13 @@ def measured(shape: str, number: int) -> Measured:
         refused,
         len(plan.left_over) + len(plan.candidates_left_over),
     )
+
+
+def _put_aside() -> None:
+    """As the controller keeps its garbage collector quiet."""
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    gc.collect()
+    gc.freeze()
 
 
 def _with_labels(types: Catalogue) -> Catalogue:
@@ -159,16 +175,6 @@ def _node_on_spot(types: Catalogue) -> tuple[NodeClaim, Node]:
 
 def _ends(plan: Plan, warned: tuple[NodeClaim, Node]) -> bool:
     return any(isinstance(action, DeleteObject) and action.ref == ref(warned[0]) for action in plan.actions)
-
-
-def _created(plan: Plan, known: int) -> list[Any]:
-    made = [action.claim for action in plan.actions if isinstance(action, CreateNodeClaim)]
-    return [
-        msgspec.structs.replace(
-            claim, metadata=msgspec.structs.replace(claim.metadata, uid=f"claim-{known + i}", creation_timestamp=NOW)
-        )
-        for i, claim in enumerate(made)
-    ]
 
 
 def _waiting(plan: Plan, pods: Iterable[Pod]) -> set[str]:
