@@ -84,7 +84,9 @@ def _filled(value: Any, shape: _Shape) -> Any:
         return _filled_map(value, shape)
     if isinstance(value, list):
         items = shape.items
-        return [_filled(entry, items) for entry in value] if items is not None else _copied(value)
+        if items is None or {*map(type, value)} <= _SCALARS:
+            return _copied(value)
+        return [_filled(entry, items) for entry in value]
     return value
 
 
@@ -109,7 +111,9 @@ def _filled_map(value: Mapping[str, Any], shape: _Shape) -> dict[str, Any]:
 def _copied(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _copied(entry) for name, entry in value.items()}
-    return [_copied(entry) for entry in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return list(value) if {*map(type, value)} <= _SCALARS else [_copied(entry) for entry in value]
 
 
 def _difference(before: Any, after: Any, pointer: str) -> Iterator[dict[str, Any]]:

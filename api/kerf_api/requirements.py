@@ -174,11 +174,17 @@ class Requirements(Mapping[str, Requirement]):
 
     def __and__(self, other: Iterable[Requirement] | Requirements) -> Requirements:
         """Both together. Accepts Requirements or rows."""
+        if isinstance(other, Requirements):
+            if not other._by_key or not self._by_key:
+                return self if not other._by_key else other
+            return Requirements((*self._by_key.values(), *other._by_key.values()))
         rows = other.values() if isinstance(other, Mapping) else other
         return Requirements((*self._by_key.values(), *rows))
 
     def without(self, *keys: str) -> Requirements:
         """The same with these keys unconstrained."""
+        if self._by_key.keys().isdisjoint(keys):
+            return self
         return Requirements(row for key, row in self._by_key.items() if key not in keys)
 
     def conflict(self, other: Requirements) -> str | None:

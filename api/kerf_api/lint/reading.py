@@ -6,7 +6,7 @@ The structural check has already complained about the rest, so a rule need not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -15,6 +15,10 @@ from kerf_api import crds, durations, quantity
 from .problem import Problem, Steps, at
 
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*", re.ASCII)
+_PLAIN_LINES = re.compile(r"[A-Za-z0-9\n]*", re.ASCII)
+_LINES = re.compile(r"[A-Za-z0-9_.\n-]*", re.ASCII)
+#: At the beginning or the end of a line.
+_BAD_ENDS: Final = tuple(end for mark in "-_." for end in (f"\n{mark}", f"{mark}\n"))
 _DOMAIN = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*", re.ASCII)
 _LONGEST_NAME: Final = 63
 _LONGEST_DOMAIN: Final = 253
@@ -43,7 +47,9 @@ def entries(manifest: Any, *steps: str) -> Iterator[tuple[Steps, dict[str, Any]]
 
 def texts(value: Any) -> list[str]:
     """The texts in a list; nothing when it is no list."""
-    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return value if {*map(type, value)} == {str} else [entry for entry in value if isinstance(entry, str)]
 
 
 def qualified_name_fault(name: str) -> str | None:
@@ -67,6 +73,18 @@ def label_value_fault(value: str) -> str | None:
         if not value or _NAME.fullmatch(value)
         else "label values begin and end with a letter or digit and hold only those and . _ -"
     )
+
+
+def are_label_values(values: Sequence[str]) -> bool:
+    """Whether all texts are label values, by one look at all of them: a list may have thousands."""
+    if not values or max(map(len, values)) > _LONGEST_NAME:
+        return not values
+    lines = "\n".join(("", *values, ""))
+    if lines.count("\n") != len(values) + 1:
+        return False
+    if _PLAIN_LINES.fullmatch(lines):
+        return True
+    return _LINES.fullmatch(lines) is not None and not any(end in lines for end in _BAD_ENDS)
 
 
 def is_dns_name(name: str) -> bool:

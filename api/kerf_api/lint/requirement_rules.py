@@ -14,7 +14,7 @@ from kerf_api import labels
 
 from . import nearest
 from .problem import Problem, Steps, at, shown
-from .reading import label_value_fault, qualified_name_fault, texts
+from .reading import are_label_values, label_value_fault, qualified_name_fault, texts
 
 #: Keys whose values are known beforehand; a requirement needs at least one that exists.
 KNOWN_VALUES: Final[Mapping[str, frozenset[str]]] = {
@@ -45,7 +45,7 @@ def check(steps: Steps, entry: Mapping[str, Any], rules: KindRules) -> Iterator[
     key, operator, values = entry.get("key"), entry.get("operator"), texts(entry.get("values"))
     if isinstance(key, str):
         yield from label_key((*steps, "key"), key, rules.bad_key, rules.reserved_key, rules.usable)
-    for index, value in enumerate(values):
+    for index, value in enumerate(() if are_label_values(values) else values):
         if fault := label_value_fault(value):
             close = nearest.label_value(value)
             hint = f"did you mean {shown(close)}?" if close else ""

@@ -192,7 +192,7 @@ def node_class(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     place = (*_TEMPLATE, "nodeClassRef")
     wanted = (("group", labels.AWS_GROUP), ("kind", foreign.KIND))
     found = [(field, part(manifest, *place, field), own) for field, own in wanted]
-    if not any(_almost(value, own) for _, value, own in found):
+    if all(value == own for _, value, own in found) or not any(_almost(value, own) for _, value, own in found):
         return
     for field, value, own in found:
         if isinstance(value, str) and value and value != own:
