@@ -204,4 +204,5 @@ def _with_disruption(snapshot: Snapshot, pool_name: str, **fields: Any) -> Snaps
 
 
 def _with_pool(snapshot: Snapshot, pool: NodePool) -> Snapshot:
-    return dataclasses.replace(snapshot, node_pools={**snapshot.node_pools, pool.name: pool})
+    pools, specs = {**snapshot.node_pools, pool.name: pool}, {**snapshot.pool_specs, pool.name: pool.spec}
+    return dataclasses.replace(snapshot, node_pools=pools, pool_specs=specs)

@@ -128,7 +128,8 @@ HASHES: Step[View, str] = Step("pool hashes", "node_pools", _hash, speaks=lambda
 
 
 def _validated(view: View, name: str) -> tuple[Verdict, None]:
-    manifest = {"apiVersion": f"{labels.GROUP}/v1", "kind": "NodePool", **encode(view.snapshot.node_pools[name])}
+    spec = encode(view.snapshot.pool_specs[name])
+    manifest = {"apiVersion": f"{labels.GROUP}/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
     found = rules_nodepool.check(default(manifest))
     problems = [p for p in found if p.severity == "error" and p.rule.startswith(_FATAL_RULES)]
     if not problems:
@@ -137,7 +138,7 @@ def _validated(view: View, name: str) -> tuple[Verdict, None]:
 
 
 #: Whether the spec is valid. The status of the pool is no source: others may have write access to it.
-VALIDATIONS: Step[View, Verdict] = Step("pool validations", "node_pools", _validated, speaks=lambda _: False)
+VALIDATIONS: Step[View, Verdict] = Step("pool validations", "pool_specs", _validated, speaks=lambda _: False)
 
 
 def reconcile(

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from kerf.model import kinds, pods
 from kerf.model.following import Following
 from kerf.model.grouping import Grouping
-from kerf.model.indexes import InstanceIndex, PodIndex
+from kerf.model.indexes import InstanceIndex, PodIndex, SpecIndex
 from kerf.model.instance_type import Catalogue
 from kerf.model.journal import Journal
 from kerf.model.kinds import Kind, Ref
@@ -79,7 +79,7 @@ _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
 #: NodeClaims of other controllers by provider ID.
 _FOREIGN = "foreign_by_provider"
 #: The fields of a Snapshot that the journal follows: the tables of objects and the indexes of these.
-_FOLLOWED = {*FIELDS.values(), _FOREIGN, "state_nodes", "pdb_budgets", "pdb_selectors"}
+_FOLLOWED = {*FIELDS.values(), _FOREIGN, SpecIndex.NAME, "state_nodes", "pdb_budgets", "pdb_selectors"}
 _FOLLOWED |= {name for rows in _GROUPINGS.values() for name, _ in rows}
 if _DIFFERENT := _FOLLOWED ^ {*BY_FOLLOWING[Following.FOLLOWED]}:
     raise TypeError(f"declared as followed and not followed, or the reverse: {sorted(_DIFFERENT)}")
@@ -104,7 +104,7 @@ class Cluster:
         self._groupings = {kind: [Grouping(*row, self._journal) for row in rows] for kind, rows in _GROUPINGS.items()}
         by_name = {grouping.name: grouping for rows in self._groupings.values() for grouping in rows}
         self._foreign = Grouping(_FOREIGN, lambda claim: claim.status.provider_id, self._journal)
-        self._pdbs = PdbIndex(self._journal)
+        self._pdbs, self._specs = PdbIndex(self._journal), SpecIndex(self._journal)
         self._overlays = Overlays()
         self._claims_of, self._nodes_of = by_name["claims_by_provider"].view, by_name["nodes_by_provider"].view
         #: Claims by the instance that they have, or are to have; live, read-only.
@@ -116,6 +116,7 @@ class Cluster:
     def apply(self, kind: Kind, value: Any) -> bool:
         """Take in an object that was added or changed. False when a newer one (or its deletion) is known."""
         key, table = _key(kind, value), self._objects[kind.name]
+        value = self._specs.shared(value) if kind is kinds.NODE_POOL else value
         old = table.get(key)
         if self._stale(kind, old, value):
             return False
@@ -235,7 +236,9 @@ class Cluster:
             self._index_node(old, new)
         elif kind is kinds.PDB:
             self._pdbs.replace(old, new)
-        elif kind in (kinds.NODE_POOL, kinds.NODE_OVERLAY):
+        elif kind is kinds.NODE_POOL:
+            self._specs.replace(old, new)
+        if kind in (kinds.NODE_POOL, kinds.NODE_OVERLAY):
             self._overlays.follow(old, new)
 
     def _index_pod(self, key: str, old: Pod | None, new: Pod | None) -> None:
@@ -321,6 +324,7 @@ class Cluster:
             overlaid=overlaid.catalogues,
             overlay_faults=overlaid.faults,
             state_nodes=MappingProxyType(self._state_nodes),
+            pool_specs=self._specs.view,
             pdb_budgets=self._pdbs.budgets,
             pdb_selectors=self._pdbs.selectors,
             pods=PodIndex(

@@ -1,15 +1,18 @@
-"""Pods and instances as a Snapshot holds them: by key, and by the facts that decisions look them up by."""
+"""Pods, instances and specs of NodePools as a Snapshot holds them: by key, and by the facts that decisions need."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Final
 
 from msgspec.structs import replace
 
 from kerf.model import objects
 from kerf.model.cloud import Instance
+from kerf.model.journal import Journal
 from kerf_api import labels
+from kerf_api.v1.nodepool import NodePool, NodePoolSpec
 
 
 class PodIndex(Mapping[str, objects.Pod]):
@@ -91,3 +94,33 @@ class InstanceIndex(Mapping[str, Instance]):
 
     def __len__(self) -> int:
         return len(self.by_id)
+
+
+class SpecIndex:
+    """The specs of NodePools by name. The journal names only those that differ from the ones before."""
+
+    NAME: Final = "pool_specs"
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._specs = journal, dict[str, NodePoolSpec]()
+
+    @property
+    def view(self) -> Mapping[str, NodePoolSpec]:
+        """Live, read-only."""
+        return MappingProxyType(self._specs)
+
+    def shared(self, pool: NodePool) -> NodePool:
+        """The NodePool with the spec that is known already, if it has an equal one."""
+        known = self._specs.get(pool.name)
+        return replace(pool, spec=known) if known is not None and known == pool.spec else pool
+
+    def replace(self, old: NodePool | None, new: NodePool | None) -> None:
+        """One came (no `old`), changed, or went (no `new`); each as `shared` gives it."""
+        if old is not None and new is not None and old.spec is new.spec:
+            return
+        if old is not None:
+            self._specs.pop(old.name, None)
+            self._journal.touch(self.NAME, old.name)
+        if new is not None:
+            self._specs[new.name] = new.spec
+            self._journal.touch(self.NAME, new.name)

@@ -34,6 +34,7 @@ _KINDS = {
     "node_claims": "nodeclaim",
     "nodes": "node",
     "node_pools": "nodepool",
+    "pool_specs": "nodepool",
     "node_classes": "ec2nodeclass",
     "node_overlays": "nodeoverlay",
     "capacity_buffers": "capacitybuffer",

@@ -43,7 +43,7 @@ from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import Taint
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodeoverlay import NodeOverlay
-from kerf_api.v1.nodepool import NodePool
+from kerf_api.v1.nodepool import NodePool, NodePoolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,8 @@ class Snapshot:
     now: datetime = field(metadata=WHOLE)
     settings: Settings = field(metadata=GROUND)
     node_pools: Mapping[str, NodePool] = field(default_factory=dict, metadata=FOLLOWED)
+    #: The specs of NodePools by name. Unlike the NodePools, they change only when somebody changes them.
+    pool_specs: Mapping[str, NodePoolSpec] = field(default_factory=dict, metadata=FOLLOWED)
     node_classes: Mapping[str, EC2NodeClass] = field(default_factory=dict, metadata=FOLLOWED)
     node_overlays: Mapping[str, NodeOverlay] = field(default_factory=dict, metadata=FOLLOWED)
     node_claims: Mapping[str, NodeClaim] = field(default_factory=dict, metadata=FOLLOWED)

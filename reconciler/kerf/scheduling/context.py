@@ -13,7 +13,7 @@ import numpy as np
 from kerf.model import backoff
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
-from kerf.model.memory import Memory, Turn
+from kerf.model.memory import Memory, Step, Turn
 from kerf.model.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR, Reason
 from kerf.model.snapshot import Snapshot, StateNode
@@ -33,7 +33,9 @@ from kerf.scheduling.pods.sole_users import SoleUsers
 from kerf.scheduling.topology.counts import Tallies
 from kerf.scheduling.work import Work
 from kerf_api import labels
+from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources, total
+from kerf_api.v1.meta import ObjectMeta
 from kerf_api.v1.nodepool import NodePool
 
 NO_TYPES = "NoCompatibleInstanceTypes"
@@ -114,7 +116,7 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     tallies = Tallies(counted, [node for s, node in there if not s.deleting], coming, daemons)
     arrivals = Arrivals(columns, daemons, tallies)
     surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents, arrivals)
-    pools, problems = _pools(snapshot, columns, tables, daemons, late_pools(turn))
+    pools, problems = _pools(snapshot, turn, columns, tables, daemons, late_pools(turn))
     places = ExistingNodes.of(surveyor.targets(), columns)
     unread = {**unread_sites(turn), **surveyor.unread}
     bugs = {key: reason for key, reason in sorted(unread.items()) if reason.code == INTERNAL_ERROR}
@@ -154,8 +156,19 @@ def usable(pool: NodePool) -> bool:
     return ready(pool) and not pool.static
 
 
+def _required(view: Snapshot, name: str) -> tuple[Requirements, None]:
+    return NodePool(metadata=ObjectMeta(name=name), spec=view.pool_specs[name]).requirements(), None
+
+
+#: The requirements of NodePools. Lists of thousands of values are read when a spec changes.
+REQUIREMENTS: Step[Snapshot, Requirements] = Step(
+    "pool requirements", "pool_specs", _required, speaks=lambda requirements: False
+)
+
+
 def _pools(
     snapshot: Snapshot,
+    turn: Turn,
     columns: Columns,
     tables: Tables,
     daemons: Sequence[Daemon],
@@ -179,7 +192,9 @@ def _pools(
                 continue
             check_pool(pool)
             usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
-            promised = pool.requirements().without(*labels_missing_for(snapshot, pool))
+            known = turn.snapshot.pool_specs.get(name) is pool.spec  # a trial may have another spec
+            required = turn.one(REQUIREMENTS, turn.noted, name) if known else pool.requirements()
+            promised = required.without(*labels_missing_for(snapshot, pool))
             taints = taints_for(snapshot, pool)
             template = NodeClaimTemplate(
                 pool, promised, table, daemons, strict_min_values=strict, learned_taints=taints

@@ -261,9 +261,7 @@ def _open_claim(
     None when it cannot be launched now, unless a machine was `asked` for.
     """
     wanted = claim.requirements() & Requirements.of_labels(claim.metadata.labels)
-    mask = np.ones(len(table.types), dtype=np.bool_)
-    for row in wanted.values():
-        mask &= table.mask(row)
+    mask = table.masks(wanted)
     sold = table.listed if asked else _launchable(table)
     mask &= sold[:, table.market_mask(wanted)].any(axis=1)
     if not mask.any():

@@ -126,6 +126,7 @@ class TypeTable:
         self._markets: dict[tuple[Requirement | None, ...], Bools] = {}
         self._rows: dict[str, tuple[list[Requirement], NDArray[np.intp]]] = {}
         self._capacity: dict[str, Ints] = {}
+        self._keys = frozenset[str]().union(*(t.requirements for t in self.types))
 
     def rows_of(self, key: str) -> tuple[list[Requirement], NDArray[np.intp]]:
         """The distinct demands that types make of a key, and each type's place in them (-1: none)."""
@@ -142,6 +143,14 @@ class TypeTable:
         rows, places = self.rows_of(key)
         used = set(places[mask].tolist()) - {-1}
         return {value for i in used if not rows[i].complement for value in rows[i].values}
+
+    def masks(self, requirements: Requirements) -> Bools:
+        """Which types can serve all requirements."""
+        mask = np.ones(len(self.types), dtype=np.bool_)
+        for key, row in requirements.items():
+            if key in self._keys:
+                mask &= self.mask(row)
+        return mask
 
     def mask(self, row: Requirement) -> Bools:
         """Which types can serve the requirement; a type that does not define the key can."""

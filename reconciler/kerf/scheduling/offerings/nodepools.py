@@ -133,7 +133,7 @@ class NodeClaimTemplate:
                 continue
             here = np.zeros(len(self.table.types), dtype=np.bool_)
             for term in terms:
-                here |= self._type_mask(term)
+                here |= self.table.masks(term)
             self._daemon_rows[daemon.key] = here
             shares[here] += self.table.columns.vector(daemon.requests)
             for row in np.flatnonzero(here):
@@ -173,12 +173,6 @@ class NodeClaimTemplate:
         return np.array([not taken.clash(held) for held in self.daemon_ports], dtype=np.bool_)
 
     # --- shapes -------------------------------------------------------------------------------------------------
-    def _type_mask(self, requirements: Requirements) -> Bools:
-        mask = np.ones(len(self.table.types), dtype=np.bool_)
-        for row in requirements.values():
-            mask &= self.table.mask(row)
-        return mask
-
     def shape(self, requirements: Requirements) -> InstanceTypeOptions:
         """What is left of the types under these requirements (the pool's own are to be among them)."""
         known = self._shapes.get(requirements)
@@ -191,7 +185,7 @@ class NodeClaimTemplate:
 
     def offered(self) -> NDArray[np.intp]:
         """The types with an offering under the pool's requirements, whether or not they hold their DaemonSets' pods."""
-        return np.flatnonzero(self._type_mask(self.requirements) & (self._least(self.requirements) < NO_PRICE))
+        return np.flatnonzero(self.table.masks(self.requirements) & (self._least(self.requirements) < NO_PRICE))
 
     def _least(self, requirements: Requirements) -> Ints:
         """The price of each type's cheapest offering."""
@@ -203,7 +197,7 @@ class NodeClaimTemplate:
 
     def _shape(self, requirements: Requirements) -> InstanceTypeOptions:
         price = self._least(requirements)
-        good = np.flatnonzero(self._type_mask(requirements) & (price < NO_PRICE) & self._holds_daemons)
+        good = np.flatnonzero(self.table.masks(requirements) & (price < NO_PRICE) & self._holds_daemons)
         order = good[np.argsort(price[good], kind="stable")]
         room = self.table.allocatable[order] - self.overhead[order]
         price_at = np.full_like(price, NO_PRICE)
@@ -249,7 +243,7 @@ class NodeClaimTemplate:
         if key in (labels.NODEPOOL, self.class_label):
             return set()
         row = self.requirements.allowed(key)
-        listed = self.table.values(key, self._type_mask(self.requirements))
+        listed = self.table.values(key, self.table.masks(self.requirements))
         place = OFFERING_LABELS.index(key) if key in OFFERING_LABELS else None
         if place is not None and not listed:  # types say where they can be had: not in a zone without a subnet
             allowed = self.table.market_mask(self.requirements)

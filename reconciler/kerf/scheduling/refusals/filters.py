@@ -85,10 +85,7 @@ class Filters:
     def reach(self, requirements: Requirements) -> Bools:
         """Which [types, markets] these requirements leave."""
         table = self.template.table
-        types = np.ones(len(table.types), dtype=np.bool_)
-        for row in requirements.values():
-            types &= table.mask(row)
-        return types[:, None] & table.market_mask(requirements)[None, :]
+        return table.masks(requirements)[:, None] & table.market_mask(requirements)[None, :]
 
     def counts(self) -> tuple[int, int]:
         """How many types and offerings are left."""
