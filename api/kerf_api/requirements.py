@@ -7,7 +7,7 @@ intersection. All values here are immutable. Source: API reference, "Requirement
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from kerf_api import labels
@@ -186,6 +186,12 @@ class Requirements(Mapping[str, Requirement]):
         if self._by_key.keys().isdisjoint(keys):
             return self
         return Requirements(row for key, row in self._by_key.items() if key not in keys)
+
+    def within(self, keys: Set[str]) -> Requirements:
+        """The same with all but these keys unconstrained."""
+        if self._by_key.keys() <= keys:
+            return self
+        return Requirements(row for key, row in self._by_key.items() if key in keys)
 
     def conflict(self, other: Requirements) -> str | None:
         """The first shared key (by name) on which both cannot be met at once; None when all can.

@@ -160,8 +160,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:TopologyGroup.admits_node",
-                "not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)",
-                "accepted_by_node(self.filter_pod, node_labels)",
+                "node_terms(self.filter_pod) if self.honors_affinity else NO_TERMS",
+                "node_terms(self.filter_pod)",
             ),
         ),
     ),

@@ -126,7 +126,8 @@ class TypeTable:
         self._markets: dict[tuple[Requirement | None, ...], Bools] = {}
         self._rows: dict[str, tuple[list[Requirement], NDArray[np.intp]]] = {}
         self._capacity: dict[str, Ints] = {}
-        self._keys = frozenset[str]().union(*(t.requirements for t in self.types))
+        #: The labels on which it depends which types and offerings requirements leave.
+        self.keys = frozenset(OFFERING_LABELS).union(*(t.requirements for t in self.types))
 
     def rows_of(self, key: str) -> tuple[list[Requirement], NDArray[np.intp]]:
         """The distinct demands that types make of a key, and each type's place in them (-1: none)."""
@@ -148,7 +149,7 @@ class TypeTable:
         """Which types can serve all requirements."""
         mask = np.ones(len(self.types), dtype=np.bool_)
         for key, row in requirements.items():
-            if key in self._keys:
+            if key in self.keys:
                 mask &= self.mask(row)
         return mask
 

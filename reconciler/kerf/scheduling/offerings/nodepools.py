@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar, cast
 
 import numpy as np
@@ -30,6 +30,8 @@ T = TypeVar("T")
 _MANY = 1 << 20
 #: To work out what is left of the types under some requirements takes so many steps.
 _SHAPE: Final = 20
+#: The same where other requirements have left the same types.
+_SAME_TYPES: Final = 2
 #: So many keys and values of requirements are joined in one step.
 VALUES_A_STEP: Final = 16
 #: What is worked out about requirements is remembered within this: shapes by their size, in bytes (those of a type and
@@ -177,10 +179,16 @@ class NodeClaimTemplate:
         """What is left of the types under these requirements (the pool's own are to be among them)."""
         known = self._shapes.get(requirements)
         if known is None:
-            self.work.charge(_SHAPE)
+            telling = requirements.within(self.table.keys)
+            if telling is requirements:
+                self.work.charge(_SHAPE)
+                known = self._shape(requirements)
+            else:  # the other labels are of no type
+                self.work.charge(_SAME_TYPES)
+                known = replace(self.shape(telling), requirements=requirements)
             if len(self._shapes) >= self._most_shapes:
                 self._shapes.clear()
-            known = self._shapes[requirements] = self._shape(requirements)
+            self._shapes[requirements] = known
         return known
 
     def offered(self) -> NDArray[np.intp]:

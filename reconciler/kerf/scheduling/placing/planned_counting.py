@@ -41,7 +41,11 @@ def counting(group: TopologyGroup, template: NodeClaimTemplate, served: Requirem
         return Counting((served,), True)
     found = []
     for demand in demands:
-        nodes = template.join(served, demand) if served.compatible(demand, labels.WELL_KNOWN) else None
+        if not served.compatible(demand, labels.WELL_KNOWN):
+            continue
+        if template.table.keys.isdisjoint(demand) and _has_all_values(template, served, demand):
+            return Counting((served,), True)  # its labels are of no type: that needs no shape of its own
+        nodes = template.join(served, demand)
         if nodes is not None:
             if _are_all(template, served, demand, nodes):
                 return Counting((served,), True)
@@ -61,4 +65,8 @@ def _are_all(template: NodeClaimTemplate, served: Requirements, demand: Requirem
         return True
     if len(template.shape(nodes).types) < len(template.shape(served).types):
         return False
-    return all(demand[key].has(value) for key in demand for value in template.open_domains(key, served))
+    return _has_all_values(template, served, demand)
+
+
+def _has_all_values(template: NodeClaimTemplate, served: Requirements, demand: Requirements) -> bool:
+    return all(row.has(value) for key, row in demand.items() for value in template.open_domains(key, served))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kerf.model.boundaries import broken
 from kerf.model.objects import (
@@ -68,7 +69,11 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
 
 def filled(terms: Iterable[NodeSelectorTerm]) -> tuple[NodeSelectorTerm, ...]:
     """Those that may select a node: an empty term selects none."""
-    return tuple(term for term in terms if term.match_expressions or term.match_fields)
+    return tuple(filter(_selects, terms))
+
+
+def _selects(term: NodeSelectorTerm) -> bool:
+    return bool(term.match_expressions or term.match_fields)
 
 
 def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
@@ -79,7 +84,8 @@ def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
 
 def selects_nothing(pod: Pod) -> bool:
     """Whether it has a required node affinity of which no term can select a node."""
-    return _required(pod) is not None and not required_terms(pod)
+    required = _required(pod)
+    return required is not None and not any(map(_selects, required.node_selector_terms))
 
 
 def _required(pod: Pod) -> NodeSelector | None:
@@ -113,6 +119,10 @@ class NodeTerms:
 
     selector: Requirements
     terms: tuple[Requirements, ...] | None
+
+
+#: They accept every node.
+NO_TERMS: Final = NodeTerms(EMPTY, None)
 
 
 def node_terms(pod: Pod) -> NodeTerms:

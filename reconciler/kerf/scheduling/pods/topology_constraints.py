@@ -15,9 +15,12 @@ from kerf.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityT
 from kerf.model.selectors import Selector, selector_of
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.requirements import (
-    accepted_by_node,
+    NO_TERMS,
+    NodeTerms,
+    accepted,
     asks_for_nodes,
     node_demands,
+    node_terms,
     tolerates_all,
 )
 from kerf_api import labels
@@ -32,8 +35,8 @@ class TopologyGroup:
     """`counts` are pods that the selector matches; `owners` pods with the (required) anti-affinity. By domain.
 
     `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet. A spread counts nodes
-    that have all of `keys`; `standing` returns the domains of those there are, with and without pods, and `brought`
-    are those of planned nodes that other pods get.
+    that have all of `keys`; spreads that are `alike` count the same nodes, by the same key. `standing` returns the
+    domains of those there are, with and without pods, and `brought` are those of planned nodes that other pods get.
     New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
     anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is; `arriving` are
     those of planned nodes, by domain of a spread; `reached` are domains that get such a node after
@@ -50,6 +53,7 @@ class TopologyGroup:
     honors_affinity: bool = False
     honors_taints: bool = False
     keys: frozenset[str] = frozenset()
+    alike: object = None
     counts: dict[str, int] = field(default_factory=dict)
     owners: dict[str, int] = field(default_factory=dict)
     standing: Callable[[], frozenset[str]] = frozenset
@@ -64,6 +68,7 @@ class TopologyGroup:
     unsure: dict[str, int] = field(default_factory=dict)
     following: dict[tuple[str, TopologyGroup], int] = field(default_factory=dict)
     asked: tuple[Requirements, ...] | None = None
+    terms: NodeTerms | None = None
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 
     def selects(self, namespace: str, pod_labels: Mapping[str, str]) -> bool:
@@ -85,9 +90,11 @@ class TopologyGroup:
         """Whether pods on such a node count (spread only; others count everywhere)."""
         if self.filter_pod is None:
             return True
-        if not self.keys <= node_labels.keys() or not self.withstands(taints):
+        if not all(key in node_labels for key in self.keys) or not self.withstands(taints):
             return False
-        return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)
+        if self.terms is None:
+            self.terms = node_terms(self.filter_pod) if self.honors_affinity else NO_TERMS
+        return accepted(self.terms, node_labels)
 
     def withstands(self, taints: Sequence[Taint]) -> bool:
         """Whether pods count on a node with these taints, whatever its labels (spread only)."""

@@ -173,14 +173,17 @@ class Tallies:
         chosen = [d for d in self.daemons if group.selects(d.pod.metadata.namespace, d.pod.metadata.labels)]
         return BoundCounts(_counted(homes.values()), homes, tuple(chosen))
 
-    def offered(self, identity: object, group: TopologyGroup) -> tuple[Mapping[str, int], Mapping[str, str]]:
-        """The domains of nodes that stay and whose pods count for a spread: how many, and by the node's name."""
-        known = self._offered.get(identity)
+    def offered(self, alike: object, group: TopologyGroup) -> tuple[Mapping[str, int], Mapping[str, str]]:
+        """The domains of nodes that stay and whose pods count for a spread: how many, and by the node's name.
+
+        `alike` is what spreads with the same domains have in common: all but the pods that they count.
+        """
+        known = self._offered.get(alike)
         if known is None:
             admits = _Admission(group, self._coming)
             there = ((node.name, domain_of(node, group.key)) for node in self._staying if admits(node))
             places = {name: domain for name, domain in there if domain is not None}
-            known = self._offered[identity] = _counted(places.values()), places
+            known = self._offered[alike] = _counted(places.values()), places
         return known
 
     def _selected(self, group: TopologyGroup) -> Iterator[tuple[str, Pod]]:

@@ -34,6 +34,8 @@ from kerf_api.v1.meta import Taint
 #: Steps to read a term, and to count the pods of one that is new.
 _A_CONSTRAINT: Final = 3
 _A_GROUP: Final = 10
+#: So many nodes are held against the node filter of a spread in one step.
+_NODES_A_STEP: Final = 2
 
 
 class CountedNode(Protocol):
@@ -77,6 +79,8 @@ class Topology:
         #: Groups that only keep pods away so far: which pods they select matters to pods that own such a term alone.
         self._uncounted: set[object] = set()
         self._spread_groups: dict[tuple[int, int], tuple[TopologyGroup, bool]] = {}
+        #: Domains of nodes that have not joined, by what spreads with the same ones have in common.
+        self._coming: dict[object, frozenset[str]] = {}
         self._latest: tuple[Pod | None, tuple[object, ...], tuple[TopologyConstraint, ...]] = (None, (), ())
         self._remembered = False
         self._inverse(pods)
@@ -140,8 +144,9 @@ class Topology:
         affinity, taints = constraint.node_affinity_policy != "Ignore", constraint.node_taints_policy == "Honor"
         place = frozenset({pod.metadata.namespace})
         marks, keys = _filter_identity(pod, affinity, taints), _keys(pod, constraint)
-        identity = (SPREAD, constraint.topology_key, place, selector, affinity, taints, marks, keys)
-        fresh = TopologyGroup(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys)
+        alike = (constraint.topology_key, affinity, taints, marks, keys)
+        identity = (SPREAD, place, selector, *alike)
+        fresh = TopologyGroup(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys, alike)
         group = self._open(identity, fresh)
         own = pod.metadata
         return group, constraint.label_selector is not None and group.selects(own.namespace, own.labels)
@@ -168,7 +173,7 @@ class Topology:
             if group.kind == AFFINITY and group.daemons:
                 self._inverse([daemon.pod for daemon in group.daemons])
             if group.kind == SPREAD:
-                group.standing = cache(partial(self._standing, identity, group, frozenset(group.counts)))
+                group.standing = cache(partial(self._standing, group, frozenset(group.counts)))
         return group
 
     def _inverse(self, pods: Iterable[Pod]) -> None:
@@ -180,9 +185,12 @@ class Topology:
                 self._uncounted.add(identity)
                 group.owners = less(inverse.counts, inverse.homes, self._moving)
 
-    def _standing(self, identity: object, group: TopologyGroup, counted: frozenset[str]) -> frozenset[str]:
-        offered = less(*self._tallies.offered(identity, group), self._leaving)
-        return counted | offered.keys() | frozenset(self._on_coming_nodes(group))
+    def _standing(self, group: TopologyGroup, counted: frozenset[str]) -> frozenset[str]:
+        if group.alike not in self._coming:
+            self._work.charge(len(self._targets) // _NODES_A_STEP)
+            self._coming[group.alike] = frozenset(self._on_coming_nodes(group))
+        offered = less(*self._tallies.offered(group.alike, group), self._leaving)
+        return counted | offered.keys() | self._coming[group.alike]
 
     def _on_coming_nodes(self, group: TopologyGroup) -> Iterator[str]:
         for target in (target for target in self._targets if target.state.node is None):

@@ -1,0 +1,68 @@
+"""Work that many constraints have in common is done once: domains of spreads, and types that requirements leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kerf.model.objects import Pod
+from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.topology.solve_counts import Topology
+from kerf.scheduling.work import Work
+from kerf_api import labels
+from kerf_api.requirements import Requirements
+from tests.unit.scheduling import worlds as w
+
+ZONES = Requirements.of_labels({labels.ZONE: "z1"})
+
+
+def _web(number: int, **more: Any) -> Pod:
+    spreads = [w.spread(app=f"a{number}")]
+    return w.pod(f"p{number}", labels={"app": f"a{number}"}, topologySpreadConstraints=spreads, **more)
+
+
+def _steps(pods: list[Pod]) -> int:
+    work = Work()
+    assert not solve(w.world(w.pool(), *pods), pods, work=work).unplaced
+    return work.whole
+
+
+def test_spreads_that_count_the_same_nodes_look_at_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = list[object]()
+    original = Topology._on_coming_nodes
+    monkeypatch.setattr(
+        Topology, "_on_coming_nodes", lambda self, group: looked.append(group.alike) or original(self, group)
+    )
+    alike, other = [_web(number) for number in range(5)], _web(9, nodeSelector={labels.ARCH: "amd64"})
+    solve(w.world(w.pool(), *alike, other), [*alike, other])
+    assert len(looked) == len(set(looked)) == 2
+
+
+def test_labels_of_no_type_leave_the_types_of_the_other_requirements() -> None:
+    snapshot = w.world(w.pool())
+    ((template, _),) = survey(snapshot).pools
+    served = template.serve(ZONES)
+    assert served is not None
+    further = served & Requirements.of_labels({"example.com/team": "a"})
+    shape, same = template.shape(served), template.shape(further)
+    assert same.requirements == further
+    assert same.types is shape.types
+    assert same.room is shape.room
+    zoneless = served.without(labels.ZONE)
+    assert template.shape(zoneless).types is not shape.types
+
+
+def test_a_node_filter_by_a_label_of_no_type_costs_no_shape_of_its_own() -> None:
+    def filtered(key: str, value: str) -> list[Pod]:
+        return [
+            w.pod(
+                f"p{number}",
+                labels={"app": "web"},
+                topologySpreadConstraints=[w.spread(app="web")],
+                affinity=w.node_affinity([(key, "NotIn", [f"{value}{number}"])]),
+            )
+            for number in range(12)
+        ]
+
+    assert _steps(filtered("example.com/x", "v")) < _steps(filtered(labels.INSTANCE_TYPE, "v")) * 2 // 3
