@@ -96,7 +96,7 @@ def _share(method: Method, snapshot: Snapshot, ask: Solve) -> Share:
 
 def _left_over(snapshot: Snapshot, shares: Mapping[str, Share]) -> Plan:
     """A method that began nothing leaves as many over as before."""
-    there = snapshot.state_nodes.keys()
+    there = snapshot.state_nodes
     left = frozenset((name, key) for name, share in shares.items() for key in share.left_over(there))
     return Plan(candidates_left_over=left) if left else NOTHING
 

@@ -8,7 +8,7 @@ WorkBudget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Sequence, Set
 from typing import Final, TypeVar
 
 from kerf.disruption.candidates import Blocker
@@ -71,13 +71,13 @@ class Share:
 
         return within_steps(self._ask, left, took, pods, exclude, manner, beside)
 
-    def left_over(self, there: Set[str]) -> frozenset[str]:
+    def left_over(self, there: Container[str]) -> frozenset[str]:
         """The keys of the candidates that come first in the next pass, of the nodes that are `there`.
 
         While some are left that waited before, no others join them: so each has its turn.
         """
         wanted = self._waiting if self._late else self._waiting | self._refused
-        return frozenset(wanted & there - self._tried)
+        return frozenset(key for key in wanted if key not in self._tried and key in there)
 
 
 def within_steps(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
@@ -24,6 +24,7 @@ from kerf.model.objects import Pod
 from kerf.model.plan import Plan
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.promises import Promises
+from kerf.scheduling.answers.solution import Solution
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api.v1.budgets import UNDERUTILIZED
 from kerf_api.v1.meta import Condition, decode
@@ -286,3 +287,16 @@ def test_interruptions_and_ends_are_decided_however_much_work_there_is() -> None
     expires = claim("old", since=NOW - 2 * HOUR, expireAfter="1h")
     plan = disrupt(snapshot([*world({"a": 60, "b": 60}), expires, node(expires)]))
     assert [action.ref.name for action in plan.actions if type(action).__name__ == "DeleteObject"] == ["old"]
+
+
+class _Nodes(dict[str, None]):
+    """Nodes that may be looked up and not gone through."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("each node of the cluster is looked at in each plan")
+
+
+def test_candidates_that_are_left_over_are_looked_up_among_the_nodes() -> None:
+    unread = Share(lambda pods, exclude, manner, beside: Solution(), frozenset({"a", "gone"}))
+    assert unread.left_over(_Nodes(a=None, b=None)) == {"a"}
+    assert not Share(lambda pods, exclude, manner, beside: Solution()).left_over(_Nodes(a=None))
