@@ -193,7 +193,7 @@ def seen(snapshot: Snapshot, memory: Memory) -> Any:
         (t.key, t.possible, t.taints, tuple(t.free), t.ports, t.marks, t.hostname, t.settling, t.state, *volumes_of(t))
         for t in ground.places.targets
     ]
-    counted = census.pods, census.shunning, dict(census.newest_daemon_pod)
+    counted = census.pods, census.inverse, dict(census.newest_daemon_pod)
     moved = [
         (t.key, tuple(t.free), t.ports, *volumes_of(t))
         for key in snapshot.state_nodes

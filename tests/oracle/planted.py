@@ -96,7 +96,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     _misread(
         "an empty term matches every node",
         "reconciler/kerf/scheduling:filled",
-        "(term for term in terms if term.match_expressions or term.match_fields)",
+        "filter(_selects, terms)",
         "terms",
     ),
     _misread(
@@ -134,7 +134,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     _misread(
         "nodeAffinityPolicy is Ignore",
         "reconciler/kerf/scheduling:TopologyGroup.admits_node",
-        "not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)",
+        "accepted(self.terms, node_labels)",
         "True",
     ),
     _misread(
@@ -158,13 +158,13 @@ MISREADINGS: tuple[Misreading, ...] = (
     _misread(
         "a node that lacks a key of the spread counts",
         "reconciler/kerf/scheduling:TopologyGroup.admits_node",
-        "not self.keys <= node_labels.keys()",
+        "not all((key in node_labels for key in self.keys))",
         "False",
     ),
     _misread(
         "nodes without pods are no domain",
         "reconciler/kerf/scheduling:Topology._standing",
-        "counted | offered.keys() | frozenset(self._on_coming_nodes(group))",
+        "counted | offered.keys() | self._coming[group.alike]",
         "counted",
     ),
     _misread(
