@@ -32,7 +32,7 @@ from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
 from kerf.scheduling.placing.ways import ItemKey
-from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
+from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.seating.reserved import on_reservations
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import NO_TURNS, Turns, Work
@@ -213,12 +213,7 @@ class StrategySearch:
     def _for(self, cls: PodClass, strategy: Strategy) -> Iterator[Strategy]:
         if strategy.first[:1] != (cls.number,):
             yield replace(strategy, first=_to_front(cls, strategy))
-        near = {
-            constraint.group
-            for relaxation in cls.relaxations
-            for constraint in relaxation.constraints
-            if constraint.group.kind == AFFINITY
-        }
+        near = {group for relaxation in cls.relaxations for group in relaxation.near}
         if near:
             company = frozenset(c.number for c in self._all() if near.intersection(c.counted))
             if not company <= strategy.anew:

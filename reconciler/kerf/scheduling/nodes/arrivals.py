@@ -99,7 +99,7 @@ class Arrivals:
         """Whether anti-affinity, of either, keeps the pods of two DaemonSets off one node."""
         pairs = ((group, two) for group, _ in self._rules[one.key].far)
         others = ((group, one) for group, _ in self._rules[two.key].far)
-        return any(_selects(group, daemon) and domain_of(group.key) for group, daemon in (*pairs, *others))
+        return any(group.selects_pods_of(daemon) and domain_of(group.key) for group, daemon in (*pairs, *others))
 
 
 def _clashing(daemons: Sequence[Daemon]) -> frozenset[str]:
@@ -130,19 +130,15 @@ def _near(
     domains = [domain_of(group.key) for group, _ in rules.near]
     if None in domains:
         return False
-    if any(_selects(rules.near[0][0], other) for other in beside):
+    if any(rules.near[0][0].selects_pods_of(other) for other in beside):
         return True
     if all(_number(tally, domain, moving) for (_, tally), domain in zip(rules.near, domains, strict=True)):
         return True
     nowhere = not any(len(tally.homes) > sum(key in tally.homes for key in moving) for _, tally in rules.near)
-    return nowhere and all(_selects(group, daemon) for group, _ in rules.near)
+    return nowhere and all(group.selects_pods_of(daemon) for group, _ in rules.near)
 
 
 def _number(found: BoundCounts | InverseGroup, domain: str | None, moving: Collection[str]) -> int:
     """The number of pods in a domain without those that move."""
     there = found.counts.get(domain, 0) if domain is not None else 0
     return there - sum(found.homes.get(key) == domain for key in moving) if there else 0
-
-
-def _selects(group: TopologyGroup, daemon: Daemon) -> bool:
-    return group.selects(daemon.pod.metadata.namespace, daemon.pod.metadata.labels)

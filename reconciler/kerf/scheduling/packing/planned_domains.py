@@ -66,7 +66,8 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
 
     Its group has them from then on.
     """
-    nodes = dict.fromkeys((node.template, _labelled(node.template, node.requirements)) for node in packed)
+    labelled = [_labelled(node.template, node.requirements) for node in packed]
+    nodes = dict.fromkeys((node.template, planned) for node, planned in zip(packed, labelled, strict=True))
     found: dict[TopologyGroup, frozenset[str]] = {}
 
     def brought(group: TopologyGroup) -> frozenset[str]:
@@ -84,7 +85,7 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
         group.brought |= brought(group)
     emptier = [group for group in broken if group.key == labels.HOSTNAME and _emptier(group, nodes)]
     over_daemons = {group for cls, _ in spread for group in cls.daemon_spreads}
-    other = [group for group in over_daemons if _arrive(group, packed)]
+    other = [group for group in over_daemons if _arrive(group, packed, labelled)]
     return bool(new or emptier or other)
 
 
@@ -116,11 +117,11 @@ def _emptier(group: TopologyGroup, nodes: Iterable[tuple[NodeClaimTemplate, Requ
     return True
 
 
-def _arrive(group: TopologyGroup, packed: Sequence[Packed]) -> bool:
-    """Count the DaemonSet pods of the planned nodes; whether the plan was made with other numbers."""
+def _arrive(group: TopologyGroup, packed: Sequence[Packed], labelled: Sequence[Requirements]) -> bool:
+    """Count the DaemonSet pods of the planned nodes, by what their labels will be; whether the plan was made with other
+    numbers."""
     found = Counter[str]()
-    for node in packed:
-        planned = _labelled(node.template, node.requirements)
+    for node, planned in zip(packed, labelled, strict=True):
         domains = node.template.open_domains(group.key, planned)
         if len(domains) == 1 and counting(group, node.template, planned).nodes:
             found[domains[0]] += sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)

@@ -83,12 +83,7 @@ class Company:
     """The classes in a queue that others must be near."""
 
     def __init__(self, queue: Sequence[PodClass]) -> None:
-        near = {
-            constraint.group
-            for cls in queue
-            for constraint in cls.relaxations[-1].constraints
-            if constraint.group.kind == AFFINITY
-        }
+        near = {group for cls in queue for group in cls.relaxations[-1].near}
         self._last = {
             (group, cls.sample.spec.priority): turn
             for turn, cls in enumerate(queue if near else ())
@@ -100,15 +95,11 @@ class Company:
 
         Their places on nodes that are there may have room for the class, so no node is made for it before.
         """
-        if not self._last:
-            return False
-        near = [constraint for constraint in cls.relaxations[-1].constraints if constraint.group.kind == AFFINITY]
-        later = [
-            constraint
-            for constraint in near
-            if self._last.get((constraint.group, cls.sample.spec.priority), turn) > turn
-        ]
-        return any(map(founded, later))
+        last, priority = self._last, cls.sample.spec.priority
+        return any(
+            last.get((constraint.group, priority), turn) > turn and founded(constraint)
+            for constraint in cls.relaxations[-1].others
+        )
 
 
 def _held(rooms: Ints, whole: Ints, pods: int) -> Ints:

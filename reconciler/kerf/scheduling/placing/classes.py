@@ -45,6 +45,11 @@ class Relaxation:
         self.others = tuple(constraint for constraint in self.constraints if constraint.group.kind != SPREAD)
         self.hosts = tuple(constraint for constraint in self.constraints if constraint.key == labels.HOSTNAME)
 
+    @property
+    def near(self) -> list[TopologyGroup]:
+        """The groups of its affinity terms."""
+        return [constraint.group for constraint in self.others if constraint.group.kind == AFFINITY]
+
 
 @dataclass(slots=True, eq=False)
 class PodClass:
@@ -252,12 +257,7 @@ class _Builder:
                 cls.keep_company_away = self._keeping_company_away(cls)
 
     def _keeping_company_away(self, cls: PodClass) -> tuple[TopologyGroup, ...]:
-        near = [
-            constraint.group
-            for relaxation in cls.relaxations
-            for constraint in relaxation.constraints
-            if constraint.group.kind == AFFINITY
-        ]
+        near = (group for relaxation in cls.relaxations for group in relaxation.near)
         company = frozenset(daemon for group in near for daemon in group.daemons)
         known = self._kept_away.get(company)
         if known is None:

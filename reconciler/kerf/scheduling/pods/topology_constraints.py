@@ -74,16 +74,17 @@ class TopologyGroup:
     def selects(self, namespace: str, pod_labels: Mapping[str, str]) -> bool:
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(pod_labels)
 
+    def selects_pods_of(self, daemon: Daemon) -> bool:
+        return self.selects(daemon.pod.metadata.namespace, daemon.pod.metadata.labels)
+
     def keeps_away(self, daemon: Daemon) -> bool:
         """Whether it is about pods of the DaemonSet and others that cannot share a domain (anti-affinity only)."""
-        return daemon in self.owner_daemons or self.selects(daemon.pod.metadata.namespace, daemon.pod.metadata.labels)
+        return daemon in self.owner_daemons or self.selects_pods_of(daemon)
 
     def keeps_off(self, daemon: Daemon, domain: str) -> bool:
         """Whether it keeps pods of the DaemonSet off the domain now (anti-affinity only)."""
         own = daemon in self.owner_daemons and self.counts.get(domain, 0)
-        selected = self.owners.get(domain, 0) and self.selects(
-            daemon.pod.metadata.namespace, daemon.pod.metadata.labels
-        )
+        selected = self.owners.get(domain, 0) and self.selects_pods_of(daemon)
         return bool(own or selected)
 
     def admits_node(self, node_labels: Requirements, taints: Sequence[Taint]) -> bool:

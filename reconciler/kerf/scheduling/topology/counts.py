@@ -170,7 +170,7 @@ class Tallies:
             domain = domain_of(node, group.key)
             if domain is not None and admits(node):
                 homes[key] = domain
-        chosen = [d for d in self.daemons if group.selects(d.pod.metadata.namespace, d.pod.metadata.labels)]
+        chosen = [daemon for daemon in self.daemons if group.selects_pods_of(daemon)]
         return BoundCounts(_counted(homes.values()), homes, tuple(chosen))
 
     def offered(self, alike: object, group: TopologyGroup) -> tuple[Mapping[str, int], Mapping[str, str]]:
