@@ -84,9 +84,9 @@ def _filled(value: Any, shape: _Shape) -> Any:
         return _filled_map(value, shape)
     if isinstance(value, list):
         items = shape.items
-        if items is None or {*map(type, value)} <= _SCALARS:
-            return _copied(value)
-        return [_filled(entry, items) for entry in value]
+        if _is_flat(value):
+            return list(value)
+        return [_filled(entry, items) for entry in value] if items is not None else _copied(value)
     return value
 
 
@@ -113,7 +113,12 @@ def _copied(value: Any) -> Any:
         return {name: _copied(entry) for name, entry in value.items()}
     if not isinstance(value, list):
         return value
-    return list(value) if {*map(type, value)} <= _SCALARS else [_copied(entry) for entry in value]
+    return list(value) if _is_flat(value) else [_copied(entry) for entry in value]
+
+
+def _is_flat(value: list[Any]) -> bool:
+    """Whether a list holds scalars only: it may have thousands."""
+    return {*map(type, value)} <= _SCALARS
 
 
 def _difference(before: Any, after: Any, pointer: str) -> Iterator[dict[str, Any]]:
