@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 
 from tests.sources import FOLDERS, ROOT
 
@@ -43,4 +42,4 @@ def test_types_and_layers_are_checked_in_all_packages() -> None:
 def test_no_name_is_one_that_another_distribution_may_have() -> None:
     name = PROJECT["project"]["name"]
     assert all(package == name or package.startswith(f"{name}_") for package in FOLDERS)
-    assert not Path(ROOT / name).exists()
+    assert not (ROOT / name).exists()

@@ -48,7 +48,7 @@ def _ignore(kind: Kind, problem: str) -> None:
 
 
 class KubeClient:
-    """See `kerf.ports.Kube`. `on_poison` is told of objects that could not be read."""
+    """See `kerf.ports.Kube`. `on_poison` receives the objects that cannot be read."""
 
     def __init__(
         self,

@@ -160,7 +160,7 @@ class Snapshot:
     now: datetime = field(metadata=WHOLE)
     settings: Settings = field(metadata=GROUND)
     node_pools: Mapping[str, NodePool] = field(default_factory=dict, metadata=FOLLOWED)
-    #: The specs of NodePools by name. Unlike the NodePools, they change only when somebody changes them.
+    #: The specs of NodePools by name. A write of a NodePool's status does not change them.
     pool_specs: Mapping[str, NodePoolSpec] = field(default_factory=dict, metadata=FOLLOWED)
     node_classes: Mapping[str, EC2NodeClass] = field(default_factory=dict, metadata=FOLLOWED)
     node_overlays: Mapping[str, NodeOverlay] = field(default_factory=dict, metadata=FOLLOWED)
