@@ -16,13 +16,13 @@ from ruamel.yaml import YAML
 from benchmarks.nodepools import nodepool
 from benchmarks.table import Row, milliseconds, quantile
 from kerf_api import lint
+from tests.sources import ROOT
 
 _MANIFESTS: Final = 200
 _FILES: Final = 500
 _STARTS: Final = 5
 _FOLDER_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 0.5
-_ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def command(path: Path, files: int) -> Took:
     before = os.times()
     began = perf_counter()
     arguments = [sys.executable, "-m", "kerf.cli.main", "validate", str(path)]
-    done = subprocess.run(arguments, cwd=_ROOT, check=False, capture_output=True, text=True)
+    done = subprocess.run(arguments, cwd=ROOT, check=False, capture_output=True, text=True)
     seconds = perf_counter() - began
     after = os.times()
     counted = f"in {files} manifest{'' if files == 1 else 's'} of {files} file{'' if files == 1 else 's'}"

@@ -24,10 +24,10 @@ from typing import Final
 
 from benchmarks.nodepools import nodepool
 from benchmarks.table import Row, milliseconds, quantile
+from tests.sources import ROOT
 from tests.unit.webhook.certificates import self_signed
 from tests.unit.webhook.reviews import review
 
-_ROOT: Final = Path(__file__).resolve().parents[1]
 _START_SECONDS: Final = 60.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _CONNECTIONS: Final = 8
@@ -73,7 +73,7 @@ def served() -> Iterator[Served]:
         probe.close()
         files = ("--cert-file", str(folder / "tls.crt"), "--key-file", str(folder / "tls.key"))
         process = subprocess.Popen(
-            [sys.executable, "-m", "kerf_webhook", "--bind", f"127.0.0.1:{port}", *files], cwd=_ROOT
+            [sys.executable, "-m", "kerf_webhook", "--bind", f"127.0.0.1:{port}", *files], cwd=ROOT
         )
         try:
             server = Served(process.pid, port, ssl.create_default_context(cadata=certificate.decode()))

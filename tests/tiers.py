@@ -32,8 +32,8 @@ from tests.cluster.flux_programs import FluxUnavailable, find_flux
 from tests.cluster.prometheus_programs import PrometheusUnavailable, find_prometheus
 from tests.image.images import find_images
 from tests.oracle.binaries import find_oracle
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 #: Each run ends with its slowest tests: who adds one sees what it costs.
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10", "--durations-min=5")
 NOT_LONG = "not cluster and not long"

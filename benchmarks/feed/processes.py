@@ -22,9 +22,9 @@ from benchmarks.scrape import series
 from benchmarks.usage import Usage, usage
 from kerf.telemetry.turns import Turn
 from tests.cluster.processes import free_ports
+from tests.sources import ROOT
 
 Json = dict[str, Any]
-ROOT: Final = Path(__file__).resolve().parents[2]
 _PATIENCE: Final = 120.0
 
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import yaml
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+from tests.sources import ROOT
+
 #: What a cluster with cert-manager and the Prometheus Operator knows besides.
 KNOWN: Final = ("cert-manager.io/v1", "monitoring.coreos.com/v1")
 

@@ -24,6 +24,7 @@ from typing import Any, Final
 from kerf.aws.cloud import AwsCloud
 from kerf.model.cloud import Region
 from kerf.runtime import looking
+from tests.sources import ROOT
 
 from . import grants, record
 from .bootstrapper import Bootstrapper
@@ -34,7 +35,6 @@ from .moto_aws.settings import FAMILIES
 from .processes import free_ports
 from .proxy import Proxy
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 NAMESPACE: Final = record.KERF
 CLUSTER_NAME: Final = "kerf-e2e"
 #: The lease of the replicas, in Kerf's own namespace.

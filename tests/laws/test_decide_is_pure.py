@@ -22,8 +22,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
 from kerf.sandbox.world import World
 from kerf_api.v1.meta import Value, encode
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.sources import ROOT
 
 
 def canonical(thing: Any) -> Any:

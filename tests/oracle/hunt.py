@@ -15,15 +15,13 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from tests.mutations.edits import Edit, changed
 from tests.oracle.planted import MISREADINGS, Misreading
-from tests.sources import module_of
+from tests.sources import ROOT, module_of
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 #: Each misreading must be found within so many seeds.
 SEEDS: Final = 500
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -18,8 +17,7 @@ from tests.oracle.ours import snapshot_of
 from tests.oracle.planted import MISREADINGS, Misreading
 from tests.oracle.sketch import finished, pending
 from tests.oracle.worlds import begun, drawn, world_of
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.sources import ROOT
 
 
 def test_a_seed_is_one_world() -> None:

@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import ROOT
+
 #: One in so many behaviours may differ.
 MAY_DIFFER = 20
 

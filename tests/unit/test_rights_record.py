@@ -13,8 +13,8 @@ import pytest
 from tests.cluster import record, rights
 from tests.cluster.grants import Grant, as_rule, lost, of_account, of_rules
 from tests.cluster.rights import CONTROLLER, EVERYBODY, LAG, PROVOKED, Comparison
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GIVEN = frozenset(
     {Grant("", "pods", "list"), Grant("", "pods/eviction", "create"), Grant("", "secrets", "get", "mine", "kerf")}

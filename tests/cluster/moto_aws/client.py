@@ -7,7 +7,6 @@ import sys
 import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
@@ -15,10 +14,10 @@ import boto3
 import msgspec
 
 from tests.aws_calls.ledger import LEDGER, Account
+from tests.sources import ROOT
 
 from .settings import CONTROL, DISCOVERY_TAG, ROLE, MotoSettings
 
-ROOT: Final = Path(__file__).resolve().parents[3]
 KEYS: Final = {"AWS_ACCESS_KEY_ID": "kerf", "AWS_SECRET_ACCESS_KEY": "kerf"}
 CONTROL_SECONDS: Final = 30.0
 

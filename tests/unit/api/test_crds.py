@@ -11,8 +11,8 @@ from ruamel.yaml import YAML
 from kerf_api import crds, labels
 from kerf_api.crds.__main__ import main, render, rendered, stale
 from kerf_api.lint import cel
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("manifests/crds", "charts/kerf-crd/files")
 
 

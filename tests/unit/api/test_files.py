@@ -11,8 +11,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from kerf_api.lint import validate
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 WRONG = sorted((ROOT / "tests" / "wrong_manifests").glob("*.yaml"))
 EXAMPLES = sorted((ROOT / "manifests" / "examples").glob("*.yaml"))
 

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).parents[3]
+from tests.sources import ROOT
+
 AWS: Final = ROOT / "manifests" / "aws"
 POLICIES: Final = sorted((AWS / "policies").glob("*.json"))
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.aws_calls import record
 from tests.aws_calls.ledger import Account, Ledger
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 INNER = """
 from contextlib import suppress
 from dataclasses import replace

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-ROOT: Final = Path(__file__).resolve().parents[3]
+from tests.sources import ROOT
+
 CHART: Final = ROOT / "charts/kerf"
 PAGE: Final = ROOT / "docs/reference/values.md"
 _CELL: Final = re.compile(r"`([^`]*)`")

@@ -11,8 +11,8 @@ from kerf.cli import default
 from kerf.cli.documents import Document, read
 from kerf.cli.filling import filled
 from kerf_api.defaulting import default as defaulted
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted((ROOT / "manifests" / "examples").glob("*.yaml"))
 
 POOL = """\

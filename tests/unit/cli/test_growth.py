@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ from kerf.cli.checking import Content, Wish, check
 from kerf.cli.nodes import Unreadable
 from kerf.cli.origins import _without_braces
 from kerf_api.conversion import Wish as Conversion
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 POOL = (ROOT / "manifests/examples/general-purpose.yaml").read_text()
 OLD = "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec:\n  providerRef: {name: b}\n"
 REPEATED = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from kerf.cli.checking import Content, Wish, check
 from kerf.cli.documents import lines
 from kerf.cli.filling import filled
 from kerf.cli.nodes import Unreadable
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [path.read_text() for path in sorted((ROOT / "manifests" / "examples").glob("*.yaml"))]
 PIECES = [
     *("{", "}", "[", "]", ":", "- ", "? ", ", ", "#", "&a ", "*a", "<<: *a", "!!int ", "!x ", "|", ">", "'", '"', "%"),

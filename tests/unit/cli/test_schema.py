@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 
 from kerf.cli import schema
 from kerf_api import crds
+from tests.sources import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted((ROOT / "manifests" / "examples").glob("*.yaml"))
 WRONG = sorted((ROOT / "tests" / "wrong_manifests").glob("*.yaml"))
 #: Words that a definition may use and a JSON Schema not.

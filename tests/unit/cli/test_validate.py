@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kerf.cli import sources, validate
+from tests.sources import ROOT
 
 from .test_checking import CLAIM, OTHER
 
-ROOT = Path(__file__).resolve().parents[3]
 CLEAN = CLAIM.replace("[on]", "[a]")
 #: What a Git hook should not wait for.
 HEAVY = ("boto3", "botocore", "kubernetes", "numpy", "flask", "rich", "typer", "prompt_toolkit", "cryptography")

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,6 +25,7 @@ from kerf.scheduling.answers.solution import PodRefusal, Solution
 from kerf_api import labels
 from kerf_api.v1.meta import encode
 from kerf_api.v1.nodepool import NodePool
+from tests.sources import ROOT
 from tests.unit.disruption.worlds import (
     HASHES,
     HOUR,
@@ -236,7 +236,6 @@ def test_an_idle_world_asks_for_nothing() -> None:
     assert plan.next_due > NOW + 500 * HOUR
 
 
-_ROOT = Path(__file__).parents[3]
 _PROGRAM = """
 from tests.unit.disruption.test_methods import busy
 from kerf.disruption.disrupt import disrupt
@@ -256,7 +255,7 @@ def test_the_same_world_gives_the_same_plan_under_any_hash_seed() -> None:
     for seed in ("1", "77"):
         env = {**os.environ, "PYTHONHASHSEED": seed}
         done = subprocess.run(
-            [sys.executable, "-c", _PROGRAM], cwd=_ROOT, env=env, capture_output=True, text=True, check=True
+            [sys.executable, "-c", _PROGRAM], cwd=ROOT, env=env, capture_output=True, text=True, check=True
         )
         plans.add(done.stdout)
     assert len(plans) == 1

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.sources import ROOT
+
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 #: Files and folders of the repository as documents name them: in backticks, from its root.
 NAMED = re.compile(r"`((?:api|reconciler|webhook|manifests|charts|tests|benchmarks|docs)/[\w./-]+)`")

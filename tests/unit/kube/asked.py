@@ -20,8 +20,8 @@ from typing import Final
 from kerf.model import kinds
 from kerf.model.kinds import Kind
 from tests.cluster.grants import Grant
+from tests.sources import ROOT
 
-ROOT: Final = Path(__file__).resolve().parents[3]
 #: What people run, with rights of their own; and the port itself.
 NOT_THE_CONTROLLER: Final = (
     "cli/",

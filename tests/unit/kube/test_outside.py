@@ -24,10 +24,10 @@ from typing import Any
 import pytest
 
 from kerf.runtime.certificates import write_files
+from tests.sources import ROOT
 
 from .api_double import ApiDouble, Handler
 
-ROOT = Path(__file__).parents[3]
 #: Asks for the version, as often as it is told; what fails is said in one line.
 ASK = """
 import sys, time

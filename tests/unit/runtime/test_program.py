@@ -19,9 +19,9 @@ import pytest
 from kerf.cli import debug_port
 from kerf.model import kinds
 from kerf.runtime.leases import KARPENTER
+from tests.sources import ROOT
 from tests.unit.kube.api_double import ApiDouble, Handler, Route
 
-ROOT = Path(__file__).parents[3]
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 #: Nothing of AWS is reached; the process runs all the same.
 NOWHERE = {

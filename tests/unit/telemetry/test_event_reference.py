@@ -10,8 +10,8 @@ from pathlib import Path
 from kerf.disruption.interruption import _KINDS
 from kerf.telemetry.listed_events import EVENTS, ListedEvent
 from kerf.telemetry.listing import OWN
+from tests.sources import ROOT
 
-ROOT = Path(__file__).parents[3]
 ROWS = [row for rows in EVENTS.values() for row in rows]
 #: Kind, reason and type of Karpenter's 1.14. Source: operations reference §3.
 KARPENTERS = frozenset(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from kerf.telemetry.lines import STEPS
+from tests.sources import ROOT
 
-ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/logs.md"
 #: Functions whose first argument is a message.
 SAY = frozenset({"info", "error", "debug", "trouble"})

@@ -12,8 +12,8 @@ from kerf.telemetry.listing import DETAILS, OWN, Listed
 from kerf.telemetry.metrics import Metrics
 from kerf.telemetry.names import METRICS
 from kerf_webhook.app import Metrics as WebhookMetrics
+from tests.sources import ROOT
 
-ROOT = Path(__file__).parents[3]
 #: Name, type and labels of Karpenter's 1.14. Source: operations reference §2.
 KARPENTERS = {
     row[0]: (row[1], frozenset(row[2:]))

@@ -22,12 +22,12 @@ from kerf_webhook import Settings
 from kerf_webhook.certificate import Certificate
 from kerf_webhook.server import Options, configuration, doors, parse_options
 from tests.ipv6 import LOOPBACK
+from tests.sources import ROOT
 from tests.unit.api.manifests import NODEPOOL, changed
 
 from .certificates import replace, self_signed
 from .reviews import review
 
-ROOT = Path(__file__).resolve().parents[3]
 START_SECONDS = 60.0
 ANSWER_SECONDS = 20.0
 
