@@ -78,8 +78,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/cli:_consolidation",
-                "pools",
-                "{}",
+                "snapshot.with_node_pools(*map(_unlimited, snapshot.node_pools.values()))",
+                "replace(snapshot, node_pools={})",
             ),
         ),
         (f"{_LIVE}::test_nodes_that_would_be_consolidated",),

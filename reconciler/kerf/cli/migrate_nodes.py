@@ -120,8 +120,7 @@ def _expiration(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
 
 def _consolidation(snapshot: Snapshot) -> Iterator[Finding]:
     """What would be proposed if no budget held it."""
-    pools = {name: _unlimited(pool) for name, pool in snapshot.node_pools.items()}
-    found = propose(replace(snapshot, node_pools=pools))
+    found = propose(snapshot.with_node_pools(*map(_unlimited, snapshot.node_pools.values())))
     names = sorted({name for one in found for name in one.candidates})
     if not names:
         yield Finding("Consolidation", GOOD, "no node would be consolidated now")

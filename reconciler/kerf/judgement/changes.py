@@ -22,7 +22,7 @@ from kerf.scheduling.answers.edits import PodEdit, PoolEdit
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.meta import Condition, ObjectMeta
-from kerf_api.v1.nodepool import Budget, NodePool
+from kerf_api.v1.nodepool import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class OfPool(Change):
     edit: PoolEdit
 
     def made(self, snapshot: Snapshot) -> Snapshot:
-        return _with_pool(snapshot, self.edit.made(snapshot.node_pools[self.edit.pool]))
+        return snapshot.with_node_pools(self.edit.made(snapshot.node_pools[self.edit.pool]))
 
     def __str__(self) -> str:
         return str(self.edit)
@@ -200,9 +200,4 @@ def _with_disruption(snapshot: Snapshot, pool_name: str, **fields: Any) -> Snaps
     """With these fields in the pool's `spec.disruption`."""
     pool = snapshot.node_pools[pool_name]
     disruption = replace(pool.spec.disruption, **fields)
-    return _with_pool(snapshot, replace(pool, spec=replace(pool.spec, disruption=disruption)))
-
-
-def _with_pool(snapshot: Snapshot, pool: NodePool) -> Snapshot:
-    pools, specs = {**snapshot.node_pools, pool.name: pool}, {**snapshot.pool_specs, pool.name: pool.spec}
-    return dataclasses.replace(snapshot, node_pools=pools, pool_specs=specs)
+    return snapshot.with_node_pools(replace(pool, spec=replace(pool.spec, disruption=disruption)))

@@ -6,7 +6,6 @@ A pod of the shape that is bound to such a node, or to a newer one, clears the r
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,7 +83,7 @@ def recorded(view: View, pool: NodePool, found: Found) -> Mismatches:
 def _knowing(snapshot: Snapshot, pool: NodePool, facts: Mismatches) -> Snapshot:
     """The snapshot when the facts are in the NodePool: they are no reason for one more attempt."""
     noted = with_annotations(pool, {labels.MISMATCHES: mismatches.annotation(facts)})
-    return dataclasses.replace(snapshot, node_pools={**snapshot.node_pools, pool.name: noted})
+    return snapshot.with_node_pools(noted)
 
 
 def _learned(snapshot: Snapshot, known: Mismatches, judged: Iterable[Verdict]) -> Mismatches:

@@ -309,6 +309,12 @@ class Snapshot:
         found = (self.shifted.get(name) for name in (zone, zone_id) if name)
         return max((until for until in found if until is not None and until > self.now), default=None)
 
+    def with_node_pools(self, *changed: NodePool) -> Snapshot:
+        """The snapshot with these NodePools, and their specs, in place of those of their names."""
+        pools = {**self.node_pools, **{pool.name: pool for pool in changed}}
+        specs = {**self.pool_specs, **{pool.name: pool.spec for pool in changed}}
+        return replace(self, node_pools=pools, pool_specs=specs)
+
     def detached(self) -> Snapshot:
         """A copy that shares no map with the cluster's indexes: for another process, a file, or a later look."""
         own: dict[str, Any] = {
