@@ -121,7 +121,7 @@ manifests: $(VENV)/.base  ## render api/kerf_api/crds into manifests/crds and ch
 	@$(BIN)/python -m kerf_api.written_annotations charts/kerf/files/written-annotations.yaml
 	@$(BIN)/python -m kerf_api.lint.rulebook docs/reference/rules.md
 	@$(BIN)/python -m kerf_api.crds.reference docs/reference/api.md
-	@$(BIN)/python -m kerf.cli.reference docs/reference
+	@$(BIN)/python -m kerf.cli.pages.reference docs/reference
 
 install-manifests: $(VENV)/.dev  ## render charts/kerf into manifests/install (needs Go once, to build Helm)
 	@$(BIN)/python -m tests.cluster build

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from benchmarks.clusters import Shape, Yard, half_empty
 from benchmarks.scheduling import peak_mib
 from benchmarks.table import Row
-from kerf.disruption.costs import price
+from kerf.disruption.candidates.costs import price
 from kerf.disruption.propose import propose
 from kerf.model.memory import Memory
 from kerf.model.objects import Pod

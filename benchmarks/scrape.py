@@ -21,10 +21,10 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
+from kerf.telemetry.catalogue.listing import DETAILS
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.listing import DETAILS
-from kerf.telemetry.logs import silent
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.log.logs import silent
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api import labels
 from kerf_api.v1.meta import ObjectMeta, OwnerReference, decode

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from kerf.telemetry.listed_events import EVENTS
-from kerf.telemetry.listing import Listed
-from kerf.telemetry.names import METRICS
+from kerf.telemetry.catalogue.listed_events import EVENTS
+from kerf.telemetry.catalogue.listing import Listed
+from kerf.telemetry.catalogue.names import METRICS
 
 #: The samples of each metric.
 Served = Mapping[str, Sequence[Sample]]

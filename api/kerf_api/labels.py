@@ -122,7 +122,7 @@ LAUNCH_REQUEST = f"{KERF}/launch-request"
 LAUNCH_MARK = f"{KERF}/launch-mark"
 #: On the lease: the version of the cluster that its holder selects images for.
 KUBERNETES_VERSION = f"{KERF}/kubernetes-version"
-#: On the Lease: since when Kerf leads, and the number of the lease's transitions then; see `runtime/leases.py`.
+#: On the Lease: since when Kerf leads, and the number of the lease's transitions then; see runtime/leadership.
 LEADING_SINCE = f"{KERF}/leading-since"
 INSTANCE = f"{KERF}/instance"
 COMMAND = f"{KERF}/command"

@@ -14,8 +14,8 @@ from typing import Any, Final
 from kerf.aws.cloud import AwsCloud
 from kerf.model.cloud import ClassFacts, ClusterFacts, Region
 from kerf.model.settings import Settings
-from kerf.runtime import looking
 from kerf.runtime.controller import Controller
+from kerf.runtime.observe import looking
 from kerf.sandbox.cloud import SandboxCloud
 from kerf.sandbox.ec2 import Machine
 from kerf.sandbox.world import ZONES, World

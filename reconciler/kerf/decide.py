@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from kerf.disruption.commands import START_COMMAND
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.methods import METHODS, Method
-from kerf.lifecycle.foreseen import prepare
+from kerf.disruption.methods.methods import METHODS, Method
 from kerf.lifecycle.lifecycle import lifecycle
+from kerf.lifecycle.nodeclaim.foreseen import prepare
 from kerf.model import ends
 from kerf.model.kept import of_use
 from kerf.model.memory import Memory

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kerf.disruption.expiration import LEAD
+from kerf.disruption.forced.expiration import LEAD
 from kerf.model import kinds
 from kerf_api import labels
 

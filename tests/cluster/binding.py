@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import groupby, permutations
 from typing import Any, Final
 
-from kerf.lifecycle.expectations import HELD_AT_MOST
+from kerf.lifecycle.nodeclaim.expectations import HELD_AT_MOST
 from kerf.model.cloud import Region
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels

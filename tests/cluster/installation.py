@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from kerf.aws.cloud import AwsCloud
 from kerf.model.cloud import Region
-from kerf.runtime import looking
+from kerf.runtime.observe import looking
 from tests.sources import ROOT
 
 from . import grants, record

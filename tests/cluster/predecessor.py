@@ -21,7 +21,7 @@ from kerf.kube.client import KubeClient
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
 from kerf.ports import Lease
-from kerf.runtime.leases import KARPENTER
+from kerf.runtime.leadership.leases import KARPENTER
 from tests.adoption import predecessor, sample
 from tests.adoption.predecessor import Launched, Manifest, Surroundings
 

@@ -21,7 +21,7 @@ import pytest
 
 from kerf.kube.client import KubeClient
 from kerf.model import kinds
-from kerf.runtime.leases import DURATION, KARPENTER
+from kerf.runtime.leadership.leases import DURATION, KARPENTER
 from tests.adoption import sample
 from tests.adoption.differences import differences, unexplained
 from tests.adoption.world import Adopted

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.runtime.options import Options
-from kerf.runtime.settings import parse
+from kerf.runtime.settings.options import Options
+from kerf.runtime.settings.settings import parse
 from kerf_api.written_annotations import WRITTEN
 from kerf_webhook.deletions import GUARDED
 

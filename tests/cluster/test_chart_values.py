@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kerf.runtime.settings import parse
+from kerf.runtime.settings.settings import parse
 from tests.unit.charts.test_values import ALL_ROWS, merged
 from tests.unit.charts.values_table import ROOT, Row
 

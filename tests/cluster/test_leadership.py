@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kerf.kube.client import KubeClient
-from kerf.runtime.leases import DURATION, KARPENTER
+from kerf.runtime.leadership.leases import DURATION, KARPENTER
 
 from .control_plane import ControlPlane
 from .installation import NAMESPACE, Installation

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kerf.telemetry.listing import CONDITIONS, DETAILS
+from kerf.telemetry.catalogue.listing import CONDITIONS, DETAILS
 from tests.ipv6 import HAS_IPV6
 from tests.metric_lives import Served, missing, served, unlike_the_table, unlisted
 

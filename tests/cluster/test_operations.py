@@ -17,7 +17,7 @@ from cryptography import x509
 
 from kerf.kube.client import KubeClient
 from kerf.ports import Forbidden
-from kerf.runtime.certificates import LIFETIME, WebhookCertificate
+from kerf.runtime.secrets.certificates import LIFETIME, WebhookCertificate
 
 from .control_plane import ControlPlane
 from .installation import NAMESPACE, Installation

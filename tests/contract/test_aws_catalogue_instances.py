@@ -18,10 +18,10 @@ from kerf.ec2 import prices as estimates
 from kerf.ec2.catalogue import build
 from kerf.model.cloud import Instance
 from kerf.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable
-from kerf.runtime import looking
 from kerf.runtime.inbox import PricesRead, RegionRead
-from kerf.runtime.state import State
-from kerf.telemetry.logs import make_logger
+from kerf.runtime.observe import looking
+from kerf.runtime.state.state import State
+from kerf.telemetry.log.logs import make_logger
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import NetworkInterface
 from tests.cluster.moto_aws import MotoAws

@@ -7,7 +7,7 @@ import pytest
 
 from kerf.aws.cloud import AwsCloud
 from kerf.ports import Forbidden, Invalid, Throttled, Unavailable
-from kerf.runtime import looking
+from kerf.runtime.observe import looking
 from kerf_api.v1.ec2nodeclass import ConnectionTracking, EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from kerf_api.v1.meta import ObjectMeta
 from tests.cluster.moto_aws import MotoAws

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from kerf.ports import Clock
-from kerf.runtime.clock import SteadyClock, SystemClock
+from kerf.runtime.process.clock import SteadyClock, SystemClock
 from kerf.sandbox.clock import VirtualClock
 
 

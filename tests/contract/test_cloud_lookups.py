@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.runtime import looking
+from kerf.runtime.observe import looking
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from kerf_api.v1.meta import ObjectMeta

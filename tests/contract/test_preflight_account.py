@@ -11,9 +11,9 @@ import pytest
 
 from kerf.aws import probes
 from kerf.aws.clients import Clients
-from kerf.runtime.options import Options
 from kerf.runtime.preflight.account import look, look_at_classes
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.settings.options import Options
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, SelectorTerm
 from tests.cluster.moto_aws import MotoAws
 from tests.unit.aws.policies import allowed

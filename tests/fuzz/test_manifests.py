@@ -19,8 +19,8 @@ import pytest
 from kerf_api import crds
 from kerf_api.defaulting import default, patch
 from kerf_api.lint import LintSettings, Problem, together, validate
-from kerf_api.lint.changes import Located, changes
-from kerf_api.lint.plain import plain
+from kerf_api.lint.differences.changes import Located, changes
+from kerf_api.lint.reading.plain import plain
 from tests.unit.api.manifests import BASES, changed, placed
 
 from .manifests import Maker

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from benchmarks.webhook import cpu_seconds
-from kerf_api.lint.plain import plain
+from kerf_api.lint.reading.plain import plain
 from tests.unit.webhook.reviews import review
 from tests.unit.webhook.test_server import Server, served
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from kerf.cli.demo import manifests
+from kerf.cli.demonstration.demo import manifests
 from kerf.decide import decide
 from kerf.model.memory import Memory
 from kerf.model.plan import Plan

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.disruption.costs import price
+from kerf.disruption.candidates.costs import price
 from kerf.model import kinds
 from kerf.model.objects import Node, Pod
 from kerf.model.pods import of_daemon_set

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from msgspec.structs import replace
 
 from kerf.decide import decide
-from kerf.disruption.methods import METHODS, Method
+from kerf.disruption.methods.methods import METHODS, Method
 from kerf.model.kinds import Ref
 from kerf.model.plan import INTERNAL_ERROR
 from kerf.model.settings import Settings

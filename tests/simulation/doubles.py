@@ -17,15 +17,15 @@ from functools import reduce
 from operator import add, and_
 from typing import Final
 
-from kerf.disruption.budgets import Ledger
-from kerf.disruption.candidates import Candidate, candidate
+from kerf.disruption.candidates.budgets import Ledger
+from kerf.disruption.candidates.candidates import Candidate, candidate
+from kerf.disruption.candidates.costs import empty
+from kerf.disruption.candidates.pacing import settled
 from kerf.disruption.command import command_id
 from kerf.disruption.commands import start, start_together
-from kerf.disruption.costs import empty
-from kerf.disruption.methods import METHODS, Method, by_savings
-from kerf.disruption.moves import replacements
-from kerf.disruption.pacing import settled
-from kerf.disruption.proposals import consolidatable
+from kerf.disruption.consolidation.moves import replacements
+from kerf.disruption.consolidation.proposals import consolidatable
+from kerf.disruption.methods.methods import METHODS, Method, by_savings
 from kerf.disruption.simulation import Manner, Solve, simulate
 from kerf.disruption.view import View
 from kerf.model.plan import NOTHING, Plan, joined

@@ -19,7 +19,7 @@ from kerf.model.plan import Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
-from kerf.runtime.leader import Leader
+from kerf.runtime.leadership.leader import Leader
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.machines import Machine
 from kerf.sandbox.weather import Weather

@@ -11,7 +11,7 @@ import pytest
 
 from kerf.model.cloud import Impairment
 from kerf.ports import Unavailable
-from kerf.runtime.catalogues import RESOLVE_EVERY
+from kerf.runtime.state.catalogues import RESOLVE_EVERY
 from kerf.sandbox.cloud import SandboxCloud
 from kerf.sandbox.world import World
 from tests.simulation.stage import EAGER, SETTINGS, Play, Stage

@@ -13,11 +13,11 @@ import pytest
 from kerf.model.settings import Settings
 from kerf.runtime.controller import Controller
 from kerf.sandbox.world import World
-from kerf.telemetry.clouds import MeasuredCloud
+from kerf.telemetry.catalogue.listing import CONDITIONS, DETAILS
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.listing import CONDITIONS, DETAILS
-from kerf.telemetry.logs import silent
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.log.logs import silent
+from kerf.telemetry.series.clouds import MeasuredCloud
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from tests.metric_lives import Served, missing, served, unlike_the_table
 from tests.simulation.scripts import TYPES

@@ -8,7 +8,7 @@ from typing import Any
 from kerf.judgement.judge import why
 from kerf.judgement.values import Judgement
 from kerf.model import kinds
-from kerf.runtime.looking import look
+from kerf.runtime.observe.looking import look
 from kerf.sandbox.weather import Weather
 from kerf_api import labels
 from tests.simulation.stage import EAGER, SETTINGS, STILL, Stage

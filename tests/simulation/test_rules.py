@@ -13,7 +13,7 @@ import pytest
 
 from kerf.model import kinds
 from kerf.ports import Expired, Forbidden, Invalid, Unavailable
-from kerf.runtime.leader import Leader
+from kerf.runtime.leadership.leader import Leader
 from kerf.sandbox.api_server import Record
 from kerf.sandbox.faults import Call
 from kerf.sandbox.kubelets import NOT_READY

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from kerf.disruption.budgets import Ledger
-from kerf.disruption.candidates import Candidate, candidate
+from kerf.disruption.candidates.budgets import Ledger
+from kerf.disruption.candidates.candidates import Candidate, candidate
 from kerf.disruption.commands import start
-from kerf.disruption.methods import Method
+from kerf.disruption.methods.methods import Method
 from kerf.disruption.simulation import Manner, Solve, simulate
 from kerf.disruption.view import View
 from kerf.model.plan import NOTHING, Plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kerf.lifecycle.unused import KEPT
+from kerf.lifecycle.nodeclass.unused import KEPT
 from kerf.model import kinds
-from kerf.runtime.observer import INVENTORIES_EVERY
+from kerf.runtime.observe.observer import INVENTORIES_EVERY
 from tests.simulation.stage import Stage
 
 LONG = (KEPT + 2 * INVENTORIES_EVERY + timedelta(minutes=1)).total_seconds()

@@ -20,11 +20,11 @@ from kerf.model.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteMessage, PatchObject
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.inbox import Changed, Listed, Removed
-from kerf.runtime.state import State
-from kerf.telemetry.fleet import Fleet
+from kerf.runtime.state.state import State
+from kerf.telemetry.series.fleet import Fleet
 from kerf_api import labels, lint
 from kerf_api.foreign import is_foreign, own_pool
-from kerf_api.lint.changes import Located, changes
+from kerf_api.lint.differences.changes import Located, changes
 from kerf_api.v1.meta import NodeClassRef, Taint, decode
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool

@@ -12,7 +12,7 @@ from typing import Final
 
 from kerf_api import labels
 from kerf_api.deletion import ALL, FEW, allowance, how_to_allow
-from kerf_api.lint.reading import mapping, part
+from kerf_api.lint.reading.reading import mapping, part
 
 from .review import Review
 

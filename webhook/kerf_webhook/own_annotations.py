@@ -11,7 +11,7 @@ from typing import Final
 
 from kerf_api import crds
 from kerf_api.lint.problem import path_text, shown
-from kerf_api.lint.reading import mapping, part
+from kerf_api.lint.reading.reading import mapping, part
 from kerf_api.written_annotations import WRITTEN, Change, refused
 
 from .review import Review

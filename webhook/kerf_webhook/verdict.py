@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from kerf_api import crds
 from kerf_api.defaulting import patch
-from kerf_api.lint import LintSettings, Problem, rules_nodepool, validate
+from kerf_api.lint import LintSettings, Problem, validate
+from kerf_api.lint.rules import rules_nodepool
 
 from . import deletions, own_annotations
 from .review import Review, allowed, denied, forbidden

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from kerf_api import crds, labels, old_names
 from kerf_api.lint import LintSettings, Problem, Steps, ordered, validate
-from kerf_api.lint.plain import plain
 from kerf_api.lint.problem import shown
+from kerf_api.lint.reading.plain import plain
 
 from . import classes, neighbours, pools, workloads
 from .draft import Draft, Origin, Origins, at_path

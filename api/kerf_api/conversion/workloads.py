@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kerf_api import labels, old_names
 from kerf_api.lint import Steps
-from kerf_api.lint.workloads import pod_spec
+from kerf_api.lint.reading.workloads import pod_spec
 
 from .draft import at_path
 from .header import drop_if_emptied, kubelet_kept

@@ -1,11 +1,11 @@
 """Finds everything that is wrong with a manifest, before anything acts on it.
 
 One function, `validate`, serves Git hooks, the admission webhook and the command line, so that the same mistake always
-meets the same words. It looks in four layers: the shape (schema.py), the rules that the CustomResourceDefinitions
-state in CEL (cel.py), what controllers refuse at run time (rules_*.py), and what is legal but unwise (advice_*.py).
-What only shows when several objects are read side by side is found by `together`, and what a change of them means for
-nodes by `changes` (changes.py). Every rule has a page in the rule book (rulebook/). Pure: nothing here reads a clock or
-a file other than the definitions and tables of this package.
+meets the same words. It looks in four layers: the shape (shape/), the rules that the CustomResourceDefinitions state
+in CEL (expressions/), what controllers refuse at run time (rules/), and what is legal but unwise (advice/). What only
+shows when several objects are read side by side is found by `together` (across/), and what a change of them means for
+nodes by `changes` (differences/). Every rule has a page in the rule book (rulebook/). Pure: nothing here reads a clock
+or a file other than the definitions and tables of this package.
 """
 
 from __future__ import annotations
@@ -18,30 +18,24 @@ from typing import Any, Final
 from kerf_api import crds
 from kerf_api.defaulting import default
 from kerf_api.foreign import is_foreign
-
-from . import (
-    advice_budgets,
-    advice_buffers,
-    advice_lifetimes,
-    advice_overlays,
-    advice_requirements,
-    cel,
-    hints,
-    nearest,
+from kerf_api.lint import nearest
+from kerf_api.lint.across.together import together
+from kerf_api.lint.advice import advice_budgets, advice_buffers, advice_lifetimes, advice_overlays, advice_requirements
+from kerf_api.lint.advice.requirement_advice import Known
+from kerf_api.lint.expressions import cel, hints
+from kerf_api.lint.problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
+from kerf_api.lint.reading.plain import plain
+from kerf_api.lint.rules import (
     rules_capacitybuffer,
     rules_ec2nodeclass,
     rules_metadata,
     rules_nodeclaim,
     rules_nodeoverlay,
     rules_nodepool,
-    schema,
     written_annotations,
 )
-from .plain import plain
-from .problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
-from .requirement_advice import Known
-from .settings import STANDARD, LintSettings
-from .together import together
+from kerf_api.lint.settings import STANDARD, LintSettings
+from kerf_api.lint.shape import schema
 
 __all__ = ["LintSettings", "Problem", "Severity", "Steps", "ordered", "path_text", "prepare", "together", "validate"]
 

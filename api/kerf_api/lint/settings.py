@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from .catalogue import Catalogue, shipped
+from kerf_api.lint.catalogue import Catalogue, shipped
 
 
 @dataclass(frozen=True, slots=True)

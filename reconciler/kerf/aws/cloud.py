@@ -53,7 +53,7 @@ from kerf.model.cloud import (
 )
 from kerf.model.inventory import PROFILE, Resource
 from kerf.ports import Invalid, PortError
-from kerf.telemetry.logs import Logger, silent
+from kerf.telemetry.log.logs import Logger, silent
 from kerf.telemetry.precedence import GiveWay, at_once
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import TRUE

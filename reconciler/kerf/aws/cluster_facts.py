@@ -10,7 +10,7 @@ from kerf.aws.clients import Clients
 from kerf.aws.errors import translated
 from kerf.model.cloud import ClusterFacts
 from kerf.ports import AlreadyGone, Forbidden, Invalid, PortError, Unavailable
-from kerf.telemetry.logs import Logger
+from kerf.telemetry.log.logs import Logger
 
 #: Major and minor version of the oldest and newest Kubernetes that is known to work.
 OLDEST: Final = (1, 26)

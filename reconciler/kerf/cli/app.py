@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from kerf.cli.main import QUICK
+from kerf.cli.verbs import QUICK
 
 #: The flags of a verb that reads its own command line.
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -46,7 +46,7 @@ class Verbs(TyperGroup):
             alone.command(cmd_name, context_settings=_PASS_ON, help=QUICK[cmd_name])(_quick(cmd_name))
         elif cmd_name in _VERBS:
             module, function, settings = _VERBS[cmd_name]
-            found = getattr(import_module(f"kerf.cli.{module}"), function)
+            found = getattr(import_module(f"kerf.cli.verbs.{module}"), function)
             alone.command(cmd_name, context_settings=settings)(found)
         else:
             return None
@@ -55,7 +55,7 @@ class Verbs(TyperGroup):
 
 def _quick(verb: str) -> Callable[[typer.Context], None]:
     def run(context: typer.Context) -> None:
-        raise typer.Exit(import_module(f"kerf.cli.{verb}").main(context.args))
+        raise typer.Exit(import_module(f"kerf.cli.verbs.{verb}").main(context.args))
 
     return run
 

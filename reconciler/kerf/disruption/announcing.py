@@ -9,15 +9,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from kerf.disruption.attraction import unattractive
-from kerf.disruption.balanced import K, Policy
-from kerf.disruption.candidates import Candidate
-from kerf.disruption.conditions import CONSOLIDATABLE
-from kerf.disruption.consequences import evicted
-from kerf.disruption.moves import REPLACE
-from kerf.disruption.proposals import attractive
+from kerf.disruption.candidates.candidates import Candidate
+from kerf.disruption.consolidation.attraction import unattractive
+from kerf.disruption.consolidation.balanced import K, Policy
+from kerf.disruption.consolidation.consequences import evicted
+from kerf.disruption.consolidation.moves import REPLACE
+from kerf.disruption.consolidation.proposals import attractive
+from kerf.disruption.consolidation.worth import TOO_LITTLE, unreadable
+from kerf.disruption.drift.conditions import CONSOLIDATABLE
 from kerf.disruption.view import View
-from kerf.disruption.worth import TOO_LITTLE, unreadable
 from kerf.disruption.writes import told
 from kerf.model import kinds
 from kerf.model.instants import rfc3339

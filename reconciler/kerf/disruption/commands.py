@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kerf.disruption.announcing import CHURN, rejected
-from kerf.disruption.candidates import Candidate, pod_blocker, unreadable, waived
+from kerf.disruption.candidates.candidates import Candidate, pod_blocker, unreadable, waived
 from kerf.disruption.command import Command, Failure, command_id, failure_of
 from kerf.disruption.view import View
 from kerf.disruption.writes import annotate, guarded, leaving, taint, tainted, terminating, untaint

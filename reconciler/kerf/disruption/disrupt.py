@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from kerf.disruption.budgets import Ledger
+from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.commands import heal, progress
-from kerf.disruption.conditions import conditions
-from kerf.disruption.expiration import expire
-from kerf.disruption.impairment import impaired
-from kerf.disruption.interruption import interrupt
-from kerf.disruption.methods import METHODS, Method
-from kerf.disruption.repair import repair
-from kerf.disruption.rollout import rollout
-from kerf.disruption.savings import measure
+from kerf.disruption.consolidation.savings import measure
+from kerf.disruption.drift.conditions import conditions
+from kerf.disruption.drift.rollout import rollout
+from kerf.disruption.forced.expiration import expire
+from kerf.disruption.forced.impairment import impaired
+from kerf.disruption.forced.interruption import interrupt
+from kerf.disruption.forced.repair import repair
+from kerf.disruption.forced.surplus import surplus
+from kerf.disruption.methods.methods import METHODS, Method
 from kerf.disruption.share import Share
 from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.standing import staying
-from kerf.disruption.surplus import surplus
 from kerf.disruption.view import View, view
 from kerf.disruption.writes import guarded
 from kerf.model.memory import Memory, Turn

@@ -14,18 +14,18 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Final
 
-from kerf.disruption import costs
-from kerf.disruption.balanced import Policy
-from kerf.disruption.budgets import Ledger
-from kerf.disruption.candidates import Blocker, Candidate, candidate
-from kerf.disruption.methods import by_savings
-from kerf.disruption.moves import Move
-from kerf.disruption.pacing import probed
-from kerf.disruption.proposals import FRESH, consolidatable, versions
-from kerf.disruption.search import Bounded, deletable, replaceable, single, without
+from kerf.disruption.candidates import costs
+from kerf.disruption.candidates.budgets import Ledger
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
+from kerf.disruption.candidates.pacing import probed
+from kerf.disruption.consolidation.balanced import Policy
+from kerf.disruption.consolidation.moves import Move
+from kerf.disruption.consolidation.proposals import FRESH, consolidatable, versions
+from kerf.disruption.consolidation.search import Bounded, deletable, replaceable, single, without
+from kerf.disruption.consolidation.worth import shortfall
+from kerf.disruption.methods.methods import by_savings
 from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.view import View, view
-from kerf.disruption.worth import shortfall
 from kerf.model.memory import Memory
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Findings, Proposal, Snapshot

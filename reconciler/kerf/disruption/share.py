@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence, Set
 from typing import Final, TypeVar
 
-from kerf.disruption.candidates import Blocker
+from kerf.disruption.candidates.candidates import Blocker
 from kerf.disruption.simulation import Manner, Scheduler, Solve
 from kerf.model.objects import Pod
 from kerf.scheduling.answers.solution import NewNode, Solution

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, Protocol
 
-from kerf.disruption.candidates import Blocker, Candidate
+from kerf.disruption.candidates.candidates import Blocker, Candidate
 from kerf.disruption.view import View
 from kerf.model import pods
 from kerf.model.boundaries import broken

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kerf.disruption import costs
 from kerf.disruption.announcing import unconsolidatable
-from kerf.disruption.attraction import unattractive
-from kerf.disruption.budgets import Ledger
-from kerf.disruption.candidates import Blocker, known_candidate, refused
-from kerf.disruption.pacing import backing_off
-from kerf.disruption.proposals import attractive
+from kerf.disruption.candidates import costs
+from kerf.disruption.candidates.budgets import Ledger
+from kerf.disruption.candidates.candidates import Blocker, known_candidate, refused
+from kerf.disruption.candidates.pacing import backing_off
+from kerf.disruption.consolidation.attraction import unattractive
+from kerf.disruption.consolidation.proposals import attractive
 from kerf.disruption.view import View
 from kerf.disruption.writes import earliest
 from kerf.model import kinds, pods

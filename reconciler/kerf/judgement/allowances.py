@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kerf.disruption.budgets import PoolBudget, budgets_of
+from kerf.disruption.candidates.budgets import PoolBudget, budgets_of
 from kerf.disruption.view import View
 from kerf.judgement.values import Allowance, Budgets, Hold
 from kerf_api.v1.budgets import EXPIRED, REASONS, UNLIMITED, Row, rows

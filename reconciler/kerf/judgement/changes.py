@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.disruption.conditions import CONSOLIDATABLE
+from kerf.disruption.drift.conditions import CONSOLIDATABLE
 from kerf.model.indexes import PodIndex
 from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kerf.judgement.values import Fact, Stage
-from kerf.lifecycle.drain import forced_at, must_go, waiting_pods, wave_of
 from kerf.lifecycle.shifted_zones import claim_held
+from kerf.lifecycle.termination.drain import forced_at, must_go, waiting_pods, wave_of
+from kerf.lifecycle.termination.volumes import attached
 from kerf.lifecycle.view import View
-from kerf.lifecycle.volumes import attached
 from kerf.model import pods
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD

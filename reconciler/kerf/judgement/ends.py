@@ -11,23 +11,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from kerf.disruption import costs
-from kerf.disruption.attraction import restless, unattractive
-from kerf.disruption.balanced import Policy
-from kerf.disruption.candidates import Blocker, Candidate, blockers, unblocked
-from kerf.disruption.consequences import coming, evicted
+from kerf.disruption.candidates import costs
+from kerf.disruption.candidates.candidates import Blocker, Candidate, blockers, unblocked
+from kerf.disruption.candidates.pacing import failed_lately
+from kerf.disruption.consolidation.attraction import restless, unattractive
+from kerf.disruption.consolidation.balanced import Policy
+from kerf.disruption.consolidation.consequences import coming, evicted
+from kerf.disruption.consolidation.search import single
+from kerf.disruption.consolidation.worth import TOO_LITTLE
 from kerf.disruption.disrupt import forced_ends, not_yet
-from kerf.disruption.drift import drift_detail
-from kerf.disruption.expiration import end_of
-from kerf.disruption.methods import NO_ROOM, quiet_since
-from kerf.disruption.pacing import failed_lately
-from kerf.disruption.repair import sickness_of
-from kerf.disruption.retirement import EXPIRING
-from kerf.disruption.search import single
+from kerf.disruption.drift.drift import drift_detail
+from kerf.disruption.forced.expiration import end_of
+from kerf.disruption.forced.repair import sickness_of
+from kerf.disruption.methods.methods import NO_ROOM, quiet_since
+from kerf.disruption.methods.retirement import EXPIRING
 from kerf.disruption.share import Share
 from kerf.disruption.simulation import Manner, Scheduler, Solve, simulate
 from kerf.disruption.view import View
-from kerf.disruption.worth import TOO_LITTLE
 from kerf.judgement.allowances import held
 from kerf.judgement.obstacles import facts
 from kerf.judgement.trials import remedies

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kerf.disruption.balanced import K, Policy
-from kerf.disruption.candidates import Candidate
-from kerf.disruption.consequences import listed, owner_of
-from kerf.disruption.moves import Move, judge
+from kerf.disruption.candidates.candidates import Candidate
+from kerf.disruption.consolidation.balanced import K, Policy
+from kerf.disruption.consolidation.consequences import listed, owner_of
+from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.simulation import Manner, Scheduler, Solve, simulate, unhoused
 from kerf.disruption.view import View
 from kerf.judgement.values import Hold

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from kerf.disruption.command import Command, replaced_by
 from kerf.disruption.commands import awaited, ends_at
-from kerf.disruption.consequences import evicted
-from kerf.disruption.expiration import end_of
+from kerf.disruption.consolidation.consequences import evicted
+from kerf.disruption.forced.expiration import end_of
 from kerf.disruption.view import View
 from kerf.disruption.writes import tainted
 from kerf.judgement.draining import going
 from kerf.judgement.values import Fact, Stage
-from kerf.lifecycle.liveness import given_up_at
+from kerf.lifecycle.nodeclaim.liveness import given_up_at
 from kerf.lifecycle.view import View as LifeView
 from kerf.model.snapshot import StateNode
 from kerf_api import labels

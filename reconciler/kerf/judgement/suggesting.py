@@ -11,8 +11,8 @@ from fractions import Fraction
 from itertools import chain, product, zip_longest
 from typing import Final
 
-from kerf.disruption.candidates import Candidate, pod_blockers
-from kerf.disruption.consequences import owner_of
+from kerf.disruption.candidates.candidates import Candidate, pod_blockers
+from kerf.disruption.consolidation.consequences import owner_of
 from kerf.disruption.simulation import Scheduler, Solve, simulate, unhoused
 from kerf.disruption.view import View
 from kerf.judgement.allowances import tightest

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from kerf.disruption.candidates import Blocker
+from kerf.disruption.candidates.candidates import Blocker
 
 #: The verdicts: no such node; none of ours; on its way to being usable; on its way out; free to go; bound to go at an
 #: instant; held.

@@ -8,27 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from kerf.lifecycle import (
-    deletion_guard,
-    expectations,
-    garbage,
-    launch,
-    mismatches,
-    node_classes,
-    node_overlays,
-    node_pools,
-    pool_limits,
-    termination,
-    unused,
-)
-from kerf.lifecycle.consistency import check
-from kerf.lifecycle.demotion import demote
-from kerf.lifecycle.initialization import initialize
-from kerf.lifecycle.liveness import give_up
-from kerf.lifecycle.pod_events import note_pod_events
-from kerf.lifecycle.progress import begin, finish
-from kerf.lifecycle.registration import hydrate, register
-from kerf.lifecycle.tagging import tag
+from kerf.lifecycle import node_overlays
+from kerf.lifecycle.garbage import garbage
+from kerf.lifecycle.nodeclaim import expectations, launch, mismatches, pool_limits
+from kerf.lifecycle.nodeclaim.consistency import check
+from kerf.lifecycle.nodeclaim.demotion import demote
+from kerf.lifecycle.nodeclaim.initialization import initialize
+from kerf.lifecycle.nodeclaim.liveness import give_up
+from kerf.lifecycle.nodeclaim.pod_events import note_pod_events
+from kerf.lifecycle.nodeclaim.progress import begin, finish
+from kerf.lifecycle.nodeclaim.registration import hydrate, register
+from kerf.lifecycle.nodeclaim.tagging import tag
+from kerf.lifecycle.nodeclass import node_classes, unused
+from kerf.lifecycle.nodepool import node_pools
+from kerf.lifecycle.termination import deletion_guard, termination
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import guarded, unreadable
 from kerf.model.memory import Memory, Step, Turn, planning, said

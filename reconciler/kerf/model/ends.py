@@ -2,7 +2,7 @@
 
 A claim that is being deleted does not say by whom. One with a command, or with a note of its own time, goes because
 Kerf has decided so; any other was deleted by somebody else: a person, a garbage collector, the end of its NodePool or
-of its definition. Only such deletions are held up when they are many (`lifecycle/deletion_guard.py`).
+of its definition. Only such deletions are held up when they are many (`lifecycle/termination/deletion_guard.py`).
 """
 
 from __future__ import annotations

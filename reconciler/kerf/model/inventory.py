@@ -1,7 +1,7 @@
 """What the cluster keeps in AWS for its launches besides instances: launch templates and instance profiles.
 
 Nothing tells by itself that nothing needs them any more, so they are listed from time to time, and what has not been
-used for a while and is needed by nothing goes (`kerf.lifecycle.unused`).
+used for a while and is needed by nothing goes (`kerf.lifecycle.nodeclass.unused`).
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _contradictory(entries: Iterable[Entry], wanted: Requirements) -> bool:
 
 
 def _problems(overlay: NodeOverlay) -> list[str]:
-    from kerf_api.lint import rules_nodeoverlay  # large: who has no overlays need not load it
+    from kerf_api.lint.rules import rules_nodeoverlay  # large: who has no overlays need not load it
 
     if overlay.metadata.unreadable:
         return [f"it cannot be read: {overlay.metadata.unreadable}"]

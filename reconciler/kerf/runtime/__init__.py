@@ -1,1 +1,14 @@
-"""The loop: observe, decide, act. Threads, the worker process, leader election, health and settings live here."""
+"""The loop: observe, decide, act. Threads, the worker process, leader election, health and settings live here.
+
+Rooms and files, from the top; each imports only from those below it (import-linter holds that):
+
+    program.py       `kerf run` as a process
+    controller.py    the loop                                preflight/  what a cluster and an account lack
+    process/         signals, health, the debug port, connections, the clock
+    observe/         watches, lists and polls                act/        actions and their results
+    status.py        what `kerf status` shows
+    state/           what is known, between observation and snapshot
+    secrets/         keys, certificates, tokens              settings/   flags and variables
+    leadership/      the lease                               proposer.py the process for consolidation
+    inbox.py         what threads tell the loop
+"""

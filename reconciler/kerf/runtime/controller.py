@@ -25,16 +25,16 @@ from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Clock, Cloud, Kube, PortError
-from kerf.runtime.clock import SteadyClock
-from kerf.runtime.executor import Executor
+from kerf.runtime.act.executor import Executor
+from kerf.runtime.act.performing import concerned, target
+from kerf.runtime.act.results import absorb, subject, subjects
 from kerf.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Removed
-from kerf.runtime.launch_keys import LaunchKeys
-from kerf.runtime.observer import Observer
-from kerf.runtime.performing import concerned, target
+from kerf.runtime.observe.observer import Observer
+from kerf.runtime.observe.reflector import Reflector
+from kerf.runtime.process.clock import SteadyClock
 from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
-from kerf.runtime.reflector import Reflector
-from kerf.runtime.results import absorb, subject, subjects
-from kerf.runtime.state import State
+from kerf.runtime.secrets.launch_keys import LaunchKeys
+from kerf.runtime.state.state import State
 from kerf.runtime.status import Working, working
 from kerf.telemetry.precedence import Precedence
 from kerf.telemetry.reconciling import reconciling

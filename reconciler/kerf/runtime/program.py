@@ -14,31 +14,33 @@ from types import MappingProxyType
 from kerf.aws.pace import Pace
 from kerf.kube.client import KubeClient
 from kerf.model.kinds import Kind
-from kerf.runtime import connecting, debugging, health, signals, status
-from kerf.runtime.announcing import Announcer
-from kerf.runtime.clock import SteadyClock, SystemClock
-from kerf.runtime.connecting import NAMESPACE_FILE, Where
+from kerf.runtime import status
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import VersionNoted
-from kerf.runtime.karpenter import KarpenterLeases, Obstacle
-from kerf.runtime.keepers import Keepers
-from kerf.runtime.launch_keys import LaunchKeys
-from kerf.runtime.leader import Leader, own_identity
-from kerf.runtime.leading import Leading
-from kerf.runtime.leases import LeaseName
-from kerf.runtime.loudness import Loudness
-from kerf.runtime.options import Options
+from kerf.runtime.leadership.announcing import Announcer
+from kerf.runtime.leadership.karpenter import KarpenterLeases, Obstacle
+from kerf.runtime.leadership.leader import Leader, own_identity
+from kerf.runtime.leadership.leading import Leading
+from kerf.runtime.leadership.leases import LeaseName
 from kerf.runtime.preflight import served
-from kerf.runtime.settings import DEFAULT, Effective, SettingsError
+from kerf.runtime.process import connecting, debugging, health, signals
+from kerf.runtime.process.clock import SteadyClock, SystemClock
+from kerf.runtime.process.connecting import NAMESPACE_FILE, Where
+from kerf.runtime.process.loudness import Loudness
+from kerf.runtime.secrets.keepers import Keepers
+from kerf.runtime.secrets.launch_keys import LaunchKeys
+from kerf.runtime.settings.options import Options
+from kerf.runtime.settings.settings import DEFAULT, Effective, SettingsError
 from kerf.runtime.status import Replica, Status
-from kerf.telemetry import build, libraries
-from kerf.telemetry.clouds import MeasuredCloud
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.logs import Logger, Threshold, make_logger
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.log import libraries
+from kerf.telemetry.log.logs import Logger, Threshold, make_logger
+from kerf.telemetry.log.sinks import Sinks
 from kerf.telemetry.precedence import Precedence
-from kerf.telemetry.requests import AwsRequests, KubeRequests
-from kerf.telemetry.sinks import Sinks
+from kerf.telemetry.series import build
+from kerf.telemetry.series.clouds import MeasuredCloud
+from kerf.telemetry.series.metrics import Metrics
+from kerf.telemetry.series.requests import AwsRequests, KubeRequests
 from kerf.telemetry.telemetry import Telemetry
 from kerf.telemetry.turns import KEPT
 
@@ -372,10 +374,7 @@ class Process:
         self._karpenter.run(self._stop, changed)
 
     def _keep_collector_quiet(self) -> None:
-        """A full collection in a large cluster stops all threads for some 0.3 s: it never comes by itself.
-
-        Here is looked at what is new since the last time, and then put aside.
-        """
+        """Collect what is new now and then, and put it aside. A full collection would stop all threads for 0.3 s."""
         gc.set_threshold(*COLLECTOR_THRESHOLDS)
         while not self._stop.wait(COLLECT_EVERY_SECONDS):
             _put_aside()

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from kerf.lifecycle.garbage_guard import HALTED
+from kerf.lifecycle.garbage.garbage_guard import HALTED
 from kerf.model import kinds
 from kerf.model.ends import HELD
 from kerf.model.kinds import Kind, Ref
 from kerf.model.plan import Plan, Source
-from kerf.runtime.state import State
+from kerf.runtime.state.state import State
 from kerf.telemetry.turns import Turn
 from kerf_api.v1.meta import Condition
 

@@ -16,7 +16,8 @@ from kerf.ports import Invalid
 from kerf.sandbox import metadata
 from kerf.sandbox.kinds import CUSTOM
 from kerf_api.defaulting import default
-from kerf_api.lint import cel, schema
+from kerf_api.lint.expressions import cel
+from kerf_api.lint.shape import schema
 from kerf_api.v1.meta import decode
 
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kerf.ports import Invalid
-from kerf_api.lint.reading import label_value_fault, qualified_name_fault
+from kerf_api.lint.reading.reading import label_value_fault, qualified_name_fault
 
 _qualified = lru_cache(4096)(qualified_name_fault)
 _label_value = lru_cache(4096)(label_value_fault)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kerf.disruption import interruption
+from kerf.disruption.forced import interruption
 from kerf.model import kinds, overlays
 from kerf.model.accounts import Measured
 from kerf.model.kept import dropped
@@ -30,13 +30,13 @@ from kerf.model.plan import (
 )
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Clock, Kube, SeveralBudgets
-from kerf.telemetry import disrupting, lines
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.logs import Logger, about, named, shortened, silent
-from kerf.telemetry.metrics import LOOP, SOLVER, Labels, Metrics
+from kerf.telemetry.log import disrupting, lines
+from kerf.telemetry.log.logs import Logger, about, named, shortened, silent
 from kerf.telemetry.reconciling import identities, reconcile_id, reconciling
-from kerf.telemetry.series import ObjectSeries
-from kerf.telemetry.spelling import camel_case, resource_type, snake_case, units
+from kerf.telemetry.series.metrics import LOOP, SOLVER, Labels, Metrics
+from kerf.telemetry.series.series import ObjectSeries
+from kerf.telemetry.series.spelling import camel_case, resource_type, snake_case, units
 from kerf.telemetry.troubles import Troubles
 from kerf.telemetry.turns import Turns
 from kerf.telemetry.witness import Witness

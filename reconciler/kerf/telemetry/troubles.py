@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kerf.model.kinds import Kind
-from kerf.telemetry.logs import Logger
-from kerf.telemetry.metrics import LOOP, Metrics
+from kerf.telemetry.log.logs import Logger
 from kerf.telemetry.repeats import Repeats
+from kerf.telemetry.series.metrics import LOOP, Metrics
 
 
 class Troubles:

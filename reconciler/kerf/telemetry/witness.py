@@ -12,11 +12,11 @@ from kerf.model.kinds import Kind, Ref
 from kerf.model.objects import Node
 from kerf.model.plan import Event
 from kerf.ports import Clock
-from kerf.telemetry import lines
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.logs import Logger
-from kerf.telemetry.metrics import Metrics
-from kerf.telemetry.series import WITH_CONDITIONS, ObjectSeries
+from kerf.telemetry.log import lines
+from kerf.telemetry.log.logs import Logger
+from kerf.telemetry.series.metrics import Metrics
+from kerf.telemetry.series.series import WITH_CONDITIONS, ObjectSeries
 from kerf.telemetry.turns import Turns
 from kerf_api import labels
 from kerf_api.foreign import own_pool

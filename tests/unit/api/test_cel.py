@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerf_api import crds
-from kerf_api.lint import cel
+from kerf_api.lint.expressions import cel
 
 VEILED = [rule for kind in crds.kinds() for rule in cel.rules(kind) if rule.veiled]
 texts = st.sampled_from(("", "0", "1", "-1", "007", "1.0", "a", "true", "9223372036854775808"))

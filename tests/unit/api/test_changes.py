@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf_api.lint.changes import Changes, Located, changes
+from kerf_api.lint.differences.changes import Changes, Located, changes
 
 from .manifests import ABSENT, EC2NODECLASS, NODEPOOL, placed
 

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from kerf_api import crds, labels
 from kerf_api.crds.__main__ import main, render, rendered, stale
-from kerf_api.lint import cel
+from kerf_api.lint.expressions import cel
 from tests.sources import ROOT
 
 FOLDERS = ("manifests/crds", "charts/kerf-crd/files")

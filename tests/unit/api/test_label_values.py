@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerf_api.lint.reading import are_label_values, label_value_fault
+from kerf_api.lint.reading.reading import are_label_values, label_value_fault
 
 _TEXTS = st.text("aZ09-_.\n é", max_size=6) | st.sampled_from(["a" * 63, "a" * 64, ""])
 

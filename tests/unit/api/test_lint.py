@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kerf_api import crds, labels
 from kerf_api.lint import Problem, path_text, together, validate
-from kerf_api.lint.plain import MOST_VALUES, plain
+from kerf_api.lint.reading.plain import MOST_VALUES, plain
 
 from .manifests import ABSENT, BASES, NODECLAIM, NODEPOOL, changed
 from .table.rows import requirement

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from kerf_api.lint import cel
+from kerf_api.lint.expressions import cel
 from kerf_api.lint.rulebook import book
 
 from .corpus import Case, creations

@@ -9,9 +9,9 @@ from hypothesis import given
 
 from kerf_api import crds
 from kerf_api.defaulting import default
-from kerf_api.lint import quick
-from kerf_api.lint.keywords import validator
-from kerf_api.lint.plain import plain
+from kerf_api.lint.reading.plain import plain
+from kerf_api.lint.shape import quick
+from kerf_api.lint.shape.keywords import validator
 
 from .manifests import changed
 from .table import ACCEPTED, REFUSED

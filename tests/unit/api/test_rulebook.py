@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kerf_api.lint import Problem, together, validate
-from kerf_api.lint.changes import Located, changes
+from kerf_api.lint.differences.changes import Located, changes
 from kerf_api.lint.rulebook import Entry, book
 from kerf_api.lint.rulebook.page import markdown, text
 from tests.sources import ROOT

@@ -9,7 +9,7 @@ import pytest
 from kerf.ec2 import tags
 from kerf_api import labels
 from kerf_api.lint import validate
-from kerf_api.lint.rules_launch import OWN_TAGS
+from kerf_api.lint.rules.rules_launch import OWN_TAGS
 from kerf_api.userdata import cloud_init, mime
 from kerf_api.v1 import meta
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

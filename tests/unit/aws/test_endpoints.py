@@ -18,12 +18,12 @@ from kerf.aws.prices import price_list
 from kerf.ec2.catalogue import build
 from kerf.model.cloud import ClusterFacts
 from kerf.ports import PortError, Unavailable
-from kerf.runtime import connecting
 from kerf.runtime.inbox import ClusterRead, Inbox
-from kerf.runtime.observer import Observer
-from kerf.runtime.options import Options
+from kerf.runtime.observe.observer import Observer
 from kerf.runtime.preflight import account
-from kerf.runtime.state import State
+from kerf.runtime.process import connecting
+from kerf.runtime.settings.options import Options
+from kerf.runtime.state.state import State
 from kerf.sandbox.clock import VirtualClock
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode

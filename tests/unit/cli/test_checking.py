@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.cli import file_rules
-from kerf.cli.checking import Content, Report, Wish, check, is_ours
+from kerf.cli.manifests import file_rules
+from kerf.cli.manifests.checking import Content, Report, Wish, check, is_ours
 
 CLAIM = """\
 apiVersion: karpenter.sh/v1

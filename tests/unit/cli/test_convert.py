@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli import convert
+from kerf.cli.verbs import convert
 
 POOL = """\
 apiVersion: karpenter.sh/v1beta1

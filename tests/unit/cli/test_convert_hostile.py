@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli import convert, replacing
+from kerf.cli.rewriting import replacing
+from kerf.cli.verbs import convert
 from tests.sources import python_path
 
 from .test_convert import NEW_POOL, POOL
@@ -90,7 +91,7 @@ def _killed(repo: Path, function: str) -> None:
     """Run the command, and kill it in a system call."""
     program = (
         "import os, signal, sys\n"
-        "from kerf.cli import convert\n"
+        "from kerf.cli.verbs import convert\n"
         f"os.{function} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "convert.main(['--in-place', 'a.yaml'])\n"
     )

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
-from kerf.cli import formats, validate
-from kerf.cli.checking import Content, Report, Wish, check
+from kerf.cli.manifests.checking import Content, Report, Wish, check
+from kerf.cli.reports import formats
+from kerf.cli.verbs import validate
 
 from .test_checking import CLAIM, OTHER, known
 

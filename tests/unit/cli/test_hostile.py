@@ -7,11 +7,12 @@ import time
 
 import pytest
 
-from kerf.cli import file_rules, formats
-from kerf.cli.checking import Content, Wish, check
-from kerf.cli.documents import lines
-from kerf.cli.filling import filled
-from kerf.cli.nodes import Unreadable
+from kerf.cli.manifests import file_rules
+from kerf.cli.manifests.checking import Content, Wish, check
+from kerf.cli.manifests.documents import lines
+from kerf.cli.manifests.nodes import Unreadable
+from kerf.cli.reports import formats
+from kerf.cli.rewriting.filling import filled
 from tests.sources import ROOT
 
 TEXTS = [path.read_text() for path in sorted((ROOT / "manifests" / "examples").glob("*.yaml"))]

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kerf.cli.app import app
-from kerf.cli.migrate_settings import TRUSTED
+from kerf.cli.migration.migrate_settings import TRUSTED
 from tests.adoption import sample
 from tests.unit.charts.values_table import defaults
 

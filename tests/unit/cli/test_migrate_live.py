@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from kerf.cli import migrate_page
+from kerf.cli.migration import migrate_page
 from kerf.model import kinds
 from kerf.model.indexes import InstanceIndex
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Unavailable
-from kerf.runtime.looking import look
+from kerf.runtime.observe.looking import look
 from kerf.runtime.preflight.findings import Finding
-from kerf.runtime.settings import Options
+from kerf.runtime.settings.settings import Options
 from tests.adoption import sample
 from tests.adoption.world import Adopted
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.cli.node_page import page
+from kerf.cli.answering.node_page import page
 from kerf.disruption.command import Command, Failure
 from kerf.judgement.judge import why
 from kerf.model.annotations import text_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli.reference import PAGES, settings_page
-from kerf.runtime.options import Options
+from kerf.cli.pages.reference import PAGES, settings_page
+from kerf.runtime.settings.options import Options
 
 REFERENCE = Path(__file__).parents[3] / "docs/reference"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kerf.cli import validate
+from kerf.cli.verbs import validate
 from tests.gitops.repositories import repository, write
 
 from .test_since import CLASS, POOL

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli import rendering_tools, validate
-from kerf.cli.rendering_tools import Failed, Runner
+from kerf.cli.gathering import rendering_tools
+from kerf.cli.gathering.rendering_tools import Failed, Runner
+from kerf.cli.verbs import validate
 from tests.gitops.repositories import write
 
 from .test_rendering import BASE, chart, kustomized, tools

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.cli import scalars
+from kerf.cli.manifests import scalars
 
 
 @pytest.mark.parametrize("word", scalars.TRUE)

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from kerf.cli import schema
+from kerf.cli.verbs import schema
 from kerf_api import crds
 from tests.sources import ROOT
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kerf.cli import validate
+from kerf.cli.verbs import validate
 from tests.gitops.repositories import commit, git, repository, write
 from tests.sources import python_path
 

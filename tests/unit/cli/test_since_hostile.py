@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli import bounded, repository, validate
+from kerf.cli.gathering import repository
+from kerf.cli.manifests import bounded
+from kerf.cli.verbs import validate
 from tests.gitops.repositories import commit, git, write
 from tests.gitops.repositories import repository as new_repository
 

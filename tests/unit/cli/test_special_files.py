@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli import convert, default, validate
+from kerf.cli.verbs import convert, default, validate
 from tests.sources import python_path
 
 from .test_since import CLASS, POOL

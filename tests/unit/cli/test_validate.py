@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli import sources, validate
+from kerf.cli.gathering import sources
+from kerf.cli.verbs import validate
 from tests.sources import ROOT
 
 from .test_checking import CLAIM, OTHER

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kerf.cli import account_page, answers, node_page
+from kerf.cli.answering import account_page, answers, node_page
 from kerf.cli.app import app
 from kerf.judgement.judge import why as why_node
 from kerf.model.settings import Settings
 from kerf.provisioning.why import why
 from kerf.runtime.controller import Controller
-from kerf.runtime.looking import look
+from kerf.runtime.observe.looking import look
 from kerf.sandbox.world import World
 from kerf_api import labels
 from tests import worlds

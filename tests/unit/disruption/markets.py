@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.disruption.candidates import Blocker, Candidate, candidate
-from kerf.disruption.moves import Move, judge
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
+from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Scheduler
 from kerf.disruption.view import view

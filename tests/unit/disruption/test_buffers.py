@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
+from kerf.disruption.consolidation.moves import judge
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.moves import judge
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner, Scheduler, simulate
 from kerf.disruption.view import view

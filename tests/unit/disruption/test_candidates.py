@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption import costs
-from kerf.disruption.candidates import Blocker, Candidate
+from kerf.disruption.candidates import costs
+from kerf.disruption.candidates.candidates import Blocker, Candidate
 from kerf.model.objects import Pod
 from kerf.model.pdbs import Pdbs
 from kerf_api import labels

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption.conditions import conditions
+from kerf.disruption.drift.conditions import conditions
 from kerf.disruption.view import view
 from kerf.model.cloud import HeldReservation, Instance
 from kerf.model.plan import PatchObject, Source

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption.balanced import Totals
-from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
+from kerf.disruption.consolidation.balanced import Totals
+from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.moves import Move, judge
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption import drift_detail as detail
-from kerf.disruption.conditions import conditions
+from kerf.disruption.drift import drift_detail as detail
+from kerf.disruption.drift.conditions import conditions
 from kerf.disruption.view import view
 from kerf.model.cloud import HeldReservation, Instance
 from kerf.model.plan import PatchObject

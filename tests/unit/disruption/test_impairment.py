@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.disruption.disrupt import forced_ends
-from kerf.disruption.impairment import BORNE, impaired
+from kerf.disruption.forced.impairment import BORNE, impaired
 from kerf.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment, Interruption, Message
 from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, PatchObject, Plan

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kerf.disruption.candidates import Blocker, Candidate, candidate, known_candidate
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate, known_candidate
+from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.moves import Move, judge
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Solve
 from kerf.disruption.view import view

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.disruption.command import Command, Failure, command_of
-from kerf.disruption.expiration import end_of
+from kerf.disruption.forced.expiration import end_of
 from kerf.model.annotations import text_of
 from kerf.model.plan import DeleteObject, Plan
 from kerf.model.settings import FeatureGates, Settings

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.decide import decide
-from kerf.disruption.pausing import Pause, pause_of, paused
+from kerf.disruption.consolidation.pausing import Pause, pause_of, paused
 from kerf.disruption.propose import propose
 from kerf.model.accounts import NO_ACCOUNTS, Measured
 from kerf.model.memory import Memory

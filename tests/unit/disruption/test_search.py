@@ -8,11 +8,11 @@ import pytest
 
 from benchmarks.clusters import Shape, Yard, half_empty
 from benchmarks.consolidation import settle
-from kerf.disruption.budgets import Ledger
-from kerf.disruption.candidates import Candidate, candidate
-from kerf.disruption.moves import Move, judge
+from kerf.disruption.candidates.budgets import Ledger
+from kerf.disruption.candidates.candidates import Candidate, candidate
+from kerf.disruption.consolidation.moves import Move, judge
+from kerf.disruption.consolidation.search import Bounded, deletable
 from kerf.disruption.propose import propose
-from kerf.disruption.search import Bounded, deletable
 from kerf.disruption.simulation import Manner, Scheduler, Solve
 from kerf.disruption.view import View, view
 from kerf.model import kinds

@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from kerf.disruption import search, share
+from kerf.disruption import share
+from kerf.disruption.consolidation import search
+from kerf.disruption.consolidation.moves import DELETE
+from kerf.disruption.consolidation.proposals import versions
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.moves import DELETE
-from kerf.disruption.proposals import versions
+from kerf.disruption.methods.retirement import EXPIRING
 from kerf.disruption.propose import consider
-from kerf.disruption.retirement import EXPIRING
 from kerf.disruption.share import NEXT_TIME, Share, longest_turn, turn_of
 from kerf.disruption.simulation import Manner, Scheduler
 from kerf.judgement.judge import why
 from kerf.model.objects import Pod
 from kerf.model.plan import Plan
 from kerf.model.snapshot import Proposal, Snapshot
-from kerf.runtime.promises import Promises
+from kerf.runtime.state.promises import Promises
 from kerf.scheduling.answers.solution import Solution
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api.v1.budgets import UNDERUTILIZED

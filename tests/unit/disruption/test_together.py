@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.command import command_of
-from kerf.disruption.moves import Move, judge
+from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kerf.disruption.balanced import Policy
-from kerf.disruption.candidates import Blocker, Candidate, candidate
-from kerf.disruption.moves import Move, judge
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
+from kerf.disruption.consolidation.balanced import Policy
+from kerf.disruption.consolidation.moves import Move, judge
+from kerf.disruption.consolidation.search import single
 from kerf.disruption.propose import consider, propose
-from kerf.disruption.search import single
 from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
 from kerf.model.objects import Pod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.disruption.candidates import Blocker
+from kerf.disruption.candidates.candidates import Blocker
 from tests.unit.disruption.worlds import HOUR, NOW, ZONE, claim, code, judged, node, pool
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.disruption.candidates import Blocker, Candidate, candidate
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import yaml
 
-from kerf.runtime.options import Options
-from kerf.runtime.settings import parse
+from kerf.runtime.settings.options import Options
+from kerf.runtime.settings.settings import parse
 from tests import guides
 from tests.sources import ROOT
 from tests.unit.charts.test_values import merged

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kerf.disruption.command import Failure
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.expiration import end_of
+from kerf.disruption.forced.expiration import end_of
 from kerf.disruption.simulation import Solve
 from kerf.judgement.judge import why
 from kerf.judgement.values import End, Judgement

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kerf.disruption.command import Command
-from kerf.disruption.expiration import end_of
+from kerf.disruption.forced.expiration import end_of
 from kerf.judgement.judge import why
 from kerf.judgement.values import Judgement
 from kerf.model.annotations import text_of

@@ -26,8 +26,8 @@ from tests.sources import ROOT
 NOT_THE_CONTROLLER: Final = (
     "cli/",
     "runtime/preflight/",
-    "runtime/releasing.py",
-    "runtime/looking.py",
+    "runtime/process/releasing.py",
+    "runtime/observe/looking.py",
     "kube/",
     "sandbox/",
 )
@@ -37,23 +37,25 @@ _LEASES: Final = "coordination.k8s.io"
 _HOOKS: Final = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 #: Reading and writing leases, by module and method.
 LEASES: Final = {
-    ("runtime/karpenter.py", "get_lease"): {Grant(_LEASES, "leases", "get", namespace=EVERYWHERE)},
-    ("runtime/leader.py", "get_lease"): {Grant(_LEASES, "leases", "get", namespace=OWN)},
-    ("runtime/leader.py", "put_lease"): {
+    ("runtime/leadership/karpenter.py", "get_lease"): {Grant(_LEASES, "leases", "get", namespace=EVERYWHERE)},
+    ("runtime/leadership/leader.py", "get_lease"): {Grant(_LEASES, "leases", "get", namespace=OWN)},
+    ("runtime/leadership/leader.py", "put_lease"): {
         Grant(_LEASES, "leases", verb, namespace=OWN) for verb in ("create", "update")
     },
 }
 #: Requests by path, by module, function and HTTP method.
 REQUESTS: Final[Mapping[tuple[str, str, str], set[Grant]]] = {
-    ("runtime/stored_secret.py", "read", "GET"): {Grant("", "secrets", "get", namespace=OWN)},
-    ("runtime/stored_secret.py", "write", "PUT"): {Grant("", "secrets", "update", namespace=OWN)},
-    ("runtime/stored_secret.py", "write", "POST"): {Grant("", "secrets", "create", namespace=OWN)},
-    ("runtime/certificates.py", "_announce", "GET"): {Grant("admissionregistration.k8s.io", h, "get") for h in _HOOKS},
-    ("runtime/certificates.py", "_announce", "PATCH"): {
+    ("runtime/secrets/stored_secret.py", "read", "GET"): {Grant("", "secrets", "get", namespace=OWN)},
+    ("runtime/secrets/stored_secret.py", "write", "PUT"): {Grant("", "secrets", "update", namespace=OWN)},
+    ("runtime/secrets/stored_secret.py", "write", "POST"): {Grant("", "secrets", "create", namespace=OWN)},
+    ("runtime/secrets/certificates.py", "_announce", "GET"): {
+        Grant("admissionregistration.k8s.io", h, "get") for h in _HOOKS
+    },
+    ("runtime/secrets/certificates.py", "_announce", "PATCH"): {
         Grant("admissionregistration.k8s.io", hooks, "patch") for hooks in _HOOKS
     },
     # /version as well, which is no resource.
-    ("runtime/connecting.py", "_asked", "GET"): {Grant("", "services", "get", namespace=DNS)},
+    ("runtime/process/connecting.py", "_asked", "GET"): {Grant("", "services", "get", namespace=DNS)},
 }
 #: `changed` writes whatever differs, and in these nothing ever does.
 NEVER: Final = {

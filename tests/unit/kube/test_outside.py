@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from kerf.runtime.certificates import write_files
+from kerf.runtime.secrets.certificates import write_files
 from tests.sources import ROOT
 
 from .api_double import ApiDouble, Handler

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.lifecycle.deletion_guard import GAUGE, limit
+from kerf.lifecycle.termination.deletion_guard import GAUGE, limit
 from kerf.model import kinds
 from kerf.model.ends import HELD
 from kerf.model.instants import rfc3339

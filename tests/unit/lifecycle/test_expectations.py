@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from kerf.lifecycle.expectations import EXPECT, HELD_AT_MOST, SETTLES, TAKE_BACK, TOLD_FOR
+from kerf.lifecycle.nodeclaim.expectations import EXPECT, HELD_AT_MOST, SETTLES, TAKE_BACK, TOLD_FOR
 from kerf.model.kinds import Ref
 from kerf.model.objects import Node
 from kerf.model.plan import PatchObject
-from kerf.runtime.results import subject
+from kerf.runtime.act.results import subject
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.nominated import has_just_come, join, launched, marked, name_node, occupy, told, writes

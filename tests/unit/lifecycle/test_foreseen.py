@@ -8,8 +8,8 @@ import pytest
 
 from kerf.decide import decide
 from kerf.ec2 import fleet
-from kerf.lifecycle import foreseen
-from kerf.lifecycle.foreseen import prepare
+from kerf.lifecycle.nodeclaim import foreseen
+from kerf.lifecycle.nodeclaim.foreseen import prepare
 from kerf.model import kinds
 from kerf.model.kinds import Ref
 from kerf.model.memory import Memory

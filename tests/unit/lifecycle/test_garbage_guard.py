@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kerf.lifecycle import garbage_guard
-from kerf.lifecycle.garbage import collect
-from kerf.lifecycle.garbage_guard import GAUGE, HALTED, WINDOW
+from kerf.lifecycle.garbage import garbage_guard
+from kerf.lifecycle.garbage.garbage import collect
+from kerf.lifecycle.garbage.garbage_guard import GAUGE, HALTED, WINDOW
 from kerf.lifecycle.writes import with_annotations
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref

@@ -7,7 +7,7 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from kerf.lifecycle.expectations import HELD_AT_MOST, SETTLES
+from kerf.lifecycle.nodeclaim.expectations import HELD_AT_MOST, SETTLES
 from kerf.model.kinds import Ref
 from kerf.model.objects import Pod
 from kerf_api import labels

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.lifecycle import mismatches as stage
+from kerf.lifecycle.nodeclaim import mismatches as stage
 from kerf.lifecycle.view import View
 from kerf.model import mismatches
 from kerf.model.memory import Memory

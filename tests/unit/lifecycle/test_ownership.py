@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.lifecycle.ownership import NOT_ITS_INSTANCE
+from kerf.lifecycle.nodeclaim.ownership import NOT_ITS_INSTANCE
 from kerf.model import kinds
 from kerf.model.kinds import ref
 from kerf.model.plan import LaunchInstances, Plan, TerminateInstance

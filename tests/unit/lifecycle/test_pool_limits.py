@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.lifecycle.launch import BEYOND_LIMITS
+from kerf.lifecycle.nodeclaim.launch import BEYOND_LIMITS
 from kerf.model import kinds
 from kerf.model.plan import CreateNodeClaim, DeleteObject, LaunchInstances
 from kerf_api import labels

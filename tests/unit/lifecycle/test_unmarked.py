@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from kerf.lifecycle.unmarked import UNMARKED
+from kerf.lifecycle.nodeclaim.unmarked import UNMARKED
 from kerf.model import kinds
 from kerf.model.cloud import FleetRequest
 from kerf.model.kinds import ref

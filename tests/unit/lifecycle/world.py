@@ -49,8 +49,8 @@ from kerf.model.plan import (
 )
 from kerf.model.settings import Settings
 from kerf.model.snapshot import LaunchFailure, Snapshot
-from kerf.runtime.launch_keys import LaunchKeys
-from kerf.runtime.marks import Marks
+from kerf.runtime.secrets.launch_keys import LaunchKeys
+from kerf.runtime.state.marks import Marks
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.resources import Resources

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kerf.disruption.command import Failure, failure_of
-from kerf.disruption.conditions import Window, consolidation_window
-from kerf.disruption.pausing import Pause, pause_of
-from kerf.lifecycle import registration_health
+from kerf.disruption.consolidation.pausing import Pause, pause_of
+from kerf.disruption.drift.conditions import Window, consolidation_window
+from kerf.lifecycle.nodepool import registration_health
 from kerf.model import backoff
 from kerf.model.annotations import text_of
 from kerf.model.claims import since

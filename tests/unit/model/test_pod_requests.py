@@ -11,7 +11,7 @@ from kerf.kube.interning import Interner
 from kerf.model import pods
 from kerf.model.objects import Pod
 from kerf.scheduling.solve import solve
-from kerf.telemetry.usage import Usage
+from kerf.telemetry.series.usage import Usage
 from kerf_api.resources import Resources
 from kerf_api.v1.meta import decode
 from tests.referee import needs

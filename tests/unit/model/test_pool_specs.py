@@ -14,7 +14,7 @@ from kerf.model.cluster import Cluster
 from kerf.model.memory import Memory
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch, Snapshot
-from kerf_api.lint import rules_nodepool
+from kerf_api.lint.rules import rules_nodepool
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 

@@ -10,11 +10,11 @@ import os
 import sys
 import threading
 
-from kerf.runtime.connecting import Where
+from kerf.runtime.process.connecting import Where
+from kerf.runtime.process.signals import heed
 from kerf.runtime.program import Process
-from kerf.runtime.settings import parse
-from kerf.runtime.signals import heed
-from kerf.telemetry.logs import make_logger
+from kerf.runtime.settings.settings import parse
+from kerf.telemetry.log.logs import make_logger
 
 
 class Breaking(io.StringIO):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from kerf.model.cloud import INSTANCE_CHECK, SYSTEM_CHECK, Impairment
-from kerf.runtime.ailments import KEPT, Ailments
+from kerf.runtime.state.ailments import KEPT, Ailments
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SYSTEM, OTHER = Impairment("i-1", SYSTEM_CHECK, NOW), Impairment("i-2", SYSTEM_CHECK, NOW)

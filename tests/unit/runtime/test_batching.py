@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
-from kerf.runtime.batching import AGAIN, BUFFERS_AGAIN, BatchWindow
+from kerf.runtime.state.batching import AGAIN, BUFFERS_AGAIN, BatchWindow
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = Settings(cluster_name="c", batch_idle=timedelta(seconds=1), batch_max=timedelta(seconds=10))

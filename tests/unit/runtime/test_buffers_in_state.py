@@ -11,7 +11,7 @@ from kerf.model.objects import TopologySpreadConstraint
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.inbox import Changed, Listed, Removed
-from kerf.runtime.state import State
+from kerf.runtime.state.state import State
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 

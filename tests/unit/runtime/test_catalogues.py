@@ -11,7 +11,7 @@ import pytest
 from kerf.model.cloud import ClassFacts, Region, Subnet
 from kerf.model.instance_type import Catalogue
 from kerf.model.settings import Settings
-from kerf.runtime.catalogues import RESOLVE_EVERY, Catalogues
+from kerf.runtime.state.catalogues import RESOLVE_EVERY, Catalogues
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.world import NOW, large

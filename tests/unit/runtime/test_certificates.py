@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kerf.ports import AlreadyGone
-from kerf.runtime.certificates import (
+from kerf.runtime.secrets.certificates import (
     LIFETIME,
     RENEW_BEFORE,
     Bundle,
@@ -22,11 +22,11 @@ from kerf.runtime.certificates import (
     service_names,
     write_files,
 )
-from kerf.runtime.keepers import Keepers
-from kerf.runtime.options import Options
+from kerf.runtime.secrets.keepers import Keepers
+from kerf.runtime.settings.options import Options
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
-from kerf.telemetry.logs import silent
+from kerf.telemetry.log.logs import silent
 from kerf.telemetry.telemetry import Telemetry
 
 NOW = datetime.now(UTC)

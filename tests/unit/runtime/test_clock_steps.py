@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.demo import manifests
+from kerf.cli.demonstration.demo import manifests
 from kerf.model.cloud import FleetError
 from kerf.model.inventory import TEMPLATE
 from kerf.model.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteObject, Nomination, Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
-from kerf.runtime.backoff import Backoff
-from kerf.runtime.batching import AGAIN, BatchWindow
-from kerf.runtime.clock import SMALL_STEP, STEP_LASTS, SteadyClock
 from kerf.runtime.controller import Controller
-from kerf.runtime.fleet import Fleet
-from kerf.runtime.inventories import Inventories
-from kerf.runtime.node_changes import NodeChanges
-from kerf.runtime.promises import Promises
-from kerf.runtime.state import ACTION_STEPS, State
+from kerf.runtime.process.clock import SMALL_STEP, STEP_LASTS, SteadyClock
+from kerf.runtime.state.backoff import Backoff
+from kerf.runtime.state.batching import AGAIN, BatchWindow
+from kerf.runtime.state.fleet import Fleet
+from kerf.runtime.state.inventories import Inventories
+from kerf.runtime.state.node_changes import NodeChanges
+from kerf.runtime.state.promises import Promises
+from kerf.runtime.state.state import ACTION_STEPS, State
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf_api.v1.meta import ObjectMeta

@@ -14,9 +14,9 @@ from kerf.model.objects import Node, Pod, PodSpec
 from kerf.model.plan import EvictPod, PatchObject, Plan, Source
 from kerf.model.settings import Settings
 from kerf.ports import Listing
+from kerf.runtime.act.results import subject
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import Changed, Done, Listed, News, Received
-from kerf.runtime.results import subject
 from kerf.sandbox.clock import START
 from kerf.sandbox.world import World
 from kerf.telemetry.telemetry import Telemetry

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kerf.cli.app import app
-from kerf.runtime import debug_token
-from kerf.runtime.debugging import DebugServer
-from kerf.runtime.health import TEXT, Server
+from kerf.runtime.process.debugging import DebugServer
+from kerf.runtime.process.health import TEXT, Server
+from kerf.runtime.secrets import debug_token
 from kerf.sockets import loopback
 
 ASKED = {

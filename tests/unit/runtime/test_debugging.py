@@ -19,15 +19,16 @@ from kerf.cli.app import app
 from kerf.decide import decide
 from kerf.model import kinds
 from kerf.model.plan import Plan, Reason, Refusal
-from kerf.runtime import debugging, status
+from kerf.runtime import status
 from kerf.runtime.controller import Controller
-from kerf.runtime.health import Server
-from kerf.runtime.loudness import Loudness
-from kerf.runtime.profiling import Busy, Profiler
+from kerf.runtime.process import debugging
+from kerf.runtime.process.health import Server
+from kerf.runtime.process.loudness import Loudness
+from kerf.runtime.process.profiling import Busy, Profiler
 from kerf.runtime.status import Replica, Status
 from kerf.sandbox.world import World
 from kerf.sockets import loopback
-from kerf.telemetry.logs import Threshold, make_logger
+from kerf.telemetry.log.logs import Threshold, make_logger
 from tests.ipv6 import LOOPBACK
 
 from .loops import Decider, controller, node

@@ -22,7 +22,7 @@ from kerf.model.plan import (
     TerminateInstance,
 )
 from kerf.ports import AlreadyGone, Conflict, Listing
-from kerf.runtime.executor import Executor
+from kerf.runtime.act.executor import Executor
 from kerf.runtime.inbox import Done, Inbox
 from kerf.sandbox.world import World
 from tests.unit.sandbox.sandbox_world import launch

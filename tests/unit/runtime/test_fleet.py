@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from kerf.model.cloud import FleetRequest, FleetResult, Instance
-from kerf.runtime.fleet import ENDED_UNSEEN, SHOWN_AFTER, Fleet
+from kerf.runtime.state.fleet import ENDED_UNSEEN, SHOWN_AFTER, Fleet
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
-from kerf.runtime.health import TEXT, Answer, Server, check, metrics
+from kerf.runtime.process.health import TEXT, Answer, Server, check, metrics
 from kerf.sockets import loopback
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from kerf.model import kinds
 from kerf.ports import Forbidden, Lease, Unavailable
-from kerf.runtime.announcing import Announcer
-from kerf.runtime.karpenter import KarpenterLeases, Obstacle
-from kerf.runtime.leader import Leader, own_identity
-from kerf.runtime.leases import KARPENTER, RENEW_DEADLINE, RETRY, LeaseName
+from kerf.runtime.leadership.announcing import Announcer
+from kerf.runtime.leadership.karpenter import KarpenterLeases, Obstacle
+from kerf.runtime.leadership.leader import Leader, own_identity
+from kerf.runtime.leadership.leases import KARPENTER, RENEW_DEADLINE, RETRY, LeaseName
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
 from kerf.telemetry.telemetry import Telemetry

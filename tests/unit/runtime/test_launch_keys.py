@@ -8,7 +8,7 @@ from kerf.model.kinds import NODE_CLAIM, Ref
 from kerf.model.launch_marks import MarkedLaunch
 from kerf.model.plan import DeleteObject, PatchObject, Reason
 from kerf.ports import Unavailable
-from kerf.runtime.launch_keys import Checked, LaunchKeys
+from kerf.runtime.secrets.launch_keys import Checked, LaunchKeys
 from kerf_api import labels
 
 KEY, OTHER = b"k" * 32, b"o" * 32

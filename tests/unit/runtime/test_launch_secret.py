@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kerf.ports import AlreadyExists, AlreadyGone, Conflict, Forbidden, PortError, Unavailable
-from kerf.runtime.launch_keys import LaunchKeys
-from kerf.runtime.launch_secret import EARLIER_KEY, KEY, LaunchSecret
+from kerf.runtime.secrets.launch_keys import LaunchKeys
+from kerf.runtime.secrets.launch_secret import EARLIER_KEY, KEY, LaunchSecret
 
 PATH = "/api/v1/namespaces/kerf/secrets"
 KNOWN, OTHER = b"k" * 32, b"o" * 32

@@ -9,8 +9,8 @@ import pytest
 
 from kerf.model.instants import rfc3339
 from kerf.ports import Lease, Unavailable
-from kerf.runtime.leader import Leader
-from kerf.runtime.leases import LOOK, RENEW_DEADLINE, RETRY, leading_since
+from kerf.runtime.leadership.leader import Leader
+from kerf.runtime.leadership.leases import LOOK, RENEW_DEADLINE, RETRY, leading_since
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.kube import SandboxKube
 from kerf.sandbox.world import World

@@ -9,11 +9,11 @@ import pytest
 
 from kerf.model.instants import ALWAYS
 from kerf.ports import Clock, Forbidden, Lease
-from kerf.runtime.karpenter import KarpenterLeases
-from kerf.runtime.leader import Leader, own_identity
-from kerf.runtime.leading import Leading
-from kerf.runtime.leases import LeaseName, leading_note
-from kerf.runtime.looking import stored_since
+from kerf.runtime.leadership.karpenter import KarpenterLeases
+from kerf.runtime.leadership.leader import Leader, own_identity
+from kerf.runtime.leadership.leading import Leading
+from kerf.runtime.leadership.leases import LeaseName, leading_note
+from kerf.runtime.observe.looking import stored_since
 from kerf.sandbox import kinds
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World

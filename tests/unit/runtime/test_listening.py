@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kerf.runtime import listening
-from kerf.runtime.health import TEXT, Answer, Server
+from kerf.runtime.process import listening
+from kerf.runtime.process.health import TEXT, Answer, Server
 from kerf.sockets import loopback
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from kerf.model.launch_marks import LaunchMark, MarkedLaunch
-from kerf.runtime.launch_keys import LaunchKeys
-from kerf.runtime.marks import Marks
+from kerf.runtime.secrets.launch_keys import LaunchKeys
+from kerf.runtime.state.marks import Marks
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.lifecycle.world import node_claim

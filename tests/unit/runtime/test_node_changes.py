@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model.objects import Node
-from kerf.runtime.node_changes import KEPT, NodeChanges
+from kerf.runtime.state.node_changes import KEPT, NodeChanges
 from kerf_api.v1.meta import Taint
 from tests.unit.scheduling import worlds as w
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kerf.model.settings import Settings
 from kerf.ports import Unavailable
 from kerf.runtime.inbox import Inbox
-from kerf.runtime.observer import INSTANCES_IDLE, Observer
-from kerf.runtime.state import State
+from kerf.runtime.observe.observer import INSTANCES_IDLE, Observer
+from kerf.runtime.state.state import State
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
 from tests.unit.runtime.clocks import SetBack

@@ -39,10 +39,10 @@ from kerf.model.plan import (
 )
 from kerf.model.settings import Settings
 from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable, WorldChanged
+from kerf.runtime.act.results import SETTLES, TEMPLATE_STAYS, absorb, subject
 from kerf.runtime.inbox import Changed, Described, Done, Listed, Received, Removed, Withheld
-from kerf.runtime.promises import NOT_KEPT_FOR
-from kerf.runtime.results import SETTLES, TEMPLATE_STAYS, absorb, subject
-from kerf.runtime.state import State
+from kerf.runtime.state.promises import NOT_KEPT_FOR
+from kerf.runtime.state.state import State
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, MetadataOptions
 from kerf_api.v1.meta import ObjectMeta, decode
 from kerf_api.v1.nodepool import NodePool

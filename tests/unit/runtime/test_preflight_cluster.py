@@ -11,9 +11,9 @@ from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.model.settings import FeatureGates, Settings
 from kerf.ports import AlreadyGone, Forbidden, Listing, Unavailable
-from kerf.runtime.connecting import version_of
 from kerf.runtime.preflight.cluster import look
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.process.connecting import version_of
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodepool import NodePool
 

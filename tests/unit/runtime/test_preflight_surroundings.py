@@ -13,9 +13,9 @@ from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.model.objects import DaemonSet
 from kerf.ports import Forbidden, Listing
-from kerf.runtime.options import Options
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 from kerf.runtime.preflight.surroundings import SERVICES, look
+from kerf.runtime.settings.options import Options
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodepool import NodePool

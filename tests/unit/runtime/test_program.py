@@ -16,9 +16,9 @@ from typing import IO, Any
 
 import pytest
 
-from kerf.cli import debug_port
+from kerf.cli.operating import debug_port
 from kerf.model import kinds
-from kerf.runtime.leases import KARPENTER
+from kerf.runtime.leadership.leases import KARPENTER
 from tests.sources import ROOT
 from tests.unit.kube.api_double import ApiDouble, Handler, Route
 
@@ -149,7 +149,7 @@ def test_who_is_called_at_night_finds_a_status_a_louder_log_and_stacks(cluster: 
         assert found["replica"]["leader"] == found["replica"]["identity"] != ""
         assert "Instance" in {row["name"] for row in found["working"]["sources"] if row["stale"]}  # no AWS here
         debug_port.ask(url, "/debug/log-level", {"level": "debug"}, method="PUT")
-        assert _next(process.stdout, "log level changed")["caller"].startswith("runtime/loudness.py:")
+        assert _next(process.stdout, "log level changed")["caller"].startswith("process/loudness.py:")
         process.send_signal(signal.SIGUSR1)
         assert any("most recent call first" in line for line in process.stdout)
         assert process.poll() is None

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from kerf.model.plan import Nomination, Plan
 from kerf.model.settings import Settings
-from kerf.runtime.promises import PROMISES_KEPT
-from kerf.runtime.state import State
+from kerf.runtime.state.promises import PROMISES_KEPT
+from kerf.runtime.state.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UNTIL = NOW + timedelta(seconds=20)

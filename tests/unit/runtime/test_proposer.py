@@ -17,7 +17,7 @@ from kerf.model.snapshot import Findings, Proposal, Snapshot
 from kerf.model.workloads import StoredTemplate
 from kerf.runtime.inbox import Changed, Inbox, Proposed, Removed
 from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
-from kerf.runtime.state import State
+from kerf.runtime.state.state import State
 from kerf_api.v1.capacitybuffer import CapacityBuffer
 from kerf_api.v1.meta import ObjectMeta
 

@@ -12,7 +12,7 @@ from kerf.model.cloud import Region
 from kerf.ports import Throttled
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import ChoreFailed
-from kerf.runtime.observer import REGION_EVERY
+from kerf.runtime.observe.observer import REGION_EVERY
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
 from tests.unit.ec2.ec2_facts import SETTINGS

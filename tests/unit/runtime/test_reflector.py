@@ -12,7 +12,7 @@ from kerf.model import kinds
 from kerf.model.objects import Pod
 from kerf.ports import Change, Disconnected, Expired, Forbidden, Listing, Throttled, Unavailable
 from kerf.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed, Withheld
-from kerf.runtime.reflector import SILENCE, Reflector
+from kerf.runtime.observe.reflector import SILENCE, Reflector
 from kerf_api.v1.meta import ObjectMeta
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

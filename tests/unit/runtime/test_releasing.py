@@ -12,7 +12,7 @@ from kerf.model.objects import Node
 from kerf.model.settings import Settings
 from kerf.ports import AlreadyGone, Conflict, Listing
 from kerf.runtime.controller import Controller
-from kerf.runtime.releasing import Held, held, holders, release
+from kerf.runtime.process.releasing import Held, held, holders, release
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.meta import decode

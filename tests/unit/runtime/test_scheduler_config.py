@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kerf.model.objects import TopologySpreadConstraint
-from kerf.runtime.readers import SeveralProblems
-from kerf.runtime.scheduler_config import read
-from kerf.runtime.settings import SettingsError, parse
+from kerf.runtime.settings.readers import SeveralProblems
+from kerf.runtime.settings.scheduler_config import read
+from kerf.runtime.settings.settings import SettingsError, parse
 
 NAME = {"CLUSTER_NAME": "c"}
 ZONE = "topology.kubernetes.io/zone"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kerf.model.settings import FeatureGates
-from kerf.runtime.options import OWN, SAME, Options
-from kerf.runtime.settings import (
+from kerf.runtime.settings.options import OWN, SAME, Options
+from kerf.runtime.settings.settings import (
     DEFAULT,
     ENVIRONMENT,
     FLAG,

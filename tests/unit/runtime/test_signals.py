@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kerf.runtime.signals import heed
+from kerf.runtime.process.signals import heed
 
 ASKED = (signal.SIGTERM, signal.SIGINT)
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from kerf.ports import Forbidden, PortError, Throttled, Unavailable
-from kerf.runtime.starting import PATIENCE, patiently
+from kerf.runtime.process.starting import PATIENCE, patiently
 from kerf.sandbox.clock import VirtualClock
 from tests.unit.lifecycle.world import NOW
 

@@ -15,7 +15,7 @@ from kerf.model.objects import Node, Pod
 from kerf.model.plan import Plan, Source
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Removed, Resolved
-from kerf.runtime.state import State
+from kerf.runtime.state.state import State
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta, decode

@@ -8,7 +8,7 @@ from typing import Any
 from kerf.model.settings import Settings
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import VersionNoted
-from kerf.runtime.observer import CLUSTER_EVERY
+from kerf.runtime.observe.observer import CLUSTER_EVERY
 from kerf.sandbox.world import World
 from tests import worlds
 

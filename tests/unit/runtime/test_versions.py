@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from kerf.runtime.versions import KubernetesVersion
+from kerf.runtime.state.versions import KubernetesVersion
 from tests.unit.lifecycle.world import NOW
 
 

@@ -17,7 +17,7 @@ from kerf.ports import Forbidden
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import Changed, Inbox, Proposed
 from kerf.runtime.proposer import ProcessProposer
-from kerf.runtime.state import State
+from kerf.runtime.state.state import State
 from kerf.sandbox.clock import START
 from kerf.sandbox.faults import Call
 from kerf.sandbox.world import World

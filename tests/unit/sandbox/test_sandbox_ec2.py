@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from kerf.ports import AlreadyGone, Cloud, IdempotencyMismatch, Kube
-from kerf.runtime import looking
+from kerf.runtime.observe import looking
 from kerf.sandbox.clock import START
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import World

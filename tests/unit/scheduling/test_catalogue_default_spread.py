@@ -1,6 +1,6 @@
 """Red: default spread constraints: behaviours 188 to 193 of the catalogue.
 
-Missing: `Settings.default_constraints` (read from SCHEDULER_CONFIG in runtime/settings.py), the kinds Service,
+Missing: `Settings.default_constraints` (read from SCHEDULER_CONFIG in runtime/settings/settings.py), the kinds Service,
 ReplicaSet, StatefulSet and ReplicationController, and the injection before classes are made
 (scheduling/placing/classes.py).
 """

@@ -15,8 +15,8 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.ports import Unavailable
 from kerf.provisioning.provision import closing_time, provision
-from kerf.runtime.batching import BatchWindow
 from kerf.runtime.controller import Controller
+from kerf.runtime.state.batching import BatchWindow
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
 from kerf_api.v1.hashes import nodepool_hash

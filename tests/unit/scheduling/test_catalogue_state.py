@@ -17,7 +17,7 @@ from kerf.model.plan import Nomination, Plan, Reason, Refusal
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.inbox import Changed, Listed
-from kerf.runtime.state import PROPOSALS_KEPT, State
+from kerf.runtime.state.state import PROPOSALS_KEPT, State
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf.scheduling.solve import Solution, solve

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kerf.lifecycle import mismatches as stage
+from kerf.lifecycle.nodeclaim import mismatches as stage
 from kerf.lifecycle.view import View
 from kerf.model import mismatches
 from kerf.model.cloud import ClassFacts, Image

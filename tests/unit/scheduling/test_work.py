@@ -15,7 +15,7 @@ from kerf.model.plan import CreateNodeClaim, Nomination, Plan
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning import boundary
 from kerf.provisioning.provision import provision
-from kerf.runtime.batching import BatchWindow
+from kerf.runtime.state.batching import BatchWindow
 from kerf.scheduling.answers.solution import Solution
 from kerf.scheduling.placing import routes
 from kerf.scheduling.solve import solve

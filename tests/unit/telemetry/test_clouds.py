@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from kerf.ports import Throttled
-from kerf.telemetry.clouds import MeasuredCloud
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.series.clouds import MeasuredCloud
+from kerf.telemetry.series.metrics import Metrics
 
 
 class Stub:

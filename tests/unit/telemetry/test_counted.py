@@ -17,7 +17,7 @@ from kerf.ports import Forbidden
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf.telemetry.events import BURST, LONGEST, EventWriter
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from tests.unit.ec2.ec2_facts import claim as ec2_claim
 from tests.unit.ec2.fleet_requests import request, typed

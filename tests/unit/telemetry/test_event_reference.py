@@ -7,9 +7,9 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from kerf.disruption.interruption import _KINDS
-from kerf.telemetry.listed_events import EVENTS, ListedEvent
-from kerf.telemetry.listing import OWN
+from kerf.disruption.forced.interruption import _KINDS
+from kerf.telemetry.catalogue.listed_events import EVENTS, ListedEvent
+from kerf.telemetry.catalogue.listing import OWN
 from tests.sources import ROOT
 
 ROWS = [row for rows in EVENTS.values() for row in rows]
@@ -43,9 +43,9 @@ WORKED_OUT = {
 def reasons() -> Iterator[str]:
     """Of every event that is made anywhere; the rooms that are left out hand on what others have made."""
     for path in (ROOT / "reconciler").rglob("*.py"):
-        if path.parent.name not in ("cli", "kube", "sandbox"):
+        if not {"cli", "kube", "sandbox"}.intersection(path.parts):
             yield from _reasons(path)
-    for module, names in (("kerf.runtime.announcing", ("WAITS", "WAITS_FOR_OURS", "UNREAD")),):
+    for module, names in (("kerf.runtime.leadership.announcing", ("WAITS", "WAITS_FOR_OURS", "UNREAD")),):
         yield from (getattr(importlib.import_module(module), name) for name in names)
 
 

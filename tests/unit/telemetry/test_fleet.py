@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kerf.model.objects import Node
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.series.metrics import Metrics
 from kerf_api import labels
 from kerf_api.v1.meta import ObjectMeta
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from kerf.telemetry.lines import STEPS
+from kerf.telemetry.log.lines import STEPS
 from tests.sources import ROOT
 
 PAGE = ROOT / "docs/reference/logs.md"
@@ -26,7 +26,7 @@ PARSED = (
 
 def messages() -> Iterator[tuple[str, str]]:
     """Level and message of every call that logs."""
-    for path in (path for path in (ROOT / "reconciler").rglob("*.py") if path.parent.name != "cli"):
+    for path in (path for path in (ROOT / "reconciler").rglob("*.py") if "cli" not in path.parts):
         for node in ast.walk(ast.parse(path.read_text())):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
                 continue

@@ -20,12 +20,13 @@ from kerf.model.kinds import Ref
 from kerf.model.plan import Event, PatchObject, Reason
 from kerf.ports import Unavailable
 from kerf.sandbox.clock import VirtualClock
-from kerf.telemetry import build, libraries
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.logs import Logger, Threshold, make_logger, shortened
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.log import libraries
+from kerf.telemetry.log.logs import Logger, Threshold, make_logger, shortened
+from kerf.telemetry.log.sinks import SAID_EVERY_SECONDS, Sinks
 from kerf.telemetry.reconciling import identities, reconcile_id, reconciling
-from kerf.telemetry.sinks import SAID_EVERY_SECONDS, Sinks
+from kerf.telemetry.series import build
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api import labels
 

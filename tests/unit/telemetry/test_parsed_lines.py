@@ -22,8 +22,8 @@ from kerf.model.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteObject, PatchObject, Reason
 from kerf.sandbox.clock import VirtualClock
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.logs import make_logger
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.log.logs import make_logger
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api.v1.meta import Condition, Entry, NodeClassRef, ObjectMeta, OwnerReference
 from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus

@@ -18,11 +18,11 @@ from kerf.model.plan import Nomination, Plan, Reason, Refusal
 from kerf.model.settings import Settings
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
-from kerf.telemetry.collectors import LATELY_SECONDS, REMEMBERED, Summary
+from kerf.telemetry.catalogue.listing import DURATIONS
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.listing import DURATIONS
-from kerf.telemetry.logs import silent
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.log.logs import silent
+from kerf.telemetry.series.collectors import LATELY_SECONDS, REMEMBERED, Summary
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodepool import NodePool

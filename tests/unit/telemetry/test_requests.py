@@ -10,8 +10,8 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from kerf.telemetry.metrics import Metrics
-from kerf.telemetry.requests import AwsRequests, KubeRequests
+from kerf.telemetry.series.metrics import Metrics
+from kerf.telemetry.series.requests import AwsRequests, KubeRequests
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchmarks.scrape import NOW, series, told
 from kerf.model import kinds
 from kerf.model.objects import Container, Node, NodeCondition, NodeStatus, Pod, PodSpec, PodStatus, ResourceNeeds
-from kerf.telemetry import conditions, pod_times
-from kerf.telemetry.listing import CONDITIONS, DETAILS, NODES, OFFERINGS, PODS
-from kerf.telemetry.metrics import Metrics
-from kerf.telemetry.names import METRICS
-from kerf.telemetry.series import ObjectSeries
+from kerf.telemetry.catalogue.listing import CONDITIONS, DETAILS, NODES, OFFERINGS, PODS
+from kerf.telemetry.catalogue.names import METRICS
+from kerf.telemetry.series import conditions, pod_times
+from kerf.telemetry.series.metrics import Metrics
+from kerf.telemetry.series.series import ObjectSeries
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api.v1.meta import Condition, ObjectMeta, OwnerReference
 from tests.unit.lifecycle.world import node_claim

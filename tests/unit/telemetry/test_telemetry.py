@@ -21,9 +21,9 @@ from kerf.ports import Forbidden
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf.telemetry.events import BURST, NOMINATED_BURST, RATE, EventWriter
-from kerf.telemetry.logs import SAMPLE_EVERY, SAMPLE_FIRST, make_logger
-from kerf.telemetry.metrics import Metrics
-from kerf.telemetry.spelling import snake_case
+from kerf.telemetry.log.logs import SAMPLE_EVERY, SAMPLE_FIRST, make_logger
+from kerf.telemetry.series.metrics import Metrics
+from kerf.telemetry.series.spelling import snake_case
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta
 from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus

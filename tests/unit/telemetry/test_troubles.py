@@ -26,13 +26,13 @@ from kerf.model.plan import (
 )
 from kerf.model.settings import Settings
 from kerf.ports import Forbidden, Unavailable
-from kerf.runtime.performing import concerned
+from kerf.runtime.act.performing import concerned
 from kerf.sandbox.clock import VirtualClock
-from kerf.telemetry import disrupting
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.logs import make_logger
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.log import disrupting
+from kerf.telemetry.log.logs import make_logger
 from kerf.telemetry.repeats import TOLD_AGAIN_SECONDS, Repeats
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta
 from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus

@@ -9,8 +9,8 @@ from kerf.model.objects import Pod
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf.telemetry.events import EventWriter
-from kerf.telemetry.logs import silent
-from kerf.telemetry.metrics import Metrics
+from kerf.telemetry.log.logs import silent
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from kerf.telemetry.turns import Turn, Turns
 from kerf_api.v1.meta import ObjectMeta

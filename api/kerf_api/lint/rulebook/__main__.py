@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .page import markdown
+from kerf_api.lint.rulebook.page import markdown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

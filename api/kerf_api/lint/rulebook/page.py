@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from ruamel.yaml import YAML
 
-from . import Entry, book
-from .paths import steps
+from kerf_api.lint.rulebook import Entry, book
+from kerf_api.lint.rulebook.paths import steps
 
 _HEAD: Final = """# Rules
 

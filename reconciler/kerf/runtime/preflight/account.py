@@ -11,8 +11,8 @@ from kerf.aws.cloud import AwsCloud
 from kerf.ec2 import profile_verdicts
 from kerf.model.cloud import ClassFacts, ClusterFacts
 from kerf.ports import AlreadyGone, Forbidden, Invalid, PortError
-from kerf.runtime.options import Options
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.settings.options import Options
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
 _POLICIES: Final = "allow it to the controller's role: manifests/aws/policies"

@@ -13,10 +13,10 @@ from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.model.settings import Settings
 from kerf.ports import AlreadyGone, Forbidden, Invalid, Listing, PortError
-from kerf.runtime.connecting import version_of
 from kerf.runtime.preflight import served
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
-from kerf.telemetry.logs import silent
+from kerf.runtime.process.connecting import version_of
+from kerf.telemetry.log.logs import silent
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ROLE: Final = "give the controller's account the rules of the chart's ClusterRole"

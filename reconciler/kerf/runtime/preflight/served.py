@@ -14,7 +14,7 @@ from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.ports import PortError
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, Finding
-from kerf.telemetry.logs import Logger
+from kerf.telemetry.log.logs import Logger
 from kerf_api import crds
 
 CHECKED: Final = (kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.NODE_CLASS)

@@ -13,8 +13,8 @@ from kerf.aws.clients import Clients
 from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.ports import AlreadyGone, Forbidden, Listing, PortError
-from kerf.runtime.options import Options
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.settings.options import Options
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodepool import NodePool

@@ -8,7 +8,7 @@ import pytest
 
 from kerf.model.cloud import FleetError
 from kerf.model.plan import LaunchInstances
-from kerf.runtime.settings import SettingsError, parse
+from kerf.runtime.settings.settings import SettingsError, parse
 from tests.unit.lifecycle.world import World, node_claim, prepared
 
 NAME = {"CLUSTER_NAME": "demo"}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kerf.aws.clients import Clients
 from kerf.aws.prices import on_demand_prices, price_list, price_list_region, spot_prices
-from kerf.disruption.expiration import expire
+from kerf.disruption.forced.expiration import expire
 from kerf.ec2.catalogue import build
 from kerf.ec2.prices import priced
 from kerf.model import kinds
@@ -19,8 +19,8 @@ from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, TagInstance, TerminateInstance
 from kerf.ports import Unavailable
 from kerf.runtime.inbox import ChoreFailed, Inbox
-from kerf.runtime.observer import REGION_EVERY, STEPS, Observer
-from kerf.runtime.state import State
+from kerf.runtime.observe.observer import REGION_EVERY, STEPS, Observer
+from kerf.runtime.state.state import State
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World as Sandbox
 from kerf_api import labels

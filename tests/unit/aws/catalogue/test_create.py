@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.aws.fleets import parameters
-from kerf.disruption.drift import drift_reason
+from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.view import view
 from kerf.ec2 import fleet
 from kerf.ec2.instances import claim_labels

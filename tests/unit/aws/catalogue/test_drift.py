@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption.drift import drift_reason
+from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.view import view
 from kerf.ec2 import drift, images, nodeclass
 from kerf.model.cloud import CapacityReservation, HeldReservation, Instance

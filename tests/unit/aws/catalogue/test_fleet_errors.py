@@ -16,10 +16,10 @@ from kerf.model.cloud import FleetError, FleetRequest, FleetResult
 from kerf.model.instance_type import OfferingKey
 from kerf.model.plan import LaunchInstances, Reason
 from kerf.ports import TemplateMissing
-from kerf.runtime.fleet import OUT_OF_STOCK, Fleet
+from kerf.runtime.act.results import absorb
 from kerf.runtime.inbox import Done, RegionRead
-from kerf.runtime.results import absorb
-from kerf.runtime.state import State
+from kerf.runtime.state.fleet import OUT_OF_STOCK, Fleet
+from kerf.runtime.state.state import State
 from kerf_api import labels
 from tests.unit.aws.catalogue.pods import FAMILY, TYPE
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, catalogue, claim, region

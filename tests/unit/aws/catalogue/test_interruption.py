@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption.interruption import interrupt
+from kerf.disruption.forced.interruption import interrupt
 from kerf.ec2.interruptions import parse
 from kerf.model.cloud import HeldReservation, Instance, Interruption, Message
 from kerf.model.plan import DeleteMessage, DeleteObject, Plan
 from kerf.model.settings import Settings
-from kerf.runtime.fleet import OUT_OF_STOCK
 from kerf.runtime.inbox import Described, Received
-from kerf.runtime.state import State
+from kerf.runtime.state.fleet import OUT_OF_STOCK
+from kerf.runtime.state.state import State
 from tests.unit.disruption.worlds import NOW, ZONE, claim, node, snapshot
 from tests.unit.ec2.test_interruptions import event, health, state
 

@@ -13,7 +13,7 @@ from kerf.ec2.catalogue import build
 from kerf.model import kinds
 from kerf.model.instance_type import Catalogue
 from kerf.model.settings import FeatureGates
-from kerf.runtime.catalogues import Catalogues
+from kerf.runtime.state.catalogues import Catalogues
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.ec2.ec2_facts import SETTINGS, catalogue, facts, node_class, region
 from tests.unit.ec2.test_nodeclass import status, verdict

@@ -12,10 +12,10 @@ from kerf.ec2.catalogue import build
 from kerf.model import kinds
 from kerf.model.cloud import Image
 from kerf.model.objects import Node
-from kerf.runtime.catalogues import LEARN_EVERY
 from kerf.runtime.inbox import Listed, RegionRead, Resolved
-from kerf.runtime.learned import GRAIN_BYTES, KEPT
-from kerf.runtime.state import State
+from kerf.runtime.state.catalogues import LEARN_EVERY
+from kerf.runtime.state.learned import GRAIN_BYTES, KEPT
+from kerf.runtime.state.state import State
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -14,9 +14,9 @@ from kerf.model.plan import LaunchInstances, Reason, TerminateInstance
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Unavailable
 from kerf.sandbox.world import World
-from kerf.telemetry.markets import Markets
-from kerf.telemetry.metrics import Metrics
 from kerf.telemetry.precedence import at_once
+from kerf.telemetry.series.markets import Markets
+from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api import labels
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, catalogue, claim

@@ -16,8 +16,8 @@ from kerf.model.instance_type import Catalogue, InstanceType
 from kerf.model.overlays import overlaid
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
-from kerf.runtime.catalogues import Catalogues
-from kerf.runtime.fleet import OUT_OF_STOCK, Fleet
+from kerf.runtime.state.catalogues import Catalogues
+from kerf.runtime.state.fleet import OUT_OF_STOCK, Fleet
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.aws.test_aws_reservations import row

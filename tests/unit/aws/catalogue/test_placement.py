@@ -13,7 +13,7 @@ from kerf.ec2 import drift, errors, fleet
 from kerf.ec2.instances import claim_labels
 from kerf.model.cloud import FleetError, FleetRequest, PlacementGroup
 from kerf.model.instance_type import Catalogue
-from kerf.runtime.fleet import OUT_OF_STOCK, Fleet
+from kerf.runtime.state.fleet import OUT_OF_STOCK, Fleet
 from kerf_api import labels
 from kerf_api.v1.conditions import READY
 from tests.unit.aws.catalogue import pods

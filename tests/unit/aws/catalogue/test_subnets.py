@@ -14,10 +14,10 @@ from kerf.model.instance_type import Catalogue
 from kerf.model.kinds import NODE_CLASS
 from kerf.model.plan import LaunchInstances, Reason
 from kerf.model.snapshot import Snapshot
-from kerf.runtime.fleet import OUT_OF_STOCK
+from kerf.runtime.act.results import absorb
 from kerf.runtime.inbox import Done, RegionRead, Resolved
-from kerf.runtime.results import absorb
-from kerf.runtime.state import State
+from kerf.runtime.state.fleet import OUT_OF_STOCK
+from kerf.runtime.state.state import State
 from kerf_api.resources import Resources
 from tests.unit.aws.catalogue.test_fleet_errors import told
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, claim, facts, node_class, ready, region

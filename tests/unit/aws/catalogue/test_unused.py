@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.ec2 import nodeclass
-from kerf.lifecycle.unused import AT_ONCE, KEPT
+from kerf.lifecycle.nodeclass.unused import AT_ONCE, KEPT
 from kerf.model import kinds
 from kerf.model.inventory import PROFILE, TEMPLATE, Inventory, Resource
 from kerf.model.plan import DeleteUnused, LaunchInstances, Plan, Source
-from kerf.runtime.inventories import Inventories
-from kerf.runtime.observer import INVENTORIES_EVERY, STEPS
+from kerf.runtime.observe.observer import INVENTORIES_EVERY, STEPS
+from kerf.runtime.state.inventories import Inventories
 from kerf_api import labels
 from tests.unit.lifecycle.world import CLUSTER, FACTS, NOW, World, node_claim, prepared, running
 from tests.unit.lifecycle.world import node_class as stored

@@ -15,7 +15,7 @@ from kerf.model import kinds
 from kerf.model.cloud import DryRun, FleetRequest, Image, LaunchTemplate
 from kerf.model.instance_type import Catalogue
 from kerf.model.plan import LaunchInstances, ValidateClass
-from kerf.runtime.catalogues import Catalogues
+from kerf.runtime.state.catalogues import Catalogues
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode

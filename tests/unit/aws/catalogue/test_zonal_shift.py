@@ -14,8 +14,8 @@ from kerf.model import kinds
 from kerf.model.cloud import Instance, ZonalShift
 from kerf.model.plan import Event, Plan, Source, TagInstance, TerminateInstance
 from kerf.runtime.inbox import Described, RegionRead, Resolved, ShiftsRead
-from kerf.runtime.shifts import HELD
-from kerf.runtime.state import State
+from kerf.runtime.state.shifts import HELD
+from kerf.runtime.state.state import State
 from kerf_api import labels
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, facts, node_class, region
 from tests.unit.ec2.test_fleet_reservations import held

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption.budgets import PoolBudget, budgets_of
+from kerf.disruption.candidates.budgets import PoolBudget, budgets_of
 from kerf.disruption.command import Command
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose

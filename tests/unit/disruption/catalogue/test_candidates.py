@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption.candidates import Candidate
+from kerf.disruption.candidates.candidates import Candidate
 from kerf.disruption.command import Command
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kerf.disruption import costs
-from kerf.disruption.balanced import Policy, Totals, totals
-from kerf.disruption.candidates import Candidate, candidate
+from kerf.disruption.candidates import costs
+from kerf.disruption.candidates.candidates import Candidate, candidate
+from kerf.disruption.consolidation.balanced import Policy, Totals, totals
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
 from kerf.disruption.view import View, view

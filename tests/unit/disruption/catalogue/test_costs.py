@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kerf.disruption import costs
-from kerf.disruption.balanced import totals
-from kerf.disruption.candidates import Candidate
+from kerf.disruption.candidates import costs
+from kerf.disruption.candidates.candidates import Candidate
+from kerf.disruption.consolidation.balanced import totals
 from kerf.disruption.view import view
 from kerf_api import labels
 from tests.unit.disruption import worlds as w

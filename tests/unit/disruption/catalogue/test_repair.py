@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.repair import repair
+from kerf.disruption.forced.repair import repair
 from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, PatchObject, Plan, Source
 from kerf.model.settings import FeatureGates, Settings

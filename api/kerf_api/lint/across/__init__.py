@@ -1,0 +1,1 @@
+"""What only shows when manifests stand side by side."""

@@ -1,0 +1,61 @@
+"""Advice about how long nodes of a NodePool live, how many there may be, and who decides.
+
+What is missing here is legal and common; it shows on the day when a deployment runs wild or a pod refuses to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kerf_api import labels
+from kerf_api.durations import NEVER
+from kerf_api.lint.advice.requirement_advice import Known
+from kerf_api.lint.problem import Problem, at
+from kerf_api.lint.reading.reading import amount, mapping, part
+
+_TEMPLATE: Final = ("spec", "template", "spec")
+_LIMITS: Final = ("spec", "limits")
+_MIB: Final = 2**20
+
+
+def check(known: Known) -> Iterator[Problem]:
+    """Advice about a NodePool's lifetimes and limits."""
+    yield from _forced(known.given, known.manifest)
+    if part(known.manifest, "spec", "replicas") is None:
+        yield from _limits(known)
+
+
+def _forced(given: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """Expiration without a deadline waits for ever for a pod that may not be evicted."""
+    expires = part(manifest, *_TEMPLATE, "expireAfter")
+    if expires == NEVER or part(manifest, *_TEMPLATE, "terminationGracePeriod") is not None:
+        return
+    written = part(given, *_TEMPLATE, "expireAfter") is not None
+    message = f"nodes expire after {expires}, but a pod that may not be evicted keeps one for ever"
+    hint = "add terminationGracePeriod, 24h for example: then such a pod is ended when the time is over"
+    yield at((*_TEMPLATE, "expireAfter"), "KERF-NP-341", "warning" if written else "info", message, hint, expires)
+
+
+def _limits(known: Known) -> Iterator[Problem]:
+    limits = mapping(known.manifest, *_LIMITS)
+    if not limits:
+        message = "the pool has no limits; a workload that runs wild is paid for until somebody notices"
+        yield at(_LIMITS, "KERF-NP-342", "warning", message, 'add limits, {cpu: "1000"} for example')
+        return
+    for resource, key, unit in (("cpu", "instance-cpu", 1), ("memory", "instance-memory", _MIB)):
+        limit = amount(limits.get(resource))
+        values = known.types.values(f"{labels.AWS_GROUP}/{key}").items()
+        sizes = [int(size) * unit for size, having in values if having & known.left]
+        if limit == 0:
+            yield at((*_LIMITS, resource), "KERF-NP-344", "info", "a limit of 0 stops the pool: no node is launched")
+        elif limit is not None and sizes and limit < min(sizes):
+            message = (
+                f"the limit is below the smallest instance type that is allowed, which has {_size(min(sizes), unit)}"
+            )
+            hint = "the pool launches one node at most; raise the limit, or allow smaller types"
+            yield at((*_LIMITS, resource), "KERF-NP-343", "warning", message, hint, limits[resource])
+
+
+def _size(size: int, unit: int) -> str:
+    return f"{size} vCPUs" if unit == 1 else f"{size // _MIB} Mi"

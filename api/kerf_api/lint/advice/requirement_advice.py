@@ -1,0 +1,181 @@
+"""Advice about requirements that NodePools and NodeOverlays share, by the instance types that the linter knows.
+
+A requirement that nothing meets is legal: a pool never launches, an overlay changes nothing, and neither says so. Here
+it is told at once, with the nearest value or the one requirement that stands in the way. What all advice of one
+validation needs is read once, into a `Known`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Final
+
+from kerf_api import labels
+from kerf_api.lint import nearest
+from kerf_api.lint.catalogue import Catalogue
+from kerf_api.lint.problem import Problem, Steps, at, shown
+from kerf_api.lint.reading.reading import entries, mapping, texts
+from kerf_api.lint.settings import LintSettings
+from kerf_api.requirements import Requirement, Requirements, requirement
+
+REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)++-[0-9]")
+#: Where a kind's requirements stand, and the labels that all of its nodes get.
+PLACES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "NodePool": (("spec", "template", "spec", "requirements"), ("spec", "template", "metadata", "labels")),
+    "NodeOverlay": (("spec", "requirements"), ()),
+}
+#: What is looked at: more entries are refused anyway, and of more unknown values nobody reads.
+_MOST_ROWS: Final = 200
+_MOST_UNKNOWN: Final = 20
+_LONGEST_NUMBER: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One requirement and where it stands: an entry of the list, or a label of the template.
+
+    `values` are those that are listed for the operator In; `is_label` says that there is one, and no list around it.
+    """
+
+    steps: Steps
+    wanted: Requirement
+    values: tuple[str, ...]
+    is_label: bool = False
+
+    def place(self, index: int) -> Steps:
+        """Where one of the values stands."""
+        return self.steps if self.is_label else (*self.steps, "values", index)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What all advice of one validation knows: the manifest as it was written, the same with its defaults, the types
+    to look things up in, what is required, and the set of types that meet all of it."""
+
+    given: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    types: Catalogue
+    rows: tuple[Row, ...]
+    left: int
+
+    @classmethod
+    def of(cls, kind: str, given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintSettings) -> Known:
+        """Read it; every type is left where the kind has no requirements."""
+        rows, types = rows_of(kind, manifest), settings.types
+        return cls(given, manifest, types, rows, types.meeting_all(row.wanted for row in rows))
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceRules:
+    """The IDs by which a kind is advised on its requirements, and what comes of it when nothing meets them."""
+
+    unknown_value: str
+    region: str
+    conflict: str
+    nothing_left: str
+    fate: str
+
+
+def rows_of(kind: str, manifest: Mapping[str, Any]) -> tuple[Row, ...]:
+    """What a manifest asks of nodes, row by row, as far as it can be read."""
+    if kind not in PLACES:
+        return ()
+    place, fixed = PLACES[kind]
+    return tuple(islice(chain(_listed(manifest, place), _labels(manifest, fixed)), _MOST_ROWS))
+
+
+def requirements(kind: str, manifest: Mapping[str, Any]) -> Requirements:
+    """What a manifest asks of nodes, all demands on a label made one."""
+    return Requirements(row.wanted for row in rows_of(kind, manifest))
+
+
+def _listed(manifest: Mapping[str, Any], place: tuple[str, ...]) -> Iterator[Row]:
+    for steps, entry in entries(manifest, *place):
+        key, operator, values = entry.get("key"), entry.get("operator"), tuple(texts(entry.get("values")))
+        least = entry.get("minValues")
+        if isinstance(key, str) and isinstance(operator, str):
+            try:
+                wanted = requirement(key, operator, values, least if isinstance(least, int) else None)
+            except ValueError:
+                continue
+            yield Row(steps, wanted, values if operator == "In" else ())
+
+
+def _labels(manifest: Mapping[str, Any], place: tuple[str, ...]) -> Iterator[Row]:
+    for key, value in mapping(manifest, *place).items() if place else ():
+        if isinstance(value, str):
+            yield Row((*place, key), requirement(key, "In", (value,)), (value,), is_label=True)
+
+
+def unmet(known: Known, place: Steps, rules: AdviceRules) -> Iterator[Problem]:
+    """Why nothing meets the requirements at a place, as far as that can be told; nothing when something does."""
+    unknown = partial(_unknown_values, types=known.types, rules=rules)
+    missing = [*islice(chain.from_iterable(map(unknown, known.rows)), _MOST_UNKNOWN)]
+    conflicts = [*_conflicts(known.rows, rules)]
+    yield from missing
+    yield from chain.from_iterable(_regions(row, rules) for row in known.rows)
+    yield from conflicts
+    if known.rows and not (missing or conflicts or known.left):
+        yield from _nothing_left(known, place, rules)
+
+
+def _unknown_values(row: Row, types: Catalogue, rules: AdviceRules) -> Iterator[Problem]:
+    """Listed values that no type has. Values of keys that the linter itself knows are judged elsewhere."""
+    key = row.wanted.key
+    if not types.knows(key) or key == labels.CAPACITY_TYPE:
+        return
+    having = types.values(key)
+    for index, value in enumerate(row.values):
+        if value in having:
+            continue
+        close = _nearest_value(value, having)
+        hint = f"did you mean {close}?" if close else ""
+        message = f"no instance type has {shown(value)} as its {key}"
+        yield at(row.place(index), rules.unknown_value, "warning", message, hint, value)
+
+
+def _nearest_value(value: str, having: Mapping[str, int]) -> str | None:
+    if not (value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER):
+        return nearest.name(value, having)
+    numbers = [int(entry) for entry in having if entry.isdigit()]
+    return str(min(numbers, key=lambda number: (abs(number - int(value)), number))) if numbers else None
+
+
+def _regions(row: Row, rules: AdviceRules) -> Iterator[Problem]:
+    for index, value in enumerate(row.values if row.wanted.key == labels.ZONE else ()):
+        if REGION.fullmatch(value):
+            message = f"{shown(value)} is a region; no zone has that name"
+            yield at(row.place(index), rules.region, "warning", message, f"did you mean {value}a?", value)
+
+
+def _conflicts(rows: Iterable[Row], rules: AdviceRules) -> Iterator[Problem]:
+    """Two demands on one label that cannot be met at once."""
+    before: dict[str, Requirement] = {}
+    for row in rows:
+        key = row.wanted.key
+        other = before.get(key)
+        if other is not None and Requirements((other,)).conflict(Requirements((row.wanted,))):
+            message = f"no value of {key} meets this and what was asked of it before; {rules.fate}"
+            yield at(row.steps, rules.conflict, "warning", message, "remove one of the two", None)
+        before[key] = row.wanted if other is None else other.intersection(row.wanted)
+
+
+def _nothing_left(known: Known, place: Steps, rules: AdviceRules) -> Iterator[Problem]:
+    """No type meets all: the requirement without which most types would be left is to blame."""
+    count, index = max((_without(known, row), -i) for i, row in enumerate(known.rows))
+    message = f"no instance type meets all requirements together; {rules.fate}"
+    if not count:
+        yield at(place, rules.nothing_left, "warning", message, "allow more in two of them or more")
+        return
+    row = known.rows[-index]
+    hint = f"{count} types meet all others; look at this one first"
+    yield at(row.steps, rules.nothing_left, "warning", f"{message}: {row.wanted} goes with none of them", hint)
+
+
+def _without(known: Known, spared: Row) -> int:
+    """How many types meet all requirements but one."""
+    return known.types.meeting_all(row.wanted for row in known.rows if row is not spared).bit_count()

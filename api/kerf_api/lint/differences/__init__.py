@@ -1,0 +1,1 @@
+"""What a change of a manifest means for nodes."""

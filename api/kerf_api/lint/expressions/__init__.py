@@ -1,0 +1,1 @@
+"""The CEL rules of the CRDs."""

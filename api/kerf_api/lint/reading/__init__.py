@@ -1,0 +1,1 @@
+"""Manifests as the linter reads them, workloads too."""

@@ -1,0 +1,1 @@
+"""The structural schema: types, fields, formats."""

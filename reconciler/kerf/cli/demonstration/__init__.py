@@ -1,0 +1,1 @@
+"""The demo: a cluster in memory, and its picture on a terminal."""

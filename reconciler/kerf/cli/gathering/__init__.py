@@ -1,0 +1,1 @@
+"""Where manifests come from: files, folders, Git, rendered charts and overlays."""

@@ -1,0 +1,69 @@
+"""What a command line means, as texts to judge: files as they are, and what kustomizations and charts come to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from kerf.cli.gathering import sources
+from kerf.cli.gathering.sources import Source
+
+if TYPE_CHECKING:
+    from kerf.cli.gathering.git import Earlier, History
+    from kerf.cli.manifests.checking import Content
+
+Note = Callable[[str], None]
+
+
+def now(paths: Sequence[str], found: Sequence[Source], mode: str, note: Note, fetch: bool = False) -> list[Content]:
+    """The texts of today. `mode` says what is rendered; `note` is told what could not be. Raises ToolMissing."""
+    given = list(found)
+    rendered: tuple[Content, ...] = ()
+    if mode != "never" and sources.is_rendered(source.name for source in found):
+        from kerf.cli.gathering import rendering
+
+        made = rendering.render(
+            {os.path.realpath(path): path for path in paths if os.path.isdir(path)}, mode, fetch=fetch
+        )
+        given = [source for source in found if os.path.realpath(source.name) not in made.consumed]
+        rendered = made.contents
+        if made.note:
+            note(made.note)
+    return [*sources.contents(given), *rendered]
+
+
+@contextmanager
+def then(
+    history: History,
+    paths: Sequence[str],
+    found: Sequence[Source],
+    today: Sequence[Content],
+    mode: str,
+    fetch: bool = False,
+) -> Iterator[Earlier]:
+    """The texts of a commit that differ from those of today; valid within the context. Raises repository.Refused."""
+    from kerf.cli.gathering.git import Earlier
+
+    earlier = history.earlier(paths, found)
+    if mode == "never" or not sources.is_rendered(history.blobs):
+        yield earlier
+        return
+    from kerf.cli.gathering import rendering
+
+    with TemporaryDirectory(prefix="kerf-") as folder:
+        folder = os.path.realpath(folder)
+        history.check_out(folder)
+        old = {os.path.join(folder, history.within(path)): path for path in paths}
+        made = rendering.render(
+            {place: path for place, path in old.items() if os.path.isdir(place)}, "auto", fetch=fetch, root=folder
+        )
+        gone = {os.path.relpath(path, folder) for path in made.consumed}
+        kept = [content for content in earlier.contents if history.within(content.name) not in gone]
+        were: Mapping[str, bytes] = {content.name: content.data for content in made.contents}
+        are: Mapping[str, bytes] = {content.name: content.data for content in today if content.origin}
+        differ = {name for name in {**were, **are} if were.get(name) != are.get(name)}
+        changed = earlier.changed | differ
+        yield Earlier((*kept, *(content for content in made.contents if content.name in changed)), changed)

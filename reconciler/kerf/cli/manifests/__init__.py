@@ -1,0 +1,1 @@
+"""YAML files as documents with places, comments and rules about files."""

@@ -1,0 +1,59 @@
+"""The objects as they are: those that Kerf's rules refuse, and what of them is read otherwise than by Karpenter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kerf.cli.migration.migrate_sources import PATHS, Cluster, Manifest, names
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf_api import labels, lint
+from kerf_api.foreign import is_foreign
+from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION
+
+_JUDGED: Final = ("NodePool", "EC2NodeClass", "NodeOverlay", "CapacityBuffer")
+#: By kind of the parent: its hash's version, where it is noted, and how Kerf hashes.
+_VERSIONS: Final = {
+    "NodePool": (labels.NODEPOOL_HASH_VERSION, NODEPOOL_HASH_VERSION),
+    "EC2NodeClass": (labels.NODECLASS_HASH_VERSION, NODECLASS_HASH_VERSION),
+}
+
+
+def look(cluster: Cluster) -> Iterator[Finding]:
+    """Everything about the objects that people write."""
+    for kind in cluster.withheld:
+        if kind in _JUDGED:
+            yield Finding(f"{kind}s", DOUBTFUL, f"no leave to list them at {PATHS[kind]}")
+    for kind in _JUDGED:
+        for manifest in cluster.manifests.get(kind, ()):
+            yield from _foreign(manifest) if is_foreign(manifest) else _judged(manifest)
+    for kind in _VERSIONS:
+        for manifest in cluster.manifests.get(kind, ()):
+            yield from () if is_foreign(manifest) else _hashed(kind, manifest)
+
+
+def _foreign(manifest: Manifest) -> Iterator[Finding]:
+    yield Finding(f"{manifest['kind']} {names(manifest)[1]}", GOOD, "is another controller's: Kerf leaves it alone")
+
+
+def _judged(manifest: Manifest) -> Iterator[Finding]:
+    """What `kerf validate` says of it, errors and warnings."""
+    what = f"{manifest['kind']} {names(manifest)[1]}"
+    problems = [one for one in lint.validate(manifest) if one.severity in ("error", "warning")]
+    if not problems:
+        yield Finding(what, GOOD, "passes all rules")
+    for problem in problems:
+        how = WRONG if problem.severity == "error" else DOUBTFUL
+        yield Finding(what, how, str(problem), f"kerf explain {problem.rule}")
+
+
+def _hashed(kind: str, manifest: Manifest) -> Iterator[Finding]:
+    """What becomes of its hash: another version is replaced, on it and on its claims, and never compared."""
+    annotation, ours = _VERSIONS[kind]
+    theirs = (manifest["metadata"].get("annotations") or {}).get(annotation)
+    what = f"{kind} {names(manifest)[1]}"
+    if theirs is None:
+        yield Finding(what, GOOD, f"has no hash yet: it gets one of version {ours}")
+    elif theirs != ours:
+        seen = f"is hashed as {theirs}: it and its NodeClaims are stamped anew as {ours}, and no node drifts by that"
+        yield Finding(what, GOOD, seen)

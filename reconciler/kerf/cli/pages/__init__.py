@@ -1,0 +1,1 @@
+"""Pages of docs/reference that are rendered from the code."""

@@ -1,0 +1,1 @@
+"""Findings in the formats of people and of CI services."""

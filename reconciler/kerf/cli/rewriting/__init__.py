@@ -1,0 +1,1 @@
+"""Manifests written anew with their comments: converted, or with defaults filled in."""

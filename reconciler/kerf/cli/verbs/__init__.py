@@ -1,0 +1,15 @@
+"""The verbs of `kerf`, a module each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+#: Verbs with a module of their name whose `main` reads the rest of the command line, and what they are for.
+QUICK: Final[Mapping[str, str]] = {
+    "validate": "Check the YAML of NodePools and node classes before a cluster sees it.",
+    "explain": "What a rule is about, why, and how to mend what breaks it.",
+    "default": "Print a manifest with every default filled in and marked.",
+    "convert": "Rewrite manifests of older versions for v1, comments and all.",
+    "schema": "Print the JSON Schema of a kind, for editors and kubeconform.",
+}

@@ -1,0 +1,125 @@
+"""`kerf convert`: manifests of older versions rewritten for v1, with their comments, before a cluster is upgraded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Final
+
+from kerf.cli.reports import escaping
+
+if TYPE_CHECKING:
+    from kerf.cli.gathering.sources import Source
+    from kerf.cli.manifests.checking import Content
+    from kerf.cli.rewriting.converting import Converted
+
+_ABOUT: Final = """\
+Rewrite Provisioners, AWSNodeTemplates and everything of v1beta1 as NodePools, EC2NodeClasses and NodeClaims of v1, and
+old names in workloads. Comments and the order of fields stay. The new text is printed; problems go to standard error.
+
+Give all manifests of one cluster together, because some things move from one object to another.
+"""
+_EXIT_CODES: Final = """\
+Exit codes: 0 all is converted, or with --check nothing would change; 1 something cannot be converted, or with --check
+something would change; 2 a file cannot be read, or the command is wrong.
+"""
+_STDIN: Final = "<stdin>"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Read the command line, convert the files, tell what was found; the exit code."""
+    asked = _parser().parse_args(arguments)
+    from kerf.cli.gathering import sources
+    from kerf.cli.rewriting import converting
+    from kerf_api.conversion import Wish
+
+    try:
+        found = sources.find(asked.paths)
+    except sources.NotFound as error:
+        return _refused(str(error))
+    if asked.in_place and any(source.name == _STDIN for source in found):
+        return _refused("standard input cannot be changed in place")
+    contents = list(sources.contents(found))
+    files = converting.convert_files(contents, Wish(asked.role, asked.instance_profile))
+    _tell(files)
+    written = _write(files, found, contents) if asked.in_place else True
+    if not asked.in_place:
+        sys.stdout.write("".join(_shown(files, asked)))
+    if not written or any(file.unreadable for file in files):
+        return 2
+    return int(any(not file.whole for file in files) or (asked.check and any(file.changed for file in files)))
+
+
+def _refused(words: str) -> int:
+    escaping.complain(f"kerf convert: {words}")
+    return 2
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        "kerf convert", description=_ABOUT, epilog=_EXIT_CODES, formatter_class=RawDescriptionHelpFormatter
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, a pattern, or - for standard input")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--in-place", action="store_true", help="write the files that can be converted whole")
+    how.add_argument("--check", action="store_true", help="only tell, by name and exit code, which files would change")
+    parser.add_argument("--diff", action="store_true", help="print what would change as a unified diff")
+    profile = parser.add_mutually_exclusive_group()
+    role = "for classes that name no instance profile: the role of their nodes"
+    profile.add_argument("--role", default="", metavar="NAME", help=role)
+    profile.add_argument("--instance-profile", default="", metavar="NAME", help="the same, by an instance profile")
+    return parser
+
+
+def _tell(files: Sequence[Converted]) -> None:
+    from kerf.cli.reports import formats
+
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    for file in files:
+        for finding in file.findings:
+            print(formats.line(finding, colour), file=sys.stderr)
+
+
+def _shown(files: Sequence[Converted], asked: Namespace) -> Iterator[str]:
+    """What goes to standard output."""
+    if asked.diff:
+        for file in files:
+            before, after = (text.splitlines(keepends=True) for text in (file.before, file.after))
+            name = escaping.visible(file.name)
+            yield from _whole_lines(unified_diff(before, after, name, name))
+    elif asked.check:
+        yield from (f"{escaping.name(file.name)}\n" for file in files if file.changed)
+    else:
+        texts = [file.after for file in files if file.after]
+        yield "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
+
+
+def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _write(files: Sequence[Converted], found: Sequence[Source], contents: Sequence[Content]) -> bool:
+    """Write what is whole, and say of every file that would change what was done; whether all could be written."""
+    from kerf.cli.rewriting import replacing
+
+    written = True
+    for file, source, content in zip(files, found, contents, strict=True):
+        done = ""
+        if file.faulty:
+            done = "left as it is; it cannot be converted whole"
+        elif not file.whole:
+            done = "left as it is, for something moves between it and a file that is left"
+        elif file.changed:
+            try:
+                source.require_inside()
+                replacing.replace(source.name, content.data, file.after.encode())
+                done = "converted"
+            except OSError as error:
+                written, done = False, f"cannot be written: {error.strerror}"
+        if done:
+            escaping.complain(f"{escaping.name(file.name)}: {done}")
+    return written

@@ -1,0 +1,56 @@
+"""`kerf debug`: what one asks of a running controller when its status is not enough."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from kerf.cli.operating import debug_port
+from kerf.cli.operating.debug_port import Silent
+
+_USAGE: Final = f"""\
+kerf debug log-level [debug|info|error] [--for DURATION] [--url URL]
+kerf debug threads [--url URL]
+kerf debug profile [--seconds N] [--url URL]
+
+log-level: what is logged now, or from now on: for 15 minutes or as long as said, then as it was set again.
+threads: where each thread stands. (When nothing answers: kill -USR1 writes the same to standard error.)
+profile: what the CPU time of some seconds went into, as folded stacks, which flame graphs are made from.
+
+{debug_port.WHERE.format(command="kerf debug threads")}
+
+  --for DURATION      such as 30m; 24h at most
+  --seconds N         how long to look; 10 by default, 120 at most
+  --url URL           where the debug port is; http://127.0.0.1:8082 by default, or DEBUG_PORT
+
+Exit codes: 0 done; 2 no answer, or the command is wrong."""
+
+
+def debug(
+    context: typer.Context,
+    what: Annotated[str, typer.Argument(help="log-level, threads or profile")] = "",
+    level: Annotated[str, typer.Argument(help="of log-level: debug, info or error")] = "",
+    span: Annotated[str, typer.Option("--for", help="how long a log level stays")] = "",
+    seconds: Annotated[float, typer.Option(help="how long to look")] = 10,
+    url: Annotated[str, typer.Option(help="where the debug port is")] = "",
+) -> None:
+    """Of a running controller: change the log level for a time, show its threads, take a profile."""
+    if not what or "--help" in context.args or "-h" in context.args or what in ("-h", "--help"):
+        typer.echo(_USAGE)
+        return
+    try:
+        typer.echo(_asked(what, level, span, seconds, url).decode(), nl=False)
+    except Silent as error:
+        raise debug_port.fail("debug", error) from error
+
+
+def _asked(what: str, level: str, span: str, seconds: float, url: str) -> bytes:
+    if what == "log-level" and level:
+        query = {"level": level, **({"for": span} if span else {})}
+        return debug_port.ask(url, "/debug/log-level", query, method="PUT")
+    if what in ("log-level", "threads"):
+        return debug_port.ask(url, f"/debug/{what}")
+    if what == "profile":
+        return debug_port.ask(url, "/debug/profile", {"seconds": f"{seconds:g}"}, seconds=seconds + 15)
+    raise Silent(f"{what!r} is neither log-level, threads nor profile")

@@ -1,0 +1,27 @@
+"""`kerf explain`: a rule's page of the rule book, for whoever met its ID in a message."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the page of each rule that is named; 2 when one is not known."""
+    parser = ArgumentParser("kerf explain", description="What a rule is about, why, and how to mend what breaks it.")
+    parser.add_argument("rules", nargs="+", metavar="RULE", help="the ID of a rule, such as KERF-NP-120")
+    asked = parser.parse_args(arguments)
+    from kerf.cli.manifests import ignores
+    from kerf_api.lint import rulebook
+    from kerf_api.lint.rulebook import page
+
+    book = rulebook.book()
+    names = [name.upper() if name.upper() in book else f"KERF-{name.upper()}" for name in asked.rules]
+    for name, given in zip(names, asked.rules, strict=True):
+        if name not in book:
+            hint = ignores.did_you_mean(given.upper(), frozenset(book))
+            print(f"kerf explain: {given} is no rule" + (f"; {hint}" if hint else ""), file=sys.stderr)
+            return 2
+    print("\n\n".join(page.text(book[name]) for name in names))
+    return 0

@@ -1,0 +1,75 @@
+"""`kerf release`: after an uninstall, take Kerf's finalizers off, so that what is deleted does not wait for ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kerf.cli.arguments import Kubeconfig, KubeContext
+
+if TYPE_CHECKING:
+    from kerf.kube.client import KubeClient
+
+_USAGE: Final = """\
+After an uninstall, take Kerf's finalizers off, so that what is deleted does not wait for ever.
+
+For after `helm uninstall`: Nodes, NodeClaims and EC2NodeClasses carry finalizers, with which a controller makes sure
+that nodes are drained, and instances ended, before they are gone. Without a controller their deletion would wait for
+ever. This takes the finalizers off. Nodes and instances stay and run on; from then on they are yours to end.
+
+To give the nodes back instead, delete the NodePools before you uninstall, and wait:
+kubectl annotate nodepools --all kerf.sh/allow-deletion=all
+kubectl delete nodepools --all
+
+Without --yes it only says what it would do. While a controller is at work it refuses.
+Exit codes: 0 done (or said); 1 a controller is at work, or something could not be done."""
+
+
+def release(
+    yes: Annotated[bool, typer.Option("--yes", help="do it")] = False,
+    kubeconfig: Kubeconfig = "",
+    kube_context: KubeContext = "",
+) -> None:
+    from kerf.ports import PortError
+
+    try:
+        done = _released(_client(kubeconfig, kube_context), yes=yes)
+    except PortError as error:
+        typer.echo(f"kerf release: {error}", err=True)
+        raise typer.Exit(1) from error
+    if not done:
+        raise typer.Exit(1)
+
+
+release.__doc__ = _USAGE
+
+
+def _client(kubeconfig: str, kube_context: str) -> KubeClient:
+    from kerf.runtime.process import connecting
+    from kerf.runtime.settings.options import Options
+
+    where = connecting.Where(kubeconfig, kube_context)
+    return connecting.client(Options(), where, lambda kind, problem: None, patience=connecting.PATIENCE)
+
+
+def _released(kube: KubeClient, *, yes: bool) -> bool:
+    """Whether nothing kept us from it."""
+    from kerf.runtime.process import releasing
+    from kerf.runtime.process.clock import SystemClock
+
+    found = list(releasing.held(kube))
+    if not found:
+        typer.echo("nothing carries a finalizer of Kerf's")
+        return True
+    if leaders := releasing.holders(kube, SystemClock()):
+        typer.echo(f"a controller is at work ({', '.join(leaders)}): uninstall it first", err=True)
+        return False
+    for one in found:
+        waits = ", which waits to be gone" if one.deleting else ""
+        typer.echo(f"{'' if yes else 'would take '}{one.finalizer} off {one.ref}{waits}")
+        if yes:
+            releasing.release(kube, one)
+    if not yes:
+        typer.echo("\nNothing has been changed. With --yes it is; nodes and instances run on.")
+    return True

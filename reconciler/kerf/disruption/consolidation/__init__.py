@@ -1,0 +1,1 @@
+"""Cheaper nodes for the same pods: the search for moves, their savings and consequences."""

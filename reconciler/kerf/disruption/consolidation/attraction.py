@@ -1,0 +1,69 @@
+"""What emptiness and consolidation do not care to look at, and why: the pool's policy, and nodes that are not at rest.
+
+This is about wishes. What speaks against disrupting a node that somebody would like to disrupt is `candidates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerf.disruption.candidates.candidates import Blocker
+from kerf.disruption.consolidation.pausing import paused
+from kerf.disruption.consolidation.worth import asked, grown_at, too_young
+from kerf.disruption.drift.conditions import CONSOLIDATABLE, consolidation_window
+from kerf.disruption.view import View
+from kerf.model.snapshot import StateNode
+from kerf.scheduling.mismatch.evidence import kept_until
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
+
+WHEN_EMPTY = "WhenEmpty"
+
+
+def restless(view: View, claim: NodeClaim, pool: NodePool) -> Iterator[Blocker]:
+    """Why neither emptiness nor consolidation cares: the pool is static or says Never, or the node is not at rest."""
+    if pool.static:
+        yield Blocker("StaticNodePool", f"NodePool {pool.name} is static: its nodes are not consolidated")
+        return
+    kept = kept_until(view.turn, claim.name)
+    if kept is not None:
+        yield Blocker("AwaitingPods", "pods that it was made for are not bound yet", until=kept)
+    if not _consolidates(pool):
+        yield Blocker("ConsolidationDisabled", f"consolidateAfter of NodePool {pool.name} is Never")
+    elif not claim.is_true(CONSOLIDATABLE):
+        window = consolidation_window(claim, pool, view.snapshot.now)
+        text = (
+            f"consolidateAfter of NodePool {pool.name} is {pool.spec.disruption.consolidate_after}, since the last pod"
+        )
+        yield Blocker("NotConsolidatable", f"{text} came or went", until=window.until)
+
+
+def unattractive(view: View, state: StateNode, pool: NodePool) -> Iterator[Blocker]:
+    """Why single-node consolidation does not care. Source: disruption reference §1.2."""
+    assert state.claim is not None
+    yield from restless(view, state.claim, pool)
+    if pool.spec.disruption.consolidation_policy == WHEN_EMPTY:
+        yield Blocker("WhenEmpty", f"consolidationPolicy of NodePool {pool.name} is {WHEN_EMPTY}, and the node is not")
+    type_ = state.labels.get(labels.INSTANCE_TYPE, "")
+    if type_ not in view.types_of(pool):
+        yield Blocker("UnknownInstanceType", f"nothing is known of the instance type {type_!r}")
+    for label in (labels.ZONE, labels.CAPACITY_TYPE):
+        if label not in state.labels:
+            yield Blocker("NoLabel", f"the node has no label {label}")
+    wanted, until = asked(view, pool), grown_at(view, state, pool)
+    if isinstance(wanted, Blocker):
+        yield wanted
+    elif until is not None:
+        yield too_young(pool, wanted, until)
+    pause = paused(pool, view.snapshot.now)
+    if pause is not None:
+        yield pause
+
+
+def _consolidates(pool: NodePool) -> bool:
+    """Whether it says anything but Never; what cannot be read counts as that."""
+    try:
+        return pool.consolidate_after is not None
+    except ValueError:
+        return False

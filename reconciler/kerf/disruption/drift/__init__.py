@@ -1,0 +1,1 @@
+"""Nodes that differ from their NodePool or EC2NodeClass, and the order of their replacement."""

@@ -1,0 +1,177 @@
+"""How far the nodes of a NodePool are behind what it asks for, as conditions that tools can wait for.
+
+`UpToDate` is True once no node has drifted. Until then it says how many are behind, being replaced, waiting for their
+turn, and held by what; and `Reconciling` is True, by which kstatus (Flux, health checks) knows that a roll-out goes on.
+When for some minutes every node that is behind has been held by something that budgets and time do not solve, the
+roll-out is `Stalled`. `BudgetsValid` is False while a budget cannot be read, which closes the pool for every reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from kerf.disruption.candidates.candidates import Blocker, known_candidate
+from kerf.disruption.candidates.pacing import next_try
+from kerf.disruption.drift.drift import drift_reason
+from kerf.disruption.view import View
+from kerf.disruption.writes import guarded, set_conditions, with_condition
+from kerf.model import kinds
+from kerf.model.memory import Step
+from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
+from kerf.model.snapshot import StateNode
+from kerf_api import labels
+from kerf_api.v1 import budgets, hashes
+from kerf_api.v1 import conditions as rules
+from kerf_api.v1.meta import Condition
+from kerf_api.v1.nodepool import NodePool
+
+UP_TO_DATE: Final = "UpToDate"
+RECONCILING: Final = "Reconciling"
+STALLED: Final = "Stalled"
+BUDGETS_VALID: Final = "BudgetsValid"
+
+#: What has been held for so long is stalled; a budget of pods that is used up for a moment is not.
+STALLED_AFTER: Final = timedelta(minutes=5)
+_SHOWN: Final = 3
+_NODES, _BEHIND, _LEAVING = "nodes", "behind", "leaving"
+_ONCE: Final = 3600
+
+Conditions = tuple[Condition, ...]
+
+
+def rollout(view: View) -> Plan:
+    """One guarded write per NodePool whose conditions should change."""
+    asked = view.turn.all(_ROLES, view.each)
+    behind: dict[str, list[str]] = {}
+    for key, role in asked.spoken.items():
+        behind.setdefault(role.pool, []).append(key)
+    pools = view.snapshot.node_pools
+    return joined(
+        guarded(view.snapshot, f"nodepool/{name}", partial(_one, view, pools[name], asked.sums, behind.get(name, ())))
+        for name in sorted(pools)
+    )
+
+
+def _one(view: View, pool: NodePool, sums: Mapping[tuple[str, str], int], behind: Iterable[str]) -> Plan:
+    meta = pool.metadata
+    if meta.deleting or meta.unreadable or not pool.managed or not view.turn.one(_HASHED, view.each, pool.name):
+        return NOTHING
+    told, wanted = _with_budgets(view, pool, pool.status.conditions)
+    counts = {part: sums.get((pool.name, part), 0) for part in (_NODES, _BEHIND, _LEAVING)}
+    wanted, due = _with_progress(view, pool, wanted, counts, [view.snapshot.state_nodes[key] for key in behind])
+    if wanted == pool.status.conditions:
+        return Plan(events=told, next_due=due)
+    reason = Reason("RollOut", ", ".join(f"{c.type}={c.status}" for c in wanted if c not in pool.status.conditions))
+    return Plan(actions=(set_conditions(pool, wanted, reason),), events=told, next_due=due)
+
+
+# --- budgets ----------------------------------------------------------------------------------------------------
+def _with_budgets(view: View, pool: NodePool, known: Conditions) -> tuple[tuple[Event, ...], Conditions]:
+    problems = view.turn.one(_FAULTS, view.each, pool.name)
+    if not problems:
+        return (), with_condition(view.snapshot, pool, known, BUDGETS_VALID, rules.TRUE, BUDGETS_VALID)
+    text = f"{'; '.join(problems)}; while that is so no node goes for any reason"
+    event = Event(kinds.ref(pool), pool.metadata.uid, "Warning", "InvalidBudget", text, text, _ONCE)
+    return (event,), with_condition(view.snapshot, pool, known, BUDGETS_VALID, rules.FALSE, "InvalidBudget", text)
+
+
+# --- progress ---------------------------------------------------------------------------------------------------
+def _with_progress(
+    view: View, pool: NodePool, known: Conditions, counts: Mapping[str, int], behind: list[StateNode]
+) -> tuple[Conditions, datetime | None]:
+    """`behind` are the nodes that have drifted and about which nothing has been decided yet."""
+    if not counts[_BEHIND] and not counts[_LEAVING]:
+        done = with_condition(view.snapshot, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
+        return rules.drop(rules.drop(done, RECONCILING), STALLED), None
+    held = {state.name: text for state in behind if (text := _hold(view, state))}
+    stuck = not counts[_LEAVING] and len(held) == len(behind)
+    reason = "Blocked" if stuck else "RollingOut" if counts[_LEAVING] else "WaitingForBudget"
+    words = _words(counts, held)
+    known = with_condition(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, reason, words)
+    known = with_condition(view.snapshot, pool, known, RECONCILING, rules.TRUE, reason, words)
+    if not stuck:
+        return rules.drop(known, STALLED), None
+    before = rules.get(known, STALLED)
+    since = before.last_transition_time if before is not None else view.snapshot.now
+    if before is not None and before.status == rules.TRUE:
+        return with_condition(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
+    if since is not None and view.snapshot.now - since < STALLED_AFTER:
+        return with_condition(view.snapshot, pool, known, STALLED, rules.UNKNOWN, reason, words), since + STALLED_AFTER
+    return with_condition(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
+
+
+def _words(counts: Mapping[str, int], held: Mapping[str, str]) -> str:
+    nodes, behind, leaving = counts[_NODES], counts[_BEHIND], counts[_LEAVING]
+    waiting = behind - len(held)
+    parts = [f"{nodes - behind - leaving} of {nodes} nodes are up to date"]
+    parts += [f"{leaving} being replaced"] if leaving else []
+    parts += [f"{waiting} waiting for their turn"] if waiting > 0 else []
+    parts += [f"{len(held)} held"] if held else []
+    shown = [f"{name}: {held[name]}" for name in sorted(held)[:_SHOWN]]
+    more = [f"and {len(held) - _SHOWN} more"] if len(held) > _SHOWN else []
+    return "; ".join([", ".join(parts), *shown, *more])
+
+
+def _hold(view: View, state: StateNode) -> str:
+    """What keeps a drifted node from its turn; empty when only budgets do."""
+    if not state.initialized:
+        return "the node is not initialized"
+    assert state.claim is not None
+    blocker = known_candidate(view, state.claim.name, eventual=True)
+    if isinstance(blocker, Blocker):
+        return "" if blocker.quiet else blocker.text
+    waiting = next_try(view, state)
+    return waiting.text if waiting is not None else ""
+
+
+# --- what is known of single objects ----------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """Of one state node in its NodePool's roll-out."""
+
+    pool: str
+    part: str
+
+    @property
+    def counts(self) -> tuple[tuple[tuple[str, str], int], ...]:
+        if not self.part:
+            return ()
+        own = (((self.pool, _NODES), 1),)
+        return own if self.part == _NODES else (*own, ((self.pool, self.part), 1))
+
+
+def _role(view: View, key: str) -> tuple[_Role, None]:
+    """A drifted node is behind until somebody decides about it, and leaving until it is gone. One that goes without
+    having drifted counts no more, one that is not ready yet not before it is."""
+    state = view.snapshot.state_nodes[key]
+    claim, pool = state.claim, view.snapshot.node_pools.get(state.pool_name)
+    if claim is None or not claim.managed or pool is None:
+        return _Role(state.pool_name, ""), None
+    drifted = claim.is_true("Drifted") or (not claim.metadata.deleting and bool(drift_reason(view, claim, pool)))
+    if state.deleting:
+        return _Role(pool.name, _LEAVING if drifted else ""), None
+    if not drifted:
+        return _Role(pool.name, _NODES if state.initialized else ""), None
+    return _Role(pool.name, _LEAVING if labels.COMMAND in claim.metadata.annotations else _BEHIND), None
+
+
+def _hashed(view: View, name: str) -> tuple[bool, None]:
+    """Whether the pool's hash, by which its nodes are judged, is that of its template as it is now."""
+    pool = view.snapshot.node_pools[name]
+    return pool.metadata.annotations.get(labels.NODEPOOL_HASH) == hashes.nodepool_hash(pool), None
+
+
+def _faults(view: View, name: str) -> tuple[tuple[str, ...], None]:
+    """Why budgets of the pool cannot be read."""
+    return tuple(budgets.problems(view.snapshot.node_pools[name].spec.disruption.budgets)), None
+
+
+_ROLES: Final[Step[View, _Role]] = Step(
+    "roll-out", "state_nodes", _role, speaks=lambda role: role.part == _BEHIND, counts=lambda role: role.counts
+)
+_HASHED: Final[Step[View, bool]] = Step("hashed", "node_pools", _hashed, speaks=lambda _: False)
+_FAULTS: Final[Step[View, tuple[str, ...]]] = Step("budget faults", "node_pools", _faults, speaks=lambda _: False)

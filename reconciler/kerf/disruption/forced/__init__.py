@@ -1,0 +1,1 @@
+"""Disruption without budgets: interruption, impairment, expiration, repair, and surplus nodes of static NodePools."""

@@ -1,0 +1,1 @@
+"""The methods of voluntary disruption, each from candidates to commands."""

@@ -1,0 +1,183 @@
+"""Retirement: a NodeClaim that is about to expire has its successor ready before it goes.
+
+From some minutes before its end the claim says so in a condition (`Expiring`): when it goes, and which pods will hold
+its drain. Then its end is thought through once. Where its pods need new nodes, a command replaces it as it would one
+that has drifted; where they have room elsewhere, or nowhere, nothing is bought, and the condition says which. However
+that comes out, at its end the claim is deleted (`expiration.py`). With `EXPIRE_WITHIN_BUDGETS`, and for a day for what
+had expired before Kerf began to lead, both wait for the budgets of the NodePool, those without reasons; a claim that
+these held beyond its end has its successor first, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from kerf.disruption.candidates.budgets import Ledger
+from kerf.disruption.candidates.candidates import Candidate, bound_to_go, pod_blocker
+from kerf.disruption.candidates.pacing import backing_off, no_budget, settled, soon
+from kerf.disruption.command import command_id, failure_of
+from kerf.disruption.commands import start
+from kerf.disruption.forced.expiration import End, end_of, expired
+from kerf.disruption.share import Share
+from kerf.disruption.simulation import Manner, simulate
+from kerf.disruption.view import View
+from kerf.disruption.writes import guarded, set_conditions, told, with_condition
+from kerf.model.instants import rfc3339
+from kerf.model.memory import Step
+from kerf.model.plan import PatchObject, Plan, Reason, joined
+from kerf.model.replicas import may_renew, room
+from kerf.model.snapshot import StateNode
+from kerf.scheduling.answers.nodeclaims import member_claim, member_name, to_claim
+from kerf_api import durations
+from kerf_api.v1 import conditions as rules
+from kerf_api.v1.budgets import EXPIRED
+from kerf_api.v1.nodeclaim import NodeClaim
+
+EXPIRING: Final = "Expiring"
+#: What the condition says once the end has been thought through and nothing is bought for it.
+_NOT_NEEDED, _NO_PLACE = "SuccessorNotNeeded", "NoPlaceForPods"
+#: Seconds in which the same announcement is one.
+_ONCE: Final = 3600
+
+
+def retirement(view: View, ledger: Ledger, share: Share) -> Plan:
+    """Announce ends, make successors ready, one a plan; and end what budgets were to hold up."""
+    asked = view.turn.all(_ENDS, view.each)
+    ends = {key: end for key, end in asked.spoken.items() if end is not None and _open(view, ledger, key)}
+    plans = [Plan(next_due=asked.due)]
+    waiting: list[tuple[StateNode, NodeClaim]] = []
+    for key in sorted(ends, key=lambda key: (ends[key].at, key)):
+        state, claim = view.snapshot.state_nodes[key], view.snapshot.node_claims[key]
+        if claim.condition(EXPIRING) is None:
+            plans.append(guarded(view.snapshot, f"nodeclaim/{key}", partial(_announced, view, state, claim, ends[key])))
+        elif ends[key].paced and not ledger.remaining(state.pool_name, EXPIRED):
+            plans.append(no_budget(view, state, EXPIRED))
+        elif _undecided(claim) and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim, ends[key])):
+            waiting.append((state, claim))
+        elif ends[key].at <= view.snapshot.now:  # without budgets it would be gone
+            ledger.take(state.pool_name, key)
+            plans.append(expired(view.snapshot, claim))
+    return joined([*plans, *_prepared(view, ledger, waiting, share)])
+
+
+def _open(view: View, ledger: Ledger, key: str) -> bool:
+    """Whether neither a command nor this plan has decided about it."""
+    return key not in ledger.taken and view.command(key) is None
+
+
+# --- the announcement -------------------------------------------------------------------------------------------
+def _announced(view: View, state: StateNode, claim: NodeClaim, end: End) -> Plan:
+    """The condition, and the same words as an event: a warning when pods stand in the way."""
+    text, held = _outlook(view, claim, end), _held(view, state)
+    words = f"{text}; in the way now: {held}" if held else text
+    events = told(state, EXPIRING, words, type_="Warning" if held else "Normal", dedupe_seconds=_ONCE)
+    return Plan(actions=(_noted(view, claim, EXPIRING, words),), events=events)
+
+
+def _outlook(view: View, claim: NodeClaim, end: End) -> str:
+    """When it goes, and when that is over: the deadline of its drain, if it has one."""
+    grace = claim.spec.termination_grace_period
+    when = f"at {rfc3339(end.at)} or as soon as its successor is ready"
+    if end.paced:
+        limit = "" if end.latest is None else f", at the latest at {rfc3339(end.latest)}"
+        when = f"from {rfc3339(end.at)} on, as its NodePool's budgets allow{limit}, or when its successor is ready"
+    if grace is None:
+        return f"goes {when}; nothing limits its drain (no terminationGracePeriod)"
+    if end.paced:
+        return f"goes {when}; its drain is over {grace} later (terminationGracePeriod)"
+    latest = rfc3339(end.at + durations.parse(grace))
+    return f"goes {when}; its drain is over by {latest} (terminationGracePeriod of {grace})"
+
+
+def _held(view: View, state: StateNode) -> str:
+    blocker = pod_blocker(view, view.pods_on(state.node.name)) if state.node is not None else None
+    return blocker.text if blocker is not None else ""
+
+
+def _noted(view: View, claim: NodeClaim, reason: str, message: str) -> PatchObject:
+    wanted = with_condition(view.snapshot, claim, claim.status.conditions, EXPIRING, rules.TRUE, reason, message)
+    return set_conditions(claim, wanted, Reason(reason, message))
+
+
+# --- the successor ----------------------------------------------------------------------------------------------
+def _undecided(claim: NodeClaim) -> bool:
+    known = claim.condition(EXPIRING)
+    return known is not None and known.reason == EXPIRING
+
+
+def _held_beyond_its_end(view: View, claim: NodeClaim, end: End) -> bool:
+    """Budgets held it up, so a little longer does no harm: all that they held would else go within seconds, one after
+    the other. But a successor that cannot be had is not waited for."""
+    return end.paced and failure_of(claim.metadata.annotations, view.snapshot.now) is None
+
+
+def _prepared(
+    view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, NodeClaim]], share: Share
+) -> Iterator[Plan]:
+    """What becomes of the first that does not back off: a simulation does not see what was started beside it."""
+    for state, claim in waiting:
+        held = backing_off(view, state)
+        if held is not None:
+            yield held
+        elif ledger.used or not settled(view):
+            yield Plan(next_due=soon(view))
+            return
+        else:
+            yield guarded(view.snapshot, f"node/{state.name}", partial(_one, view, ledger, claim, share))
+            yield Plan(next_due=soon(view))
+            return
+
+
+def _one(view: View, ledger: Ledger, claim: NodeClaim, share: Share) -> Plan:
+    found = bound_to_go(view, claim.name)
+    if found is None or not found.movable:
+        return _decided(view, claim, _NOT_NEEDED, "no pods of its may go and want a place")
+    salt = command_id(claim.metadata.uid, EXPIRED, view.snapshot.now)
+    if found.pool.static:
+        successors = _member(view, found, salt)
+        if not successors:
+            return _decided(view, claim, _NOT_NEEDED, "its NodePool makes a new member once it has gone")
+    else:
+        outcome = simulate(view, [found], share, Manner.FREELY)
+        successors = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
+        if not successors and outcome.blocker is not None:
+            return _decided(view, claim, _NO_PLACE, outcome.blocker.text)
+        if not successors:
+            return _decided(view, claim, _NOT_NEEDED, "its pods have room elsewhere")
+    ledger.take(found.pool.name, found.key)
+    return start(view, found, EXPIRED, f"about to reach its expireAfter of {claim.spec.expire_after}", successors)
+
+
+def _decided(view: View, claim: NodeClaim, reason: str, words: str) -> Plan:
+    known = claim.condition(EXPIRING)
+    before = f"{known.message}; " if known is not None and known.message else ""
+    return Plan(actions=(_noted(view, claim, reason, f"{before}no successor: {words}"),))
+
+
+def _member(view: View, found: Candidate, salt: str) -> list[NodeClaim]:
+    """One from the template, if `limits.nodes` has room for it beside the old one and no surplus is to go first."""
+    snapshot, pool = view.snapshot, found.pool
+    if not may_renew(snapshot, pool) or not room(snapshot, pool, 1):
+        return []
+    return [member_claim(snapshot, pool, member_name(pool, salt))]
+
+
+# --- what is known of single claims -----------------------------------------------------------------------------
+def _end(view: View, name: str) -> tuple[End | None, datetime | None]:
+    """The end of a claim that is about to expire; before that, when it will be."""
+    claim = view.snapshot.node_claims[name]
+    if claim.metadata.deleting or claim.metadata.unreadable or not claim.managed:
+        return None, None
+    try:
+        end = end_of(view.snapshot, claim, view.snapshot.now)
+    except ValueError:  # `expire` says so
+        return None, None
+    if end is None or end.prepared_from > view.snapshot.now:
+        return None, end.prepared_from if end is not None else None
+    return end, None
+
+
+_ENDS: Step[View, End | None] = Step("ends", "node_claims", _end, speaks=lambda end: end is not None)

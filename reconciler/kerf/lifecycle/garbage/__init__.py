@@ -1,0 +1,1 @@
+"""Instances without a NodeClaim and NodeClaims without an instance."""

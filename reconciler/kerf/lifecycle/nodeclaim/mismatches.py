@@ -1,0 +1,164 @@
+"""The records of nodes that came up other than planned: a verdict on a node becomes a record of its NodePool.
+
+A pod of the shape that is bound to such a node, or to a newer one, clears the record. The NodePool's condition
+`NodeMismatch` is True while there is a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from msgspec.structs import replace
+
+from kerf.lifecycle.nodeclaim.expectations import taken_back
+from kerf.lifecycle.view import View
+from kerf.lifecycle.writes import warning, with_annotations
+from kerf.model import mismatches, pods
+from kerf.model.memory import Turn
+from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record, Trait
+from kerf.model.plan import Event, Plan
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts, watched
+from kerf.scheduling.mismatch.inputs import inputs_of
+from kerf.scheduling.offerings import learned
+from kerf_api import labels
+from kerf_api.v1 import conditions
+from kerf_api.v1.conditions import TRUE
+from kerf_api.v1.meta import Condition
+from kerf_api.v1.nodepool import NodePool
+
+NODE_MISMATCH: Final = "NodeMismatch"
+GAUGE: Final = "kerf_node_mismatches"
+UNREADABLE: Final = "MismatchesUnreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The verdicts of a turn by NodePool, and everything that bears on the records; `due` is when that may change."""
+
+    verdicts: Mapping[str, tuple[Verdict, ...]]
+    hosts: Mapping[str, datetime]
+    due: datetime | None
+
+
+def find(turn: Turn) -> Found:
+    """Look at the watched nodes; nothing costs anything while there are neither such nodes nor records."""
+    nodes, due = watched(turn)
+    found: dict[str, list[Verdict]] = {}
+    for one in verdicts(turn, nodes):
+        if not one.undecided:
+            found.setdefault(one.watched.claim.pool_name, []).append(one)
+    known = any(mismatches.remembered(pool) != EMPTY for pool in turn.snapshot.node_pools.values())
+    hosts = newest_hosts(turn) if known else {}
+    return Found({pool: tuple(rows) for pool, rows in found.items()}, hosts, due if nodes else None)
+
+
+def in_vain(found: Found) -> Plan:
+    """A pod that is nominated to a node which does not help it has to be free for another one."""
+    rows = [one for own in found.verdicts.values() for one in own]
+    return Plan(
+        actions=tuple(
+            taken_back(one.pod, f"node {one.watched.node.name} does not run it")
+            for one in rows
+            if pods.expected_on(one.pod) == one.watched.node.name
+        )
+    )
+
+
+def recorded(view: View, pool: NodePool, found: Found) -> Mismatches:
+    """The records of a NodePool, with the verdicts on its nodes and without shapes of which a pod runs."""
+    snapshot, judged = view.snapshot, found.verdicts.get(pool.name, ())
+    known = mismatches.believable(mismatches.remembered(pool), snapshot.now)
+    facts = _learned(snapshot, known, judged)
+    kept = {r.shape: r for r in known.records if not (r.shape in found.hosts and found.hosts[r.shape] >= r.since)}
+    inputs = inputs_of(_knowing(snapshot, pool, facts)) if judged else ""
+    for verdict in judged:
+        kept[verdict.shape] = _with(kept.get(verdict.shape), verdict, view.now, inputs)
+    return replace(facts, records=tuple(kept[shape] for shape in sorted(kept)))
+
+
+def _knowing(snapshot: Snapshot, pool: NodePool, facts: Mismatches) -> Snapshot:
+    """The snapshot when the facts are in the NodePool: they are no reason for one more attempt."""
+    noted = with_annotations(pool, {labels.MISMATCHES: mismatches.annotation(facts)})
+    return snapshot.with_node_pools(noted)
+
+
+def _learned(snapshot: Snapshot, known: Mismatches, judged: Iterable[Verdict]) -> Mismatches:
+    """With the facts that the judged nodes teach; without a trait that one of its nodes has lost."""
+    facts = replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, trait)))
+    nodes = {one.watched.claim.name: one.watched for one in judged}
+    pairs = [(nodes[name].claim, nodes[name].node) for name in sorted(nodes)]
+    for claim, node in pairs:
+        for trait in learned.traits_of(snapshot, claim, node):
+            facts = mismatches.with_trait(facts, trait)
+    sizes = (learned.size_of(snapshot, claim, node) for claim, node in pairs)
+    return mismatches.with_sizes(facts, [size for size in sizes if size is not None])
+
+
+def _is_over(snapshot: Snapshot, trait: Trait) -> bool:
+    """Whether a node that showed the trait is there and shows it no more."""
+    there = [node for name in trait.nodes if (node := snapshot.nodes.get(name)) is not None]
+    if trait.kind == TAINT:
+        return any(trait.text not in map(str, node.spec.taints) for node in there)
+    return any(trait.text in node.metadata.labels for node in there)
+
+
+def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -> Record:
+    """Nodes of the first attempt count as one; each further attempt counts."""
+    one = verdict.watched
+    uid, created = one.claim.metadata.uid, one.claim.metadata.creation_timestamp or now
+    node = one.node.name
+    differs = "; ".join(map(str, learned.differences(one.claim, one.node)))[:LONGEST_TEXT]
+    if record is None:
+        return Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=uid, node=node, differs=differs)
+    if record.counts(uid) or verdict.shape not in one.probes:
+        return record
+    return replace(
+        record,
+        at=now,
+        nodes=record.nodes + 1,
+        inputs=inputs,
+        claim=uid,
+        earlier=record.after(uid),
+        node=node,
+        differs=differs,
+    )
+
+
+def with_condition(
+    pool: NodePool, found: Mismatches, known: tuple[Condition, ...], now: datetime
+) -> tuple[Condition, ...]:
+    """The NodePool's conditions with NodeMismatch, or without it when there is no record."""
+    if not found.records:
+        return conditions.drop(known, NODE_MISMATCH)
+    return conditions.put(
+        known,
+        NODE_MISMATCH,
+        TRUE,
+        "PodsNotRunning",
+        generation=pool.metadata.generation,
+        now=now,
+        message=_message(found.records),
+    )
+
+
+def _message(records: Iterable[Record]) -> str:
+    rows = sorted(records, key=lambda record: (record.at, record.shape))
+    latest, count = rows[-1], len(rows)
+    shapes = "pods of 1 shape" if count == 1 else f"pods of {count} shapes"
+    differs = f": {latest.differs}" if latest.differs else ""
+    return f"nodes made for {shapes} did not help, the latest {latest.node or 'one'}{differs}"
+
+
+def gauges(pool: NodePool, found: Mismatches) -> Mapping[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {(GAUGE, (("nodepool", pool.name),)): float(len(found.records))} if found.records else {}
+
+
+def reported(pool: NodePool) -> tuple[Event, ...]:
+    """An annotation that Kerf cannot read counts as empty."""
+    if not mismatches.is_unreadable(pool):
+        return ()
+    return (warning(pool, UNREADABLE, "the annotation kerf.sh/mismatches is not readable and counts as empty"),)

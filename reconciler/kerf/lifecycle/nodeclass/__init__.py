@@ -1,0 +1,1 @@
+"""The status of EC2NodeClasses, and the AWS resources that Kerf keeps for them."""

@@ -1,0 +1,1 @@
+"""The status of NodePools: readiness, resources, failures of launches and of registrations."""

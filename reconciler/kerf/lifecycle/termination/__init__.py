@@ -1,0 +1,1 @@
+"""A NodeClaim from its deletion to the end of its instance: drain, volumes, finalizers."""

@@ -1,0 +1,1 @@
+"""Actions of a plan, performed through the ports, and their results."""

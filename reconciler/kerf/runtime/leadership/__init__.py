@@ -1,0 +1,1 @@
+"""The lease: who leads, beside another replica and beside Karpenter."""

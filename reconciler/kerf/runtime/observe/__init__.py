@@ -1,0 +1,1 @@
+"""The cluster and AWS as they are: watches, lists and polls."""

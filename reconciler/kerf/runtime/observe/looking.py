@@ -1,0 +1,100 @@
+"""One look at a cluster and at AWS, for a command that only wants to know: lists and describes, and writes nothing.
+
+It takes in the same news as the controller does, so that the snapshot is the one that the controller would decide from,
+but for what only its memory holds: what is out of stock, whom it nominated where, whom it leaves alone for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
+
+from kerf.ec2 import catalogue
+from kerf.ec2.prices import priced
+from kerf.model import kinds
+from kerf.model.cloud import ClassFacts, ClusterFacts, Impairment, Region, ZonalShift
+from kerf.model.kinds import Kind
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Clock, Forbidden, Lease, Listing, PortError
+from kerf.runtime.inbox import ClusterRead, Examined, Listed, RegionRead, Resolved, ShiftsRead
+from kerf.runtime.leadership.leases import LeaseName, leading_since
+from kerf.runtime.state.state import State
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+
+
+class Lists(Protocol):
+    """Of Kube what a look needs."""
+
+    def list(self, kind: Kind) -> Listing: ...
+
+
+class Reads(Protocol):
+    """Of Kube what reading a lease needs."""
+
+    def get_lease(self, namespace: str, name: str) -> Lease | None: ...
+
+
+class Describes(Protocol):
+    """Of Cloud what a look needs."""
+
+    def region(self) -> Region: ...
+
+    def on_demand_prices(self) -> Mapping[str, int]: ...
+
+    def spot_prices(self) -> Mapping[tuple[str, str], int]: ...
+
+    def cluster(self) -> ClusterFacts: ...
+
+    def impairments(self) -> Sequence[Impairment]: ...
+
+    def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]: ...
+
+    def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts: ...
+
+
+def region(cloud: Describes) -> Region:
+    """With prices: those that cannot be read are estimated. Raises PortError when types cannot be read."""
+    on_demand: Mapping[str, int] = {}
+    spot: Mapping[tuple[str, str], int] = {}
+    with suppress(PortError):
+        on_demand = cloud.on_demand_prices()
+    with suppress(PortError):
+        spot = cloud.spot_prices()
+    return priced(cloud.region(), on_demand, spot)
+
+
+def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Snapshot:
+    """The cluster as it is. Raises PortError when something cannot be read."""
+    state = State(settings, build=catalogue.build, interpret=lambda message: None)
+    now = clock.now()
+    for kind in kinds.watched(settings):
+        found = kube.list(kind)
+        state.take(Listed(kind, found.items, found.resource_version, now), now)
+    cluster = cloud.cluster()
+    state.take(ClusterRead(cluster, now), now)
+    state.take(RegionRead(region(cloud), now), now)
+    with suppress(Forbidden):  # who looks need not be allowed all that the controller is
+        state.take(Examined(cloud.impairments(), now), now)
+    if settings.zonal_shift:
+        with suppress(Forbidden):
+            state.take(ShiftsRead(cloud.zonal_shifts(cluster), now), now)
+    for node_class in state.cluster.objects(kinds.NODE_CLASS).values():
+        if not node_class.metadata.unreadable:
+            facts = cloud.resolve(node_class, cluster)
+            state.take(Resolved(node_class.name, node_class.metadata.uid, facts, now), now)
+    return replace(state.snapshot(now), batch=None)  # nobody is to serve these pods: that they wait holds nothing up
+
+
+def stored_since(kube: Reads, names: Iterable[LeaseName]) -> datetime | None:
+    """Since when Kerf leads by the newest of these leases; None if none of them that can be read says so."""
+    found: list[datetime] = []
+    for name in names:
+        with suppress(PortError):
+            lease = kube.get_lease(name.namespace, name.name)
+            since = leading_since(lease) if lease is not None else None
+            found += [since] if since is not None else []
+    return max(found, default=None)

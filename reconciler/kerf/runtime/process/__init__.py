@@ -1,0 +1,1 @@
+"""The process around the loop: signals, health, the debug port, connections, the clock."""

@@ -1,0 +1,1 @@
+"""Settings: flags, variables, their defaults and how they are read."""

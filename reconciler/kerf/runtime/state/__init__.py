@@ -1,0 +1,1 @@
+"""What is known, between what was observed and the snapshot of a decision."""

@@ -1,0 +1,1 @@
+"""Every metric and event there is: name, labels, buckets and help."""

@@ -1,0 +1,1 @@
+"""Log lines in JSON."""

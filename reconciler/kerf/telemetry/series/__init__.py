@@ -1,0 +1,1 @@
+"""Metrics and their values, as Prometheus reads them."""
