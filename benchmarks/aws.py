@@ -9,7 +9,7 @@ from time import process_time
 from typing import Any, Final
 
 from benchmarks.table import Row
-from kerf.ec2.catalogue import build
+from kerf.ec2.instance_types.catalogue import build
 from kerf.model.settings import FeatureGates
 from tests.unit.ec2 import ec2_facts as facts
 

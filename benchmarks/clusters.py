@@ -17,9 +17,9 @@ import msgspec
 from benchmarks.scheduling import REFUSED, read_catalogue
 from benchmarks.workloads import families, pod
 from kerf.kube.interning import Interner
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.cluster import build
-from kerf.model.instance_type import Catalogue, InstanceType, Offering
-from kerf.model.objects import Node, Pod, PodCondition, PodStatus
+from kerf.model.kubernetes.objects import Node, Pod, PodCondition, PodStatus
 from kerf.model.plan import Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot

@@ -25,8 +25,8 @@ from benchmarks.scheduling import peak_mib
 from benchmarks.table import Row
 from kerf.disruption.candidates.costs import price
 from kerf.disruption.propose import propose
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
-from kerf.model.objects import Pod
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.solve import solve

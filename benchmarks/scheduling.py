@@ -24,9 +24,9 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.cluster import build
-from kerf.model.instance_type import Catalogue, InstanceType, Offering
-from kerf.model.objects import Pod, PodCondition, PodStatus
+from kerf.model.kubernetes.objects import Pod, PodCondition, PodStatus
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.solve import solve

@@ -14,8 +14,8 @@ from typing import Any, Final
 from benchmarks.clusters import catalogue
 from benchmarks.table import Row, milliseconds, quantile
 from kerf.model import kinds
-from kerf.model.instance_type import Catalogue
-from kerf.model.objects import Container, Node, Pod, PodCondition, PodSpec, PodStatus, ResourceNeeds
+from kerf.model.aws.instance_type import Catalogue
+from kerf.model.kubernetes.objects import Container, Node, Pod, PodCondition, PodSpec, PodStatus, ResourceNeeds
 from kerf.model.plan import Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot

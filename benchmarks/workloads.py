@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final
 
-from kerf.ec2 import catalogue as ec2_catalogue
-from kerf.model.cloud import ClassFacts, Image, Subnet
+from kerf.ec2.instance_types import catalogue as ec2_catalogue
+from kerf.model.aws.cloud import ClassFacts, Image, Subnet
 from kerf.model.settings import Settings
-from kerf.sandbox.catalogue import region
+from kerf.sandbox.aws.catalogue import region
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode

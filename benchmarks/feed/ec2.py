@@ -14,8 +14,8 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from xml.sax.saxutils import escape
 
-from kerf.sandbox.ec2 import Machine
-from kerf.sandbox.manifests import timestamp
+from kerf.sandbox.api.manifests import timestamp
+from kerf.sandbox.aws.ec2 import Machine
 
 PAGE: Final = 1000
 _NAMESPACE: Final = "http://ec2.amazonaws.com/doc/2016-11-15/"

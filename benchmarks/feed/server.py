@@ -27,7 +27,7 @@ from benchmarks.feed.ec2 import Ec2Proxy
 from benchmarks.feed.stamping import World, fill
 from benchmarks.feed.store import Store, encode
 from kerf.aws.cloud import AwsCloud
-from kerf.aws.cluster_facts import ServerFacts
+from kerf.aws.observe.cluster_facts import ServerFacts
 from tests.cluster.moto_aws import MotoAws
 
 Json = dict[str, Any]

@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from kerf.aws.cloud import AwsCloud
-from kerf.model.cloud import ClassFacts, ClusterFacts, Region
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Region
 from kerf.model.settings import Settings
 from kerf.runtime.controller import Controller
 from kerf.runtime.observe import looking
-from kerf.sandbox.cloud import SandboxCloud
-from kerf.sandbox.ec2 import Machine
+from kerf.sandbox.aws.cloud import SandboxCloud
+from kerf.sandbox.aws.ec2 import Machine
 from kerf.sandbox.world import ZONES, World
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests import worlds

@@ -17,8 +17,8 @@ import msgspec
 
 from benchmarks.feed.services import uid
 from kerf.model.kinds import SERVICE, WATCHED, Kind
-from kerf.sandbox import kinds
-from kerf.sandbox.manifests import merged, timestamp
+from kerf.sandbox.api import kinds
+from kerf.sandbox.api.manifests import merged, timestamp
 
 Json = dict[str, Any]
 

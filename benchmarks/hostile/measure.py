@@ -29,12 +29,12 @@ from benchmarks.hostile.written import Written, node_class
 from benchmarks.scheduling import peak_mib
 from benchmarks.workloads import pod
 from kerf.decide import decide
-from kerf.model.cloud import Interruption, Message
+from kerf.model.aws.cloud import Interruption, Message
+from kerf.model.aws.instance_type import Catalogue, InstanceType
 from kerf.model.cluster import build
-from kerf.model.instance_type import Catalogue, InstanceType
 from kerf.model.kinds import ref
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.memory import Memory
-from kerf.model.objects import Node, Pod
 from kerf.model.plan import DeleteObject, Plan, Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch, Snapshot

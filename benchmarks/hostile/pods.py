@@ -13,7 +13,7 @@ import msgspec
 
 from benchmarks.scheduling import REFUSED
 from benchmarks.workloads import pod
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 

@@ -15,7 +15,7 @@ from benchmarks.clusters import NOW
 from kerf.model import kinds
 from kerf.model.cluster import Cluster
 from kerf.model.plan import Action, CreateNodeClaim, PatchObject
-from kerf.sandbox.manifests import merged
+from kerf.sandbox.api.manifests import merged
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode, encode
 

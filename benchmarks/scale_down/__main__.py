@@ -32,7 +32,7 @@ from benchmarks.scale_down.load import DEPLOYMENTS, LEFT, PODS, Json, Measure, c
 from benchmarks.table import Row, aligned, conclude, markdown
 from kerf.kube.client import KubeClient
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fleet import is_true
 from tests.cluster.processes import wait_until

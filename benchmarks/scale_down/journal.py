@@ -15,7 +15,7 @@ import msgspec
 from benchmarks.usage import usage
 from kerf.kube.client import KubeClient
 from kerf.model import kinds
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 

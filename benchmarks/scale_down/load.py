@@ -11,7 +11,7 @@ from benchmarks.clusters import Yard, narrowed, pod_sizes
 from benchmarks.consolidation import bound
 from benchmarks.scheduling import read_catalogue
 from benchmarks.workloads import families
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.settings import Settings
 from kerf_api import labels
 from kerf_api.resources import Resources

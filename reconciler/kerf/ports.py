@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from kerf.model.cloud import (
+from kerf.model.aws.cloud import (
     ClassFacts,
     ClusterFacts,
     FleetRequest,
@@ -23,7 +23,7 @@ from kerf.model.cloud import (
     Region,
     ZonalShift,
 )
-from kerf.model.inventory import Resource
+from kerf.model.aws.inventory import Resource
 from kerf.model.kinds import Kind, Ref
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
@@ -256,7 +256,7 @@ class Cloud(Protocol):
     def dry_run(self, request: FleetRequest) -> tuple[str, str] | None:
         """Whether EC2 would let us launch by this request, of one template, which is not kept; nothing is launched.
 
-        Reason and message of what speaks against it (`kerf.ec2.validation`), None when nothing does. Raises
+        Reason and message of what speaks against it (`kerf.ec2.nodeclass.validation`), None when nothing does. Raises
         what says nothing about that: Forbidden (no credentials), Throttled, Unavailable, TemplateMissing.
         """
         ...

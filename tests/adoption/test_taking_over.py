@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.inventory import TEMPLATE, Resource
+from kerf.model.aws.inventory import TEMPLATE, Resource
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.hashes import nodeclass_hash

@@ -15,9 +15,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from kerf.ec2 import prices
+from kerf.ec2.pricing import prices
 from kerf.model import kinds
-from kerf.model.cloud import (
+from kerf.model.aws.cloud import (
     ClassFacts,
     ClusterFacts,
     Image,
@@ -28,10 +28,10 @@ from kerf.model.cloud import (
 )
 from kerf.model.kinds import Kind
 from kerf.model.settings import Settings
-from kerf.sandbox.api_server import Record
-from kerf.sandbox.catalogue import spot_price
-from kerf.sandbox.cloud import SandboxCloud
-from kerf.sandbox.machines import Machine
+from kerf.sandbox.api.api_server import Record
+from kerf.sandbox.aws.catalogue import spot_price
+from kerf.sandbox.aws.cloud import SandboxCloud
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, ResolvedImage

@@ -17,7 +17,7 @@ import msgspec
 from botocore import xform_name
 
 from kerf.ports import PortError
-from kerf.sandbox.cloud import SandboxCloud
+from kerf.sandbox.aws.cloud import SandboxCloud
 
 from .clients import refused
 from .ledger import LEDGER, SANDBOX

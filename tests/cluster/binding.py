@@ -16,7 +16,7 @@ from itertools import groupby, permutations
 from typing import Any, Final
 
 from kerf.lifecycle.nodeclaim.expectations import HELD_AT_MOST
-from kerf.model.cloud import Region
+from kerf.model.aws.cloud import Region
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kerf.aws.cloud import AwsCloud
-from kerf.model.cloud import Region
+from kerf.model.aws.cloud import Region
 from kerf.runtime.observe import looking
 from tests.sources import ROOT
 

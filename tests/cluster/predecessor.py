@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from kerf.aws.images import alias_sources
+from kerf.aws.observe.images import alias_sources
 from kerf.kube.client import KubeClient
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kerf.model.cloud import Region
+from kerf.model.aws.cloud import Region
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 

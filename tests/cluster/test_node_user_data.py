@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2 import userdata
-from kerf.model.cloud import ClusterFacts
+from kerf.ec2.userdata import userdata
+from kerf.model.aws.cloud import ClusterFacts
 from kerf_api.v1.meta import Taint
 
 from .node_object import node, reserved_cpu_milli

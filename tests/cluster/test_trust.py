@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from kerf.model.annotations import text_of
-from kerf.model.cloud import FleetRequest, LaunchTemplate, Override
+from kerf.model.aws.cloud import FleetRequest, LaunchTemplate, Override
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import MetadataOptions
 

@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from kerf.aws.cloud import AwsCloud
-from kerf.ec2.validation import denial
-from kerf.model.cloud import CapacityReservation, Message, PlacementGroup
+from kerf.ec2.nodeclass.validation import denial
+from kerf.model.aws.cloud import CapacityReservation, Message, PlacementGroup
 from kerf.ports import Cloud
-from kerf.sandbox.ec2 import VISIBILITY
+from kerf.sandbox.aws.ec2 import VISIBILITY
 from kerf.sandbox.world import World
 from tests.cluster.moto_aws import MotoAws
 from tests.cluster.moto_aws.settings import ZONES

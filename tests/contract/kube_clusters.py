@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from kerf.kube.client import KubeClient
 from kerf.model.kinds import Kind, Ref
 from kerf.ports import Kube
-from kerf.sandbox.kinds import EVENT, LEASE, Plain
+from kerf.sandbox.api.kinds import EVENT, LEASE, Plain
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import World
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kerf.model.cloud import ClassFacts, FleetRequest, Instance, LaunchTemplate, Override
+from kerf.model.aws.cloud import ClassFacts, FleetRequest, Instance, LaunchTemplate, Override
 from kerf.ports import Cloud
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import (

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.aws.cloud import AwsCloud
-from kerf.aws.statuses import MOST_IDS
-from kerf.model.cloud import ClassFacts
+from kerf.aws.observe.statuses import MOST_IDS
+from kerf.model.aws.cloud import ClassFacts
 from kerf.ports import Forbidden, Invalid, Throttled
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.cluster.moto_aws import MotoAws

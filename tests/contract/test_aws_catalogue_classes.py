@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.aws.cloud import AwsCloud
-from kerf.aws.images import alias_sources, query
+from kerf.aws.observe.images import alias_sources, query
 from kerf.aws.profiles import UNKNOWN_SECONDS, Maker
-from kerf.model.cloud import ClassFacts
+from kerf.model.aws.cloud import ClassFacts
 from kerf.ports import Forbidden, Invalid, RoleNotFound, TemplateMissing, Unavailable
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm

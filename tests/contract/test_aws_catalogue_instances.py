@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.aws.cloud import AwsCloud
-from kerf.aws.cluster_facts import ServerFacts
-from kerf.aws.pace import Pace
-from kerf.aws.types import read_offerings, read_types
-from kerf.ec2 import prices as estimates
-from kerf.ec2.catalogue import build
-from kerf.model.cloud import Instance
+from kerf.aws.observe.cluster_facts import ServerFacts
+from kerf.aws.observe.types import read_offerings, read_types
+from kerf.aws.requests.pace import Pace
+from kerf.ec2.instance_types.catalogue import build
+from kerf.ec2.pricing import prices as estimates
+from kerf.model.aws.cloud import Instance
 from kerf.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable
 from kerf.runtime.inbox import PricesRead, RegionRead
 from kerf.runtime.observe import looking

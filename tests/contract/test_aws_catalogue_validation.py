@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2 import validation
-from kerf.model.cloud import FleetRequest
+from kerf.ec2.nodeclass import validation
+from kerf.model.aws.cloud import FleetRequest
 from kerf.ports import Forbidden, Throttled, Unavailable
 from tests.cluster.moto_aws import MotoAws
 from tests.cluster.moto_aws.settings import ZONES

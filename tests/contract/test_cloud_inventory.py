@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from kerf.model.cloud import FleetRequest
-from kerf.model.inventory import PROFILE, TEMPLATE, Resource
+from kerf.model.aws.cloud import FleetRequest
+from kerf.model.aws.inventory import PROFILE, TEMPLATE, Resource
 
 from .cloud_accounts import Account
 from .launches import listed, request

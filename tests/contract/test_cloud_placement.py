@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kerf.ec2 import errors
-from kerf.model.cloud import ClassFacts, FleetRequest, PlacementGroup
+from kerf.model.aws.cloud import ClassFacts, FleetRequest, PlacementGroup
 from kerf.ports import Throttled
 from kerf_api.v1.ec2nodeclass import PlacementGroupSelector
 from tests.cluster.moto_aws import MotoAws

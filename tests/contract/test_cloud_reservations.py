@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.model.cloud import ONLY_RESERVED, HeldReservation
+from kerf.model.aws.cloud import ONLY_RESERVED, HeldReservation
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import SelectorTerm
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment
+from kerf.model.aws.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment
 from kerf.ports import Forbidden
 from tests.cluster.moto_aws import MotoAws
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kerf.model.cloud import ZonalShift
+from kerf.model.aws.cloud import ZonalShift
 from kerf.ports import AlreadyGone, Forbidden, Invalid
 from tests.cluster.moto_aws import MotoAws
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kerf.aws import probes
-from kerf.aws.clients import Clients
+from kerf.aws.requests.clients import Clients
 from kerf.runtime.preflight.account import look, look_at_classes
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 from kerf.runtime.settings.options import Options

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from kerf.model.objects import Pod
-from kerf.model.pods import requests
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import requests
 from kerf_api import labels
 from kerf_api.resources import Resources, total
 from kerf_api.v1.meta import decode

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from benchmarks.peers.karpenter import PeerClaim, PeerOutcome
-from kerf.model.pods import requests
+from kerf.model.kubernetes.pods import requests
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources, total
 from kerf_api.v1.nodepool import parse_entries

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kerf.model import kinds
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.model.cluster import build
-from kerf.model.instance_type import InstanceType, Offering
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot

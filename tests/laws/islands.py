@@ -17,9 +17,9 @@ from msgspec.structs import fields
 
 from kerf.kube.decoding import KindDecoder
 from kerf.model import kinds
-from kerf.model.cloud import Instance, Interruption, Message
+from kerf.model.aws.cloud import Instance, Interruption, Message
+from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.cluster import build
-from kerf.model.indexes import InstanceIndex
 from kerf.model.plan import Source
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Batch, Snapshot

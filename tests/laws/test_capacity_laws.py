@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from kerf.model.instance_type import Catalogue, InstanceType, Offering
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.solve import Solution, solve
 from kerf_api import labels

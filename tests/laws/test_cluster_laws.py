@@ -15,10 +15,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kerf.model import kinds, pods
+from kerf.model import kinds
 from kerf.model.cluster import Cluster, build
 from kerf.model.kinds import Kind
-from kerf.model.objects import Node, NodeSpec, Pod, PodCondition, PodSpec, PodStatus
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, NodeSpec, Pod, PodCondition, PodSpec, PodStatus
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api.v1.meta import NodeClassRef, ObjectMeta

@@ -15,7 +15,7 @@ from msgspec.structs import replace as changed
 
 from kerf.model import kinds
 from kerf.model.cluster import FIELDS, build
-from kerf.model.objects import Pod, TopologySpreadConstraint
+from kerf.model.kubernetes.objects import Pod, TopologySpreadConstraint
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.solve import Solution, solve
 from kerf_api.v1.meta import OwnerReference, decode

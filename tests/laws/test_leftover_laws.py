@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import pytest
 
-from kerf.model.instance_type import Catalogue, InstanceType
-from kerf.model.objects import Pod
-from kerf.model.pods import requests
+from kerf.model.aws.instance_type import Catalogue, InstanceType
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import requests
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf.scheduling.solve import solve

@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerf.model import kinds
+from kerf.model.changes.indexes import InstanceIndex, PodIndex
+from kerf.model.changes.journal import Journal
 from kerf.model.cluster import Cluster
-from kerf.model.indexes import InstanceIndex, PodIndex
-from kerf.model.journal import Journal
-from kerf.model.memory import Memory, Step, Turn, planning
-from kerf.model.objects import (
+from kerf.model.kubernetes.objects import (
     LabelSelector,
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
+from kerf.model.memory import Memory, Step, Turn, planning
 from kerf.model.pdbs import PdbIndex
 from kerf.model.plan import INTERNAL_ERROR, Plan, Source
 from kerf.model.snapshot import Snapshot

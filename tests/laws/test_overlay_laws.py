@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kerf.model import kinds
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.model.cluster import Cluster
-from kerf.model.instance_type import InstanceType, Offering
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.solve import solve

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kerf.model.aws.instance_type import Catalogue, Offering, Reservation
 from kerf.model.cluster import FIELDS
-from kerf.model.instance_type import Catalogue, Offering, Reservation
-from kerf.model.objects import Node, Pod, Volume
+from kerf.model.kubernetes.objects import Node, Pod, Volume
+from kerf.model.kubernetes.storage import CSINode
 from kerf.model.snapshot import Snapshot
-from kerf.model.storage import CSINode
 from kerf.provisioning.provision import nominations
 from kerf.scheduling.solve import Solution, solve, survey
 from kerf_api import labels

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from kerf.model import kinds
 from kerf.model.cluster import Cluster
-from kerf.model.memory import Memory
-from kerf.model.objects import (
+from kerf.model.kubernetes.objects import (
     Affinity,
     ClaimSource,
     Container,
@@ -31,9 +30,7 @@ from kerf.model.objects import (
     ResourceNeeds,
     Volume,
 )
-from kerf.model.settings import Settings
-from kerf.model.snapshot import Snapshot
-from kerf.model.storage import (
+from kerf.model.kubernetes.storage import (
     CSINode,
     CSINodeDriver,
     CSINodeSpec,
@@ -45,6 +42,9 @@ from kerf.model.storage import (
     StorageClass,
     VolumeNodeResources,
 )
+from kerf.model.memory import Memory
+from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
 from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.solve import survey
 from kerf_api import labels

@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from kerf.model import kinds
+from kerf.model.aws.instance_type import Catalogue
 from kerf.model.cluster import build
-from kerf.model.instance_type import Catalogue
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.solution import Solution
 from tests.differential.draft import Json
 from tests.oracle.client import ALL_NODES, Oracle

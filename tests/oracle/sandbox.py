@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.sandbox.api_server import ApiServer
+from kerf.sandbox.api.api_server import ApiServer
 from kerf.sandbox.clock import START, Agenda, VirtualClock
-from kerf.sandbox.pod_requests import Manifest
-from kerf.sandbox.scheduler import Scheduler
+from kerf.sandbox.scheduling.pod_requests import Manifest
+from kerf.sandbox.scheduling.scheduler import Scheduler
 from kerf.sandbox.weather import Weather
 from tests.differential.draft import Json
 from tests.oracle.client import ALL_NODES, Oracle

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.storage import PersistentVolumeClaim
 from kerf.model.snapshot import Snapshot
-from kerf.model.storage import PersistentVolumeClaim
 from tests.referee.places import Place
 from tests.referee.volumes import claims_of, storage_class
 

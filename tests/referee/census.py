@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from kerf.model.objects import LabelSelector, Pod, PodAffinityTerm
+from kerf.model.kubernetes.objects import LabelSelector, Pod, PodAffinityTerm
 from kerf.model.snapshot import Snapshot
 from tests.referee.kinds import Kind, Kinds
 from tests.referee.places import Place

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kerf.model.objects import PodAffinityTerm
+from kerf.model.kubernetes.objects import PodAffinityTerm
 from tests.referee.answers import Violation
 from tests.referee.census import Census, Group
 from tests.referee.kinds import Kind

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kerf.model.objects import Expression, Pod
+from kerf.model.kubernetes.objects import Expression, Pod
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
 from kerf_api.v1.meta import Taint

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kerf.model.objects import DaemonSet, Pod, Toleration
+from kerf.model.kubernetes.objects import DaemonSet, Pod, Toleration
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
 from kerf_api.resources import EMPTY, Resources

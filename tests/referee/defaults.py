@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.model.objects import Expression, LabelSelector, Pod
+from kerf.model.kubernetes.objects import Expression, LabelSelector, Pod
 from kerf.model.snapshot import Snapshot
 from tests.referee.selecting import matches
 

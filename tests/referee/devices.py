@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from kerf.model.devices import ResourceClaim, ResourceSliceSpec, SliceDevice
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.devices import ResourceClaim, ResourceSliceSpec, SliceDevice
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels, quantity
 from tests.referee.answers import Answer, Violation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kerf.model.objects import Pod, PodAffinityTerm
+from kerf.model.kubernetes.objects import Pod, PodAffinityTerm
 from kerf_api.resources import Resources
 from tests.referee.needs import HostPort, host_ports, requests
 from tests.referee.selecting import required_affinity

@@ -5,7 +5,7 @@ Source: Kubernetes, "Resource sharing within containers" and "Pod-level resource
 
 from __future__ import annotations
 
-from kerf.model.objects import Container, Pod, Quantities
+from kerf.model.kubernetes.objects import Container, Pod, Quantities
 from kerf_api.resources import Resources
 
 #: Address, port, protocol.

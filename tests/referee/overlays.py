@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels, quantity
 from kerf_api.resources import Resources

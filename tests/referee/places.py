@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kerf.model.instance_type import InstanceType, Offering
-from kerf.model.objects import Pod
+from kerf.model.aws.instance_type import InstanceType, Offering
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import labels
 from kerf_api.requirements import Requirements

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from kerf.model.instance_type import InstanceType
-from kerf.model.objects import Pod
+from kerf.model.aws.instance_type import InstanceType
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources, total

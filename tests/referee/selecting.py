@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kerf.model.objects import Expression, LabelSelector, NodeSelector, NodeSelectorTerm, Pod, Toleration
+from kerf.model.kubernetes.objects import Expression, LabelSelector, NodeSelector, NodeSelectorTerm, Pod, Toleration
 from kerf_api import labels
 from kerf_api.v1.meta import Taint
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.kubernetes.objects import TopologySpreadConstraint
 from tests.referee.answers import Violation
 from tests.referee.census import Census, Group
 from tests.referee.kinds import Kind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kerf.model.objects import NodeSelectorTerm, Pod
+from kerf.model.kubernetes.objects import NodeSelectorTerm, Pod
+from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kerf.model.snapshot import Snapshot
-from kerf.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kerf_api import labels
 from tests.referee.places import Place
 from tests.referee.selecting import expressions_hold

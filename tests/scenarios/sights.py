@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from kerf.disruption.candidates.costs import price
 from kerf.model import kinds
-from kerf.model.objects import Node, Pod
-from kerf.model.pods import of_daemon_set
+from kerf.model.kubernetes.objects import Node, Pod
+from kerf.model.kubernetes.pods import of_daemon_set
 from kerf.model.snapshot import Snapshot
-from kerf.sandbox.kinds import EVENT
+from kerf.sandbox.api.kinds import EVENT
 from kerf.sandbox.world import World
 from kerf.scheduling.solve import solve
 from kerf_api import labels

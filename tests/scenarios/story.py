@@ -34,10 +34,10 @@ from typing import Any
 
 from kerf.model import kinds
 from kerf.model.settings import FeatureGates, Settings
-from kerf.sandbox.api_server import Record
-from kerf.sandbox.kubelets import NOT_READY
-from kerf.sandbox.machines import Machine
-from kerf.sandbox.manifests import timestamp
+from kerf.sandbox.api.api_server import Record
+from kerf.sandbox.api.manifests import timestamp
+from kerf.sandbox.aws.machines import Machine
+from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import World
 from kerf_api import durations, labels

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from kerf.model.cloud import InstanceTypeInfo
-from kerf.model.objects import Node, Pod
+from kerf.model.aws.cloud import InstanceTypeInfo
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf_api import labels
 from kerf_api.v1.nodepool import Budget
 from tests.simulation.hours import holds

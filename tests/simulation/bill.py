@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from kerf.sandbox.api_server import Record
-from kerf.sandbox.machines import Machine
+from kerf.sandbox.api.api_server import Record
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.world import World
 from tests.simulation.evictions import Evictions
 from tests.simulation.trouble import lives

@@ -21,9 +21,9 @@ from typing import Any
 from kerf.decide import decide
 from kerf.model import kinds
 from kerf.model.kinds import Ref
+from kerf.model.kubernetes.pods import of_daemon_set
 from kerf.model.memory import Memory
 from kerf.model.plan import INTERNAL_ERROR, Plan
-from kerf.model.pods import of_daemon_set
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.progress import AWAITS_NODE

@@ -28,8 +28,8 @@ from kerf.disruption.consolidation.proposals import consolidatable
 from kerf.disruption.methods.methods import METHODS, Method, by_savings
 from kerf.disruption.simulation import Manner, Solve, simulate
 from kerf.disruption.view import View
+from kerf.model.kubernetes.pods import requests
 from kerf.model.plan import NOTHING, Plan, joined
-from kerf.model.pods import requests
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.offerings import prices

@@ -11,8 +11,8 @@ from typing import Any
 
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.model.objects import Pod
-from kerf.sandbox.api_server import Record
+from kerf.model.kubernetes.objects import Pod
+from kerf.sandbox.api.api_server import Record
 from kerf.sandbox.world import World
 from tests.simulation.arithmetic import at_work
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from kerf.model import kinds
 from kerf.model.kinds import STATEFUL_SET, Kind
-from kerf.sandbox.api_server import Record
-from kerf.sandbox.kubelets import NOT_READY
-from kerf.sandbox.manifests import copied
+from kerf.sandbox.api.api_server import Record
+from kerf.sandbox.api.manifests import copied
+from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import World
 from kerf_api import labels

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 
 from kerf.model import kinds
-from kerf.model.cloud import SCHEDULED
+from kerf.model.aws.cloud import SCHEDULED
 from kerf.model.kinds import Kind
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.settings import Settings
-from kerf.sandbox.api_server import Record
+from kerf.sandbox.api.api_server import Record
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.faults import Call
-from kerf.sandbox.machines import Machine
 from kerf.sandbox.world import World
 from kerf_api import durations, labels
 from kerf_api.v1.budgets import EXPIRED

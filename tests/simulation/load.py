@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from math import cos, pi
 from typing import Final
 
-from kerf.sandbox.manifests import chance
+from kerf.sandbox.api.manifests import chance
 
 #: How often replicas are set anew, and by which share they differ from the curve at most.
 STEP: Final = timedelta(hours=1)

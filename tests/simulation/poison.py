@@ -17,7 +17,7 @@ from kerf.kube.decoding import KindDecoder
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
 from kerf.ports import AlreadyGone, Listing, Unavailable
-from kerf.sandbox.manifests import merged
+from kerf.sandbox.api.manifests import merged
 from kerf_api import labels
 
 LONG = "x" * 10_000

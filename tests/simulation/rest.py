@@ -10,7 +10,7 @@ from typing import Any
 from kerf.disruption.command import failure_of
 from kerf.model import kinds
 from kerf.model.kinds import DEPLOYMENT, STATEFUL_SET, Kind
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -20,8 +20,8 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
 from kerf.runtime.leadership.leader import Leader
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.faults import Call, Faults
-from kerf.sandbox.machines import Machine
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import World
 from tests.simulation.memories import difference

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kerf.model.cloud import Impairment
+from kerf.model.aws.cloud import Impairment
 from kerf.ports import Unavailable
 from kerf.runtime.state.catalogues import RESOLVE_EVERY
-from kerf.sandbox.cloud import SandboxCloud
+from kerf.sandbox.aws.cloud import SandboxCloud
 from kerf.sandbox.world import World
 from tests.simulation.stage import EAGER, SETTINGS, Play, Stage
 from tests.worlds import deployment, node_class, node_pool

@@ -18,8 +18,8 @@ import pytest
 from kerf.model import kinds
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.controller import Controller
+from kerf.sandbox.api.manifests import timestamp
 from kerf.sandbox.faults import Call, Faults
-from kerf.sandbox.manifests import timestamp
 from kerf.sandbox.world import ControllerLike, World
 from kerf_api import labels
 from tests.simulation.scripts import TYPES

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.ports import Change, Expired
 from kerf.runtime.controller import Controller
 from tests.simulation.poison import POISON

@@ -16,7 +16,7 @@ from kerf.model.plan import Plan, Reason, Refusal
 from kerf.ports import Conflict, PortError, Unavailable
 from kerf.runtime.controller import Controller
 from kerf.sandbox.faults import Call
-from kerf.sandbox.kubelets import NOT_READY
+from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.nodepool import Budget

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.model import kinds
-from kerf.model.cloud import FleetRequest, LaunchTemplate, Override
+from kerf.model.aws.cloud import FleetRequest, LaunchTemplate, Override
 from kerf.ports import Unavailable
+from kerf.sandbox.api.manifests import copied
 from kerf.sandbox.faults import Call, Faults
-from kerf.sandbox.manifests import copied
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import MetadataOptions

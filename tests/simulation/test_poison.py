@@ -10,7 +10,7 @@ import pytest
 
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.kubernetes.objects import TopologySpreadConstraint
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.controller import Controller

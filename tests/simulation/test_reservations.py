@@ -6,9 +6,9 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any
 
-from kerf.model.cloud import CapacityReservation
+from kerf.model.aws.cloud import CapacityReservation
 from kerf.model.settings import FeatureGates, Settings
-from kerf.sandbox.machines import Machine
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.world import World
 from kerf_api import labels
 from tests.simulation.stage import ALONE, STILL, Play

@@ -14,10 +14,10 @@ import pytest
 from kerf.model import kinds
 from kerf.ports import Expired, Forbidden, Invalid, Unavailable
 from kerf.runtime.leadership.leader import Leader
-from kerf.sandbox.api_server import Record
+from kerf.sandbox.api.api_server import Record
+from kerf.sandbox.api.manifests import timestamp
 from kerf.sandbox.faults import Call
-from kerf.sandbox.kubelets import NOT_READY
-from kerf.sandbox.manifests import timestamp
+from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.sandbox.weather import Weather
 from kerf_api import labels
 from tests.simulation.stage import EAGER, SETTINGS, Stage, of

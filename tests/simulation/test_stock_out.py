@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from kerf.model import backoff
-from kerf.model.cloud import FleetError, FleetRequest, FleetResult
+from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.meta import decode

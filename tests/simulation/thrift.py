@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kerf.model.kinds import NODE_CLAIM
-from kerf.sandbox.api_server import Record
+from kerf.sandbox.api.api_server import Record
 from kerf.sandbox.world import World
 from kerf_api import labels
 from tests.simulation.rest import unrest

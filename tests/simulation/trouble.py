@@ -21,8 +21,8 @@ from kerf.ports import (
     Throttled,
     Unavailable,
 )
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.faults import Call, Faults
-from kerf.sandbox.machines import Machine
 from tests.simulation.scripts import Fault
 from tests.simulation.sight import INSTANCES, Sight
 

@@ -31,7 +31,7 @@ EXEMPT = {
     "api/kerf_api/lint/rulebook/paths.py": "the paths of Kerf's own rules",
     "image/holdings.py": "the files of the image that is built",
     "reconciler/kerf/kube/transport.py": "a header of at most 64 KiB; a quote ends each match",
-    "reconciler/kerf/sandbox/selectors.py": "the selectors of Kerf's own requests to its sandbox",
+    "reconciler/kerf/sandbox/api/selectors.py": "the selectors of Kerf's own requests to its sandbox",
     "reconciler/kerf/scheduling/devices/selectors.py": "punctuation ends each match where another may begin",
 }
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")

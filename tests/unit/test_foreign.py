@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from kerf.decide import decide
 from kerf.model import kinds
-from kerf.model.cloud import Interruption, Message
+from kerf.model.aws.cloud import Interruption, Message
 from kerf.model.cluster import Cluster
 from kerf.model.kinds import Ref
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteMessage, PatchObject
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.inbox import Changed, Listed, Removed

@@ -1,1 +1,10 @@
-"""boto3 behind the Cloud port: EC2 and its neighbours, one module per service, errors told apart by what to do next."""
+"""boto3 behind the Cloud port: EC2 and its neighbours, one module per service, errors told apart by what to do next.
+
+Rooms and files, from the top; each imports only from those below it (import-linter holds that):
+
+    cloud.py         the port
+    dry_runs.py probes.py surroundings.py                     what preflight asks
+    observe/         what the account has                     launch/     fleets, launch templates, terminations
+    interruptions.py profiles.py
+    requests/        clients, pace, pages, errors
+"""

@@ -14,31 +14,21 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from kerf.aws import (
-    dry_runs,
-    fleets,
-    instances,
-    networks,
-    placement_groups,
-    prices,
-    profiles,
-    reservations,
-    statuses,
-    types,
-    zonal_shifts,
-)
-from kerf.aws.answers import Answer, Answers, Ask, Key, just_under
-from kerf.aws.clients import Clients
-from kerf.aws.cluster_facts import KnownFacts, ServerFacts, check_version, read_cluster
-from kerf.aws.images import ImageReader, Selected, UnsupportedAlias
+from kerf.aws import dry_runs, profiles
 from kerf.aws.interruptions import Queue
-from kerf.aws.launch_templates import LaunchTemplates
-from kerf.aws.pace import Pace
-from kerf.aws.parallel import together
-from kerf.aws.terminations import Terminations
-from kerf.ec2 import profile_verdicts, unmatched
-from kerf.ec2.nodeclass import profiles_path
-from kerf.model.cloud import (
+from kerf.aws.launch import fleets
+from kerf.aws.launch.launch_templates import LaunchTemplates
+from kerf.aws.launch.terminations import Terminations
+from kerf.aws.observe import instances, networks, placement_groups, prices, reservations, statuses, types, zonal_shifts
+from kerf.aws.observe.cluster_facts import KnownFacts, ServerFacts, check_version, read_cluster
+from kerf.aws.observe.images import ImageReader, Selected, UnsupportedAlias
+from kerf.aws.requests.answers import Answer, Answers, Ask, Key, just_under
+from kerf.aws.requests.clients import Clients
+from kerf.aws.requests.pace import Pace
+from kerf.aws.requests.parallel import together
+from kerf.ec2.nodeclass import profile_verdicts, unmatched
+from kerf.ec2.nodeclass.nodeclass import profiles_path
+from kerf.model.aws.cloud import (
     CapacityReservation,
     ClassFacts,
     ClusterFacts,
@@ -51,7 +41,7 @@ from kerf.model.cloud import (
     Region,
     ZonalShift,
 )
-from kerf.model.inventory import PROFILE, Resource
+from kerf.model.aws.inventory import PROFILE, Resource
 from kerf.ports import Invalid, PortError
 from kerf.telemetry.log.logs import Logger, silent
 from kerf.telemetry.precedence import GiveWay, at_once

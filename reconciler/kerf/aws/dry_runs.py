@@ -11,13 +11,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
-from kerf.aws.clients import Clients, tag_list
-from kerf.aws.fleets import launch_tags, parameters
-from kerf.aws.launch_templates import LaunchTemplates, interfaces
+from kerf.aws.launch.fleets import launch_tags, parameters
+from kerf.aws.launch.launch_templates import LaunchTemplates, interfaces
 from kerf.aws.probes import outcome
 from kerf.aws.profiles import unfit
-from kerf.ec2 import validation
-from kerf.model.cloud import FleetRequest, Override
+from kerf.aws.requests.clients import Clients, tag_list
+from kerf.ec2.nodeclass import validation
+from kerf.model.aws.cloud import FleetRequest, Override
 from kerf.ports import Forbidden, PortError, TemplateMissing, Throttled, Unavailable
 
 Problem = tuple[str, str]

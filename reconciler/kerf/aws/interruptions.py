@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kerf.aws.batches import Batches, Outcomes
-from kerf.aws.clients import Clients
-from kerf.aws.errors import translated
-from kerf.model.cloud import Message
+from kerf.aws.requests.batches import Batches, Outcomes
+from kerf.aws.requests.clients import Clients
+from kerf.aws.requests.errors import translated
+from kerf.model.aws.cloud import Message
 from kerf.ports import AlreadyGone, PortError, Unavailable
 from kerf_api import bounds
 

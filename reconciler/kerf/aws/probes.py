@@ -12,9 +12,9 @@ from typing import Any, Final
 from botocore import exceptions as boto
 from botocore.parsers import ResponseParserError
 
-from kerf.aws.clients import Clients
-from kerf.aws.errors import translate, translated
-from kerf.aws.prices import price_list
+from kerf.aws.observe.prices import price_list
+from kerf.aws.requests.clients import Clients
+from kerf.aws.requests.errors import translate, translated
 from kerf.ports import PortError
 
 DRY: Final = "DryRunOperation"

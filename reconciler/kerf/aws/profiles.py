@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, Final
 
-from kerf.aws.answers import Answers, just_under
-from kerf.aws.clients import pages, tag_list
-from kerf.aws.errors import translated
-from kerf.ec2.nodeclass import profiles_path
-from kerf.ec2.profile_verdicts import PROFILE_NOT_FOUND, PROFILE_WITHOUT_ROLE
-from kerf.model.inventory import PROFILE, Resource
+from kerf.aws.requests.answers import Answers, just_under
+from kerf.aws.requests.clients import pages, tag_list
+from kerf.aws.requests.errors import translated
+from kerf.ec2.nodeclass.nodeclass import profiles_path
+from kerf.ec2.nodeclass.profile_verdicts import PROFILE_NOT_FOUND, PROFILE_WITHOUT_ROLE
+from kerf.model.aws.inventory import PROFILE, Resource
 from kerf.ports import (
     AlreadyExists,
     AlreadyGone,

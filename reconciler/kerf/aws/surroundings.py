@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kerf.aws.clients import Clients, pages
-from kerf.aws.errors import translated
 from kerf.aws.profiles import role_name
+from kerf.aws.requests.clients import Clients, pages
+from kerf.aws.requests.errors import translated
 
 SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
 

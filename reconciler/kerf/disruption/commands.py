@@ -20,11 +20,12 @@ from kerf.disruption.candidates.candidates import Candidate, pod_blocker, unread
 from kerf.disruption.command import Command, Failure, command_id, failure_of
 from kerf.disruption.view import View
 from kerf.disruption.writes import annotate, guarded, leaving, taint, tainted, terminating, untaint
-from kerf.model import kinds, pods
+from kerf.model import kinds
 from kerf.model.annotations import text_of
 from kerf.model.instants import SKEW, rfc3339
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.memory import planning, said
-from kerf.model.objects import Node, Pod
 from kerf.model.plan import (
     NOTHING,
     Action,

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from kerf.disruption.candidates.candidates import Blocker
 from kerf.disruption.simulation import Manner, Scheduler, Solve
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf.scheduling.work import WORK_BUDGET, Work
 

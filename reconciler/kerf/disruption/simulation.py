@@ -17,10 +17,10 @@ from typing import Final, Protocol
 
 from kerf.disruption.candidates.candidates import Blocker, Candidate
 from kerf.disruption.view import View
-from kerf.model import pods
 from kerf.model.boundaries import broken
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step, Turn
-from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.nodes.supposed import standing

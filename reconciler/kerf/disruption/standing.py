@@ -20,9 +20,10 @@ from kerf.disruption.consolidation.attraction import unattractive
 from kerf.disruption.consolidation.proposals import attractive
 from kerf.disruption.view import View
 from kerf.disruption.writes import earliest
-from kerf.model import kinds, pods
+from kerf.model import kinds
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import planning
-from kerf.model.objects import Pod
 from kerf.model.plan import NOTHING, Event, Plan, joined
 from kerf.model.snapshot import StateNode
 from kerf_api import durations, labels

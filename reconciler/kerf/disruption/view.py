@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kerf.disruption.command import Command, command_of
-from kerf.model.instance_type import InstanceType
+from kerf.model.aws.instance_type import InstanceType
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory, Step, Turn
-from kerf.model.objects import Pod
 from kerf.model.pdbs import Pdbs
 from kerf.model.snapshot import Snapshot
 from kerf_api.requirements import Requirements

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from kerf.model import kinds, pods
+from kerf.model import kinds
 from kerf.model.boundaries import broken
 from kerf.model.claims import deadline_of
 from kerf.model.instants import rfc3339
-from kerf.model.objects import Node
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node
+from kerf.model.kubernetes.pods import DISRUPTED
 from kerf.model.plan import NOTHING, DeleteObject, Event, PatchObject, Plan, Reason, Refusal
-from kerf.model.pods import DISRUPTED
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import labels
 from kerf_api.v1.conditions import in_full, put

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kerf.model.cloud import FleetRequest, Instance, Subnet
-from kerf.model.instance_type import Catalogue
+from kerf.model.aws.cloud import FleetRequest, Instance, Subnet
+from kerf.model.aws.instance_type import Catalogue
 
 
 def pods_by_type(types: Catalogue) -> dict[str, int]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kerf.model.cloud import FleetError, FleetRequest
-from kerf.model.instance_type import OfferingKey, in_group
+from kerf.model.aws.cloud import FleetError, FleetRequest
+from kerf.model.aws.instance_type import OfferingKey, in_group
 from kerf_api.labels import RESERVED
 
 #: The subnet has no address left: nothing at all can be launched there.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from kerf.model.cloud import Image
+from kerf.model.aws.cloud import Image
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, Requirements
 from kerf_api.v1.ec2nodeclass import ResolvedImage

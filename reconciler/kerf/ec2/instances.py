@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.ec2.capacity import EFA_RESOURCE
-from kerf.model.cloud import Instance
-from kerf.model.instance_type import InstanceType
+from kerf.ec2.instance_types.capacity import EFA_RESOURCE
+from kerf.model.aws.cloud import Instance
+from kerf.model.aws.instance_type import InstanceType
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST
 from kerf_api.resources import Resources

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from kerf.model.cloud import Interruption, Message
+from kerf.model.aws.cloud import Interruption, Message
 from kerf_api import bounds
 
 _KINDS = {

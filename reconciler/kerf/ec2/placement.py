@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.model.cloud import PARTITIONED, InstanceTypeInfo, PlacementGroup
+from kerf.model.aws.cloud import PARTITIONED, InstanceTypeInfo, PlacementGroup
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, IN, Requirement, Requirements, requirement
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -15,8 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from kerf.disruption.drift.conditions import CONSOLIDATABLE
-from kerf.model.indexes import PodIndex
-from kerf.model.objects import Pod
+from kerf.model.changes.indexes import PodIndex
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.edits import PodEdit, PoolEdit
 from kerf_api import labels

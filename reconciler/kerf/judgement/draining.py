@@ -10,10 +10,10 @@ from kerf.lifecycle.shifted_zones import claim_held
 from kerf.lifecycle.termination.drain import forced_at, must_go, waiting_pods, wave_of
 from kerf.lifecycle.termination.volumes import attached
 from kerf.lifecycle.view import View
-from kerf.model import pods
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.pdbs import Pdbs
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import labels

@@ -15,9 +15,9 @@ from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.simulation import Manner, Scheduler, Solve, simulate, unhoused
 from kerf.disruption.view import View
 from kerf.judgement.values import Hold
-from kerf.model import pods
-from kerf.model.instance_type import InstanceType
-from kerf.model.objects import Pod
+from kerf.model.aws.instance_type import InstanceType
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.explanation import NodesAccount
 from kerf.scheduling.answers.solution import NewNode, PodRefusal
 from kerf.scheduling.offerings import prices

@@ -30,9 +30,9 @@ from kerf.judgement.changes import (
 )
 from kerf.judgement.obstacles import DEAR, NOT_WORTH_IT, STRANDED, alike, beats, manner_of, shortfalls
 from kerf.judgement.values import End
-from kerf.model import pods
-from kerf.model.instance_type import InstanceType
-from kerf.model.objects import Pod
+from kerf.model.aws.instance_type import InstanceType
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.edits import (
     AddValue,
     DropRow,

@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from kerf.model.kinds import POD, Kind
-from kerf.model.objects import Container, ContainerStatus, Pod, PodCondition, Quantities, Volume
-from kerf.model.pods import RESIZE_PENDING
+from kerf.model.kubernetes.objects import Container, ContainerStatus, Pod, PodCondition, Quantities, Volume
+from kerf.model.kubernetes.pods import RESIZE_PENDING
 
 T = TypeVar("T")
 #: So many different parts are remembered; then the memory starts anew (what is kept elsewhere stays shared).

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import normal, warning
-from kerf.model.cloud import Instance
+from kerf.model.aws.cloud import Instance
 from kerf.model.instants import rfc3339
 from kerf.model.plan import Event, Plan, Reason, Refusal, Source
 from kerf_api import labels

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kerf.model.cloud import Instance
-from kerf.model.instance_type import Catalogue
-from kerf.model.launch_marks import UNKNOWN_MARK, LaunchMark
-from kerf.model.objects import Node
+from kerf.model.aws.cloud import Instance
+from kerf.model.aws.instance_type import Catalogue
+from kerf.model.aws.launch_marks import UNKNOWN_MARK, LaunchMark
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import Source
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels

@@ -1,1 +1,13 @@
-"""What a decision may depend on (Snapshot) and what it may ask for (Plan), as frozen values."""
+"""What a decision may depend on (Snapshot) and what it may ask for (Plan), as frozen values.
+
+Rooms and files, from the top; each imports only from those below it (import-linter holds that):
+
+    memory.py        what one decision hands to the next      cluster.py  the cluster as the journal has told it
+    snapshot.py      all that a decision may depend on        noting.py   what a step has looked up in it
+    plan.py          all that a decision may ask for          boundaries.py kept.py
+    overlays.py pdbs.py replicas.py claims.py mismatches.py ends.py backoff.py
+    changes/         tables that follow the cluster
+    aws/             what AWS has and is asked for
+    kinds.py settings.py annotations.py instants.py
+    kubernetes/      objects of the cluster as values
+"""

@@ -16,14 +16,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from kerf.model import kinds, pods
-from kerf.model.following import Following
-from kerf.model.grouping import Grouping
-from kerf.model.indexes import InstanceIndex, PodIndex, SpecIndex
-from kerf.model.instance_type import Catalogue
-from kerf.model.journal import Journal
+from kerf.model import kinds
+from kerf.model.aws.instance_type import Catalogue
+from kerf.model.changes.following import Following
+from kerf.model.changes.grouping import Grouping
+from kerf.model.changes.indexes import InstanceIndex, PodIndex, SpecIndex
+from kerf.model.changes.journal import Journal
 from kerf.model.kinds import Kind, Ref
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.overlays import NOTHING, Overlaid, Overlays
 from kerf.model.pdbs import PdbIndex
 from kerf.model.settings import Settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kerf.model import devices, objects, storage, workloads
+from kerf.model.kubernetes import devices, objects, storage, workloads
 from kerf.model.settings import Settings
 from kerf_api.foreign import names_foreign
 from kerf_api.v1.capacitybuffer import CapacityBuffer

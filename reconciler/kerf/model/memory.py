@@ -16,8 +16,8 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar, cast
 
 from kerf.model.boundaries import broken
-from kerf.model.following import Following
-from kerf.model.journal import Journal
+from kerf.model.changes.following import Following
+from kerf.model.changes.journal import Journal
 from kerf.model.noting import Read, Tape, earlier, noting, table_of
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot

@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from kerf.model.following import Following
-from kerf.model.indexes import InstanceIndex, PodIndex
+from kerf.model.changes.following import Following
+from kerf.model.changes.indexes import InstanceIndex, PodIndex
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
 #: An entry of a table that was looked up; None stands for the table as a whole.

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.boundaries import broken
-from kerf.model.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.plan import Reason
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from kerf.model import pods
-from kerf.model.journal import Journal
-from kerf.model.objects import Pod, PodDisruptionBudget
-from kerf.model.selectors import Selector, selector_of
+from kerf.model.changes.journal import Journal
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod, PodDisruptionBudget
+from kerf.model.kubernetes.selectors import Selector, selector_of
 
 
 @dataclass(frozen=True, slots=True)

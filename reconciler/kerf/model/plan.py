@@ -12,11 +12,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from kerf.model.accounts import Accounts, Measured
-from kerf.model.cloud import FleetRequest, LaunchTemplate, Message
-from kerf.model.inventory import Resource
+from kerf.model.aws.accounts import Accounts, Measured
+from kerf.model.aws.cloud import FleetRequest, LaunchTemplate, Message
+from kerf.model.aws.inventory import Resource
+from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.kinds import Ref
-from kerf.model.launch_marks import MarkedLaunch
 from kerf_api.v1.nodeclaim import NodeClaim
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
-from kerf.model import devices, objects, storage, workloads
-from kerf.model.accounts import NO_ACCOUNTS, Accounts
-from kerf.model.cloud import (
+from kerf.model.aws.accounts import NO_ACCOUNTS, Accounts
+from kerf.model.aws.cloud import (
     ClassFacts,
     ClusterFacts,
     DryRun,
@@ -23,14 +22,15 @@ from kerf.model.cloud import (
     Interruption,
     PlacementGroup,
 )
-from kerf.model.following import COMPARED, FOLLOWED, GROUND, NOT_FOR_STEPS, WHOLE, by_following
-from kerf.model.indexes import InstanceIndex, PodIndex
-from kerf.model.instance_type import Catalogue, Offering, OfferingKey
+from kerf.model.aws.instance_type import Catalogue, Offering, OfferingKey
+from kerf.model.aws.inventory import Inventory
+from kerf.model.aws.launch_marks import LaunchMark
+from kerf.model.changes.following import COMPARED, FOLLOWED, GROUND, NOT_FOR_STEPS, WHOLE, by_following
+from kerf.model.changes.indexes import InstanceIndex, PodIndex
+from kerf.model.changes.journal import Journal
 from kerf.model.instants import ALWAYS
-from kerf.model.inventory import Inventory
-from kerf.model.journal import Journal
 from kerf.model.kept import Field
-from kerf.model.launch_marks import LaunchMark
+from kerf.model.kubernetes import devices, objects, storage, workloads
 from kerf.model.overlays import PoolKey
 from kerf.model.pdbs import Budget, Selectors
 from kerf.model.plan import Action, Nomination, Reason, Source

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
-from kerf.model import pods
-from kerf.model.instance_type import InstanceType
-from kerf.model.objects import Affinity, Expression, NodeAffinity, NodeSelector, NodeSelectorTerm, Pod
+from kerf.model.aws.instance_type import InstanceType
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Affinity, Expression, NodeAffinity, NodeSelector, NodeSelectorTerm, Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.offerings.learned import ATTACHABLE, sizes_for
 from kerf.scheduling.pods.volumes import attachments

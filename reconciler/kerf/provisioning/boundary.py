@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Final
 
 from kerf.model.boundaries import broken
+from kerf.model.kubernetes.objects import Pod, PodSpec, Toleration
 from kerf.model.memory import Turn
-from kerf.model.objects import Pod, PodSpec, Toleration
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.waiting import patiently

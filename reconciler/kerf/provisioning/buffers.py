@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from kerf.model import kinds
 from kerf.model.boundaries import MALFORMED, Boundary
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Turn
-from kerf.model.objects import Pod
 from kerf.model.plan import NOTHING, CreateNodeClaim, PatchObject, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.pods.buffer_pods import PROVISIONING, Resolution, resolutions

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Event, Nomination
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.scheduling.placing.classes import label_keys

@@ -5,9 +5,9 @@ Source: scheduling reference §1.4 to §1.6.
 
 from __future__ import annotations
 
-from kerf.model import pods
 from kerf.model.boundaries import broken
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.pdbs import Pdbs
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.pods.requirements import own_problem

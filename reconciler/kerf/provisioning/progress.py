@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.model.instants import rfc3339
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Turn
 from kerf.model.mismatches import Record, merged
-from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.expecting import over

@@ -15,10 +15,10 @@ from functools import partial
 from kerf.model import kinds
 from kerf.model.boundaries import Boundary, broken
 from kerf.model.kinds import Ref
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import virtual as is_virtual
 from kerf.model.memory import Memory, Turn
-from kerf.model.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR, CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
-from kerf.model.pods import virtual as is_virtual
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
 from kerf.provisioning.buffers import buffered, real_part, reports, without_room

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator
 from itertools import count, islice
 from typing import Final
 
-from kerf.ec2 import fleet
-from kerf.ec2.fleet import FleetProblem
+from kerf.ec2.launch import fleet
+from kerf.ec2.launch.fleet import FleetProblem
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
 from kerf.model.memory import Memory, Step, Turn

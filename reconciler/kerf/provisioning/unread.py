@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model import pods
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR, Reason, Refusal
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.provisioning.boundary import Problems

@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from kerf.model import pods
-from kerf.model.indexes import bound_to
-from kerf.model.objects import Pod
+from kerf.model.changes.indexes import bound_to
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Nomination
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import PodRefusal, Solution

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kerf.model import pods
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
-from kerf.model.objects import Pod
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.provisioning.boundary import solve_apart
 from kerf.provisioning.pending import pending_pods, rehoused_pods

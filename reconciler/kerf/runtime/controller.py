@@ -1,7 +1,6 @@
 """The loop: take in the news, look at everything as of now, decide, act; again when something happens or is due.
 
-Inline, `tick` also steps the reflectors and asks AWS itself, so that a world with a virtual clock can drive it; in real
-mode threads do that, and `run` waits for their news.
+With a virtual clock, `tick` also steps the reflectors and asks AWS; in real mode threads do, and `run` waits for them.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from typing import Any
 
 from kerf.decide import decide as decide_all
 from kerf.decide import rehearse as rehearse_all
-from kerf.ec2 import catalogue, interruptions
+from kerf.ec2 import interruptions
+from kerf.ec2.instance_types import catalogue
 from kerf.model import kinds
-from kerf.model.cloud import Interruption, Message
+from kerf.model.aws.cloud import Interruption, Message
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
 from kerf.model.settings import Settings

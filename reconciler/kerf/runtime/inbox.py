@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from kerf.model.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region, ZonalShift
-from kerf.model.inventory import Resource
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region, ZonalShift
+from kerf.model.aws.inventory import Resource
 from kerf.model.kinds import Kind
 from kerf.model.plan import Action, Reason
 from kerf.model.snapshot import Proposal

@@ -11,7 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from types import MappingProxyType
 
-from kerf.aws.pace import Pace
+from kerf.aws.requests.pace import Pace
 from kerf.kube.client import KubeClient
 from kerf.model.kinds import Kind
 from kerf.runtime import status

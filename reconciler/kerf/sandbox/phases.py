@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 
 
 def terminal(pod: Pod) -> bool:

@@ -15,29 +15,30 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from kerf.model import kinds as model
-from kerf.model.cloud import Subnet
+from kerf.model.aws.cloud import Subnet
 from kerf.model.kinds import Kind
 from kerf.ports import PortError
-from kerf.sandbox import account, catalogue, kinds
-from kerf.sandbox.admission import Refused
-from kerf.sandbox.api_server import ApiServer, Record
+from kerf.sandbox.api import kinds
+from kerf.sandbox.api.admission import Refused
+from kerf.sandbox.api.api_server import ApiServer, Record
+from kerf.sandbox.api.eviction import DisruptionController
+from kerf.sandbox.api.kube import SandboxKube
+from kerf.sandbox.api.manifests import copied
+from kerf.sandbox.aws import account, catalogue
+from kerf.sandbox.aws.cloud import SandboxCloud
+from kerf.sandbox.aws.ec2 import Ec2
 from kerf.sandbox.clock import START, Agenda, VirtualClock
-from kerf.sandbox.cloud import SandboxCloud
-from kerf.sandbox.csi import NodeDrivers
-from kerf.sandbox.daemon_sets import DaemonSets
-from kerf.sandbox.differences import Differences
-from kerf.sandbox.ec2 import Ec2
-from kerf.sandbox.eviction import DisruptionController
+from kerf.sandbox.controllers.csi import NodeDrivers
+from kerf.sandbox.controllers.daemon_sets import DaemonSets
+from kerf.sandbox.controllers.garbage import GarbageCollector
+from kerf.sandbox.controllers.volumes import Volumes
+from kerf.sandbox.controllers.workloads import Deployments, ReplicaSets, StatefulSets
 from kerf.sandbox.faults import Faults
-from kerf.sandbox.garbage import GarbageCollector
-from kerf.sandbox.kube import SandboxKube
-from kerf.sandbox.kubelets import Kubelets
-from kerf.sandbox.manifests import copied
-from kerf.sandbox.node_lifecycle import NodeLifecycle
-from kerf.sandbox.scheduler import Scheduler
-from kerf.sandbox.volumes import Volumes
+from kerf.sandbox.nodes.differences import Differences
+from kerf.sandbox.nodes.kubelets import Kubelets
+from kerf.sandbox.nodes.node_lifecycle import NodeLifecycle
+from kerf.sandbox.scheduling.scheduler import Scheduler
 from kerf.sandbox.weather import Weather
-from kerf.sandbox.workloads import Deployments, ReplicaSets, StatefulSets
 from kerf_api import lint
 from kerf_api.defaulting import default
 

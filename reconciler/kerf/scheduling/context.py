@@ -13,8 +13,8 @@ import numpy as np
 from kerf.model import backoff
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory, Step, Turn
-from kerf.model.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR, Reason
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.scheduling.answers.solution import PodRefusal

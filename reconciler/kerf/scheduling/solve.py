@@ -11,8 +11,8 @@ from collections.abc import Sequence, Set
 from datetime import timedelta
 from functools import partial
 
-from kerf.model.objects import Pod
-from kerf.model.pods import virtual
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import virtual
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.context import Ground, survey

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, permutations
 from math import lcm
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.improving.leftovers import with_leftovers
 from kerf.scheduling.nodes.table import ExistingNodes

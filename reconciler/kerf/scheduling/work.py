@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 
 T = TypeVar("T")
 

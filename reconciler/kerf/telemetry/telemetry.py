@@ -11,9 +11,9 @@ from typing import Any
 
 from kerf.disruption.forced import interruption
 from kerf.model import kinds, overlays
-from kerf.model.accounts import Measured
+from kerf.model.aws.accounts import Measured
 from kerf.model.kept import dropped
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import (
     INTERNAL_ERROR,
     Action,

@@ -9,7 +9,7 @@ from typing import Any
 
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import Event
 from kerf.ports import Clock
 from kerf.telemetry.events import EventWriter

@@ -10,7 +10,7 @@ from typing import Any
 
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 
-from kerf.ec2 import prices as estimates
+from kerf.ec2.pricing import prices as estimates
 
 from .settings import MotoSettings
 from .wire import page_of

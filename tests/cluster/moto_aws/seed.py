@@ -10,7 +10,7 @@ import boto3
 from moto.ec2.models.amis import Ami
 from moto.ssm.models import Parameter
 
-from kerf.aws.images import UnsupportedAlias, alias_sources
+from kerf.aws.observe.images import UnsupportedAlias, alias_sources
 
 from .settings import ACCOUNT, AL2_VERSION, DISCOVERY_TAG, PINNED, ROLE, SPOT_ROLE, ZONES, MotoSettings
 from .world import backend

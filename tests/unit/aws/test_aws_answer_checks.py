@@ -12,13 +12,14 @@ from typing import Any, Final
 import boto3
 import pytest
 
-from kerf.aws import clients as clients_module
-from kerf.aws import instance_rows, probes
-from kerf.aws.answer_checks import ALWAYS, NAMED, UnexpectedAnswer
-from kerf.aws.clients import Clients, pages
+from kerf.aws import probes
 from kerf.aws.cloud import AwsCloud
-from kerf.aws.errors import translated
-from kerf.model.cloud import Message
+from kerf.aws.observe import instance_rows
+from kerf.aws.requests import clients as clients_module
+from kerf.aws.requests.answer_checks import ALWAYS, NAMED, UnexpectedAnswer
+from kerf.aws.requests.clients import Clients, pages
+from kerf.aws.requests.errors import translated
+from kerf.model.aws.cloud import Message
 from kerf.ports import Forbidden, Invalid, PortError, Throttled, Unavailable
 from tests.sources import ROOT
 
@@ -152,7 +153,7 @@ def failure(client: Any, operation: str, service: str, parameters: Mapping[str, 
 
 
 def test_every_question_of_the_adapter_is_checked() -> None:
-    texts = "\n".join(path.read_text() for path in AWS.glob("*.py") if path.name != "probes.py")
+    texts = "\n".join(path.read_text() for path in AWS.rglob("*.py") if path.name != "probes.py")
     own = {"get_paginator", "get_partition_for_region", "get_available_regions"}  # of the SDK, without a call
     named = set(re.findall(r"""["'.]((?:describe|list|get)_[a-z_]+)["'(]""", texts)) - own
     assert {method(operation) for operation in ALWAYS} >= named

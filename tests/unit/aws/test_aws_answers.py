@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.aws.answers import FOR_EVER, Answers, just_under
+from kerf.aws.requests.answers import FOR_EVER, Answers, just_under
 from kerf.ports import Throttled
 
 KEY = ("describe_subnets", "a")

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from kerf.aws.batches import Batches, Outcomes
+from kerf.aws.requests.batches import Batches, Outcomes
 from kerf.ports import AlreadyGone, Throttled
 
 LONG = 20.0

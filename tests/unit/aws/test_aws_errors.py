@@ -6,7 +6,7 @@ import pytest
 from botocore import exceptions as boto
 
 from kerf import ports
-from kerf.aws.errors import translate, translated
+from kerf.aws.requests.errors import translate, translated
 
 
 def client_error(code: str, status: int = 400) -> boto.ClientError:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kerf.aws.images import Source, UnsupportedAlias, alias_sources, image
+from kerf.aws.observe.images import Source, UnsupportedAlias, alias_sources, image
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 EKS = "/aws/service/eks/optimized-ami"

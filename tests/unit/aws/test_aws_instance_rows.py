@@ -8,8 +8,8 @@ import botocore.session
 import pytest
 from botocore.parsers import EC2QueryParser
 
-from kerf.aws import instance_rows
-from kerf.aws.instances import instance
+from kerf.aws.observe import instance_rows
+from kerf.aws.observe.instances import instance
 
 _PLAIN = """
 <item>

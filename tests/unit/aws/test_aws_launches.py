@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.aws.fleets import TOO_FEW, parameters, result
-from kerf.aws.instances import capacity_type, instance
-from kerf.aws.launch_templates import gibibytes, template_data
-from kerf.model.cloud import FleetRequest, HeldReservation, LaunchTemplate, Override
+from kerf.aws.launch.fleets import TOO_FEW, parameters, result
+from kerf.aws.launch.launch_templates import gibibytes, template_data
+from kerf.aws.observe.instances import capacity_type, instance
+from kerf.model.aws.cloud import FleetRequest, HeldReservation, LaunchTemplate, Override
 from kerf_api.v1.ec2nodeclass import (
     BlockDevice,
     BlockDeviceMapping,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.aws.cluster_facts import KnownFacts, merge
-from kerf.aws.networks import questions, tag_filters
+from kerf.aws.observe.cluster_facts import KnownFacts, merge
+from kerf.aws.observe.networks import questions, tag_filters
 from kerf.aws.profiles import profile_path, role_name
 from kerf_api.v1.ec2nodeclass import SelectorTerm
 

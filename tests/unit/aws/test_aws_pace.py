@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kerf.aws.pace import (
+from kerf.aws.requests.pace import (
     ALL,
     CREATE,
     DESCRIBE,

@@ -9,9 +9,8 @@ from typing import Any
 import boto3
 import pytest
 
-from kerf.aws import prices
-from kerf.aws.clients import Clients
-from kerf.aws.prices import (
+from kerf.aws.observe import prices
+from kerf.aws.observe.prices import (
     micro_dollars,
     on_demand_prices,
     price_list,
@@ -19,6 +18,7 @@ from kerf.aws.prices import (
     read_on_demand,
     spot_prices,
 )
+from kerf.aws.requests.clients import Clients
 from kerf.ports import Unavailable
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

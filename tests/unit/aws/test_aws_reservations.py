@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kerf.aws.reservations import of_rows, questions
-from kerf.model.cloud import CapacityReservation
+from kerf.aws.observe.reservations import of_rows, questions
+from kerf.model.aws.cloud import CapacityReservation
 from kerf_api.v1.ec2nodeclass import SelectorTerm
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.aws.statuses import read_impairments
+from kerf.aws.observe.statuses import read_impairments
 
 
 class Ec2:

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from kerf.aws.launch_templates import LaunchTemplates
+from kerf.aws.launch.launch_templates import LaunchTemplates
 from kerf.ports import Throttled
 from tests.unit.aws.test_aws_launches import TEMPLATE
 

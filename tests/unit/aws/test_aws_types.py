@@ -12,7 +12,7 @@ from typing import Any
 import moto
 import pytest
 
-from kerf.aws.types import type_info
+from kerf.aws.observe.types import type_info
 
 
 @cache

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import pytest
 from botocore.exceptions import BotoCoreError
 
-from kerf.aws.clients import Clients
+from kerf.aws.requests.clients import Clients
 
 #: Less than what is left of credentials when the SDK renews them.
 SHORT: Final = timedelta(minutes=5)

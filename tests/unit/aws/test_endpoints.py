@@ -13,10 +13,10 @@ import pytest
 from botocore.exceptions import BotoCoreError
 from botocore.loaders import create_loader
 
-from kerf.aws.clients import Clients
-from kerf.aws.prices import price_list
-from kerf.ec2.catalogue import build
-from kerf.model.cloud import ClusterFacts
+from kerf.aws.observe.prices import price_list
+from kerf.aws.requests.clients import Clients
+from kerf.ec2.instance_types.catalogue import build
+from kerf.model.aws.cloud import ClusterFacts
 from kerf.ports import PortError, Unavailable
 from kerf.runtime.inbox import ClusterRead, Inbox
 from kerf.runtime.observe.observer import Observer

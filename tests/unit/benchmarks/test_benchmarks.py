@@ -14,7 +14,7 @@ import pytest
 from benchmarks import scheduling, workloads
 from benchmarks.nodepools import nodepool
 from benchmarks.table import Row, quantile, text
-from kerf.model import pods
+from kerf.model.kubernetes import pods
 from kerf_api import labels
 from kerf_api.lint import validate
 from kerf_api.resources import Resources

@@ -15,7 +15,7 @@ from benchmarks.peers.kwok import instance_types
 from benchmarks.scale_down.__main__ import HEAD, Figures, cells, targets, timeline
 from benchmarks.scale_down.journal import AuditLog, Change, Moment
 from benchmarks.scale_down.load import LEFT, PODS, Measure, catalogue, deployments, family_names
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf_api.v1.meta import decode
 
 BEFORE = Moment(0.0, 52, 52, 20_000_000, 0, 0, 0, 0.0, 0)

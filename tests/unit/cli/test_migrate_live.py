@@ -10,7 +10,7 @@ import pytest
 
 from kerf.cli.migration import migrate_page
 from kerf.model import kinds
-from kerf.model.indexes import InstanceIndex
+from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Unavailable

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.peers.karpenter import PeerClaim, PeerOutcome
 from kerf.model.cluster import build
-from kerf.model.pods import requests
+from kerf.model.kubernetes.pods import requests
 from kerf.scheduling.answers.solution import Solution
 from tests.differential.draft import Json
 from tests.differential.explained import EXPLAINED

@@ -16,8 +16,8 @@ from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Scheduler
 from kerf.disruption.view import view
-from kerf.model.instance_type import InstanceType, Offering, Reservation
-from kerf.model.objects import Node, Pod
+from kerf.model.aws.instance_type import InstanceType, Offering, Reservation
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Proposal
 from kerf_api import labels

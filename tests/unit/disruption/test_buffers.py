@@ -13,10 +13,10 @@ from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner, Scheduler, simulate
 from kerf.disruption.view import view
+from kerf.model.kubernetes.workloads import StoredTemplate
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Snapshot
-from kerf.model.workloads import StoredTemplate
 from kerf_api.v1.capacitybuffer import CapacityBuffer
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodepool import NodePool

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kerf.disruption.drift.conditions import conditions
 from kerf.disruption.view import view
-from kerf.model.cloud import HeldReservation, Instance
+from kerf.model.aws.cloud import HeldReservation, Instance
 from kerf.model.plan import PatchObject, Source
 from kerf.model.settings import FeatureGates, Settings
 from kerf_api import labels

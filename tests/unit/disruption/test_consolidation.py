@@ -17,7 +17,7 @@ from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Proposal

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kerf.disruption.drift import drift_detail as detail
 from kerf.disruption.drift.conditions import conditions
 from kerf.disruption.view import view
-from kerf.model.cloud import HeldReservation, Instance
+from kerf.model.aws.cloud import HeldReservation, Instance
 from kerf.model.plan import PatchObject
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

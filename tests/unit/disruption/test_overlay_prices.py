@@ -15,8 +15,8 @@ from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Solve
 from kerf.disruption.view import view
 from kerf.model import kinds
+from kerf.model.aws.instance_type import Offering
 from kerf.model.cluster import Cluster
-from kerf.model.instance_type import Offering
 from kerf.model.memory import Memory
 from kerf.model.settings import FeatureGates, Settings
 from kerf_api import labels

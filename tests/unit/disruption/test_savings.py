@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kerf.decide import decide
 from kerf.disruption.consolidation.pausing import Pause, pause_of, paused
 from kerf.disruption.propose import propose
-from kerf.model.accounts import NO_ACCOUNTS, Measured
+from kerf.model.aws.accounts import NO_ACCOUNTS, Measured
 from kerf.model.memory import Memory
 from kerf.model.plan import Event, Plan
 from kerf_api import labels

@@ -17,8 +17,8 @@ from kerf.disruption.simulation import Manner, Scheduler, Solve
 from kerf.disruption.view import View, view
 from kerf.model import kinds
 from kerf.model.cluster import Cluster
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
-from kerf.model.objects import Pod
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf_api.v1.budgets import UNDERUTILIZED
 

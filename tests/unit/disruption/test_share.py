@@ -21,7 +21,7 @@ from kerf.disruption.propose import consider
 from kerf.disruption.share import NEXT_TIME, Share, longest_turn, turn_of
 from kerf.disruption.simulation import Manner, Scheduler
 from kerf.judgement.judge import why
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Plan
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.state.promises import Promises

@@ -15,7 +15,7 @@ from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Proposal
 from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels

@@ -15,9 +15,9 @@ from kerf.disruption.disrupt import disrupt
 from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
 from kerf.model import kinds
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.model.cluster import build
-from kerf.model.instance_type import InstanceType, Offering
-from kerf.model.objects import Node, Pod, PodDisruptionBudget
+from kerf.model.kubernetes.objects import Node, Pod, PodDisruptionBudget
 from kerf.model.plan import Action, CreateNodeClaim, DeleteObject, PatchObject, Plan, Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot

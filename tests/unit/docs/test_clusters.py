@@ -11,8 +11,8 @@ import pytest
 from botocore.utils import ContainerMetadataFetcher
 
 from kerf.aws.surroundings import SPOT_ROLE
-from kerf.ec2 import profile_verdicts
 from kerf.ec2.errors import classify
+from kerf.ec2.nodeclass import profile_verdicts
 from kerf.runtime.preflight import surroundings
 from kerf_api import lint
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

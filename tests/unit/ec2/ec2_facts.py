@@ -13,10 +13,11 @@ from typing import Any
 import moto
 from msgspec.structs import replace
 
-from kerf.ec2 import nodeclass, prices
-from kerf.ec2.catalogue import build
-from kerf.model.cloud import ClassFacts, ClusterFacts, Gpu, Image, InstanceTypeInfo, Region, SecurityGroup, Subnet
-from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.ec2.instance_types.catalogue import build
+from kerf.ec2.nodeclass import nodeclass
+from kerf.ec2.pricing import prices
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Gpu, Image, InstanceTypeInfo, Region, SecurityGroup, Subnet
+from kerf.model.aws.instance_type import Catalogue, InstanceType
 from kerf.model.settings import Settings
 from kerf_api.v1 import meta
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.ec2 import fleet
-from kerf.ec2.fleet import FleetProblem
-from kerf.model.cloud import FleetRequest
-from kerf.model.instance_type import Catalogue
+from kerf.ec2.launch import fleet
+from kerf.ec2.launch.fleet import FleetProblem
+from kerf.model.aws.cloud import FleetRequest
+from kerf.model.aws.instance_type import Catalogue
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, SETTINGS, catalogue, claim, node_class, ready

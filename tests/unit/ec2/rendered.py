@@ -5,7 +5,7 @@ from __future__ import annotations
 from email import message_from_string
 from typing import Any
 
-from kerf.ec2 import userdata
+from kerf.ec2.userdata import userdata
 from kerf_api.v1.meta import Taint
 from tests.unit.ec2.ec2_facts import CLUSTER
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2 import branch_interfaces
+from kerf.ec2.instance_types import branch_interfaces
 from kerf.model.settings import Settings
 from tests.unit.ec2.ec2_facts import SETTINGS, all_names, catalogue, info, node_class, one
 

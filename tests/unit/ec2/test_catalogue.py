@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kerf.ec2 import images
-from kerf.ec2.catalogue import build
-from kerf.model.cloud import CapacityReservation, Image, Subnet
-from kerf.model.instance_type import InstanceType, Offering, Reservation
+from kerf.ec2.instance_types.catalogue import build
+from kerf.model.aws.cloud import CapacityReservation, Image, Subnet
+from kerf.model.aws.instance_type import InstanceType, Offering, Reservation
 from kerf.model.settings import FeatureGates, Settings
 from kerf_api import labels
 from kerf_api.requirements import Requirements, requirement

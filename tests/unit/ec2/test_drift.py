@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2 import drift, nodeclass
 from kerf.ec2.images import listed
-from kerf.model.cloud import CapacityReservation, HeldReservation, Image, Instance
+from kerf.ec2.nodeclass import drift, nodeclass
+from kerf.model.aws.cloud import CapacityReservation, HeldReservation, Image, Instance
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kerf.ec2.errors import CAPACITY_CODES, is_capacity, launch_condition
-from kerf.model.cloud import FleetError
+from kerf.model.aws.cloud import FleetError
 
 SPOT_ROLE = FleetError("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "no")
 DENIED = "You are not authorized to perform this operation"

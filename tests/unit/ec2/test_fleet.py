@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2.fleet import equal_launch
-from kerf.model.cloud import Subnet
+from kerf.ec2.launch.fleet import equal_launch
+from kerf.model.aws.cloud import Subnet
 from kerf_api import labels
 from kerf_api.v1 import meta
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2 import fleet
-from kerf.ec2.candidates import exotic
-from kerf.ec2.fleet import equal_launch
-from kerf.model.cloud import Subnet
-from kerf.model.instance_type import Catalogue
+from kerf.ec2.launch import fleet
+from kerf.ec2.launch.candidates import exotic
+from kerf.ec2.launch.fleet import equal_launch
+from kerf.model.aws.cloud import Subnet
+from kerf.model.aws.instance_type import Catalogue
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.resources import Resources

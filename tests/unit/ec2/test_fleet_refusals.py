@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2 import fleet
+from kerf.ec2.launch import fleet
 from kerf_api.v1 import conditions
 from tests.unit.ec2.ec2_facts import NOW, claim, node_class
 from tests.unit.ec2.fleet_requests import CLASS, problem

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2 import fleet
-from kerf.model.cloud import CapacityReservation, FleetRequest
+from kerf.ec2.launch import fleet
+from kerf.model.aws.cloud import CapacityReservation, FleetRequest
 from kerf_api import labels
 from tests.unit.ec2.ec2_facts import NOW, ZONES, catalogue, claim
 from tests.unit.ec2.fleet_requests import BOTH, CAPACITY_TYPE, GENERIC, problem, request

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2 import nodeclass
-from kerf.ec2.formulas import Unresolvable
-from kerf.model.cloud import FleetRequest
-from kerf.model.instance_type import InstanceType
+from kerf.ec2.instance_types.formulas import Unresolvable
+from kerf.ec2.nodeclass import nodeclass
+from kerf.model.aws.cloud import FleetRequest
+from kerf.model.aws.instance_type import InstanceType
 from kerf.model.settings import FeatureGates
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.aws.catalogue.test_user_data import node_config

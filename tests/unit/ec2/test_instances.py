@@ -7,7 +7,7 @@ from dataclasses import replace as copy
 import pytest
 
 from kerf.ec2.instances import claim_labels, claim_status
-from kerf.model.cloud import HeldReservation, Instance, Subnet
+from kerf.model.aws.cloud import HeldReservation, Instance, Subnet
 from kerf_api.resources import Resources
 from tests.unit.ec2.ec2_facts import NOW, catalogue, claim, node_class, one, ready
 

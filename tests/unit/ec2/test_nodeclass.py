@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2 import nodeclass
-from kerf.model.cloud import CapacityReservation, ClassFacts, Image, SecurityGroup, Subnet
+from kerf.ec2.nodeclass import nodeclass
+from kerf.model.aws.cloud import CapacityReservation, ClassFacts, Image, SecurityGroup, Subnet
 from kerf_api.v1 import conditions
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
 from kerf_api.v1.meta import encode

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2.catalogue import build
-from kerf.ec2.prices import on_demand_estimate, priced
+from kerf.ec2.instance_types.catalogue import build
+from kerf.ec2.pricing.prices import on_demand_estimate, priced
 from tests.unit.ec2.ec2_facts import SETTINGS, facts, node_class, region
 from tests.unit.scheduling import worlds as w
 

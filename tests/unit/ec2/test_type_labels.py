@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kerf.ec2 import families, type_labels
-from kerf.model.cloud import Gpu
+from kerf.ec2 import families
+from kerf.ec2.instance_types import type_labels
+from kerf.model.aws.cloud import Gpu
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, requirement
 from tests.unit.ec2.ec2_facts import info, node_class, one

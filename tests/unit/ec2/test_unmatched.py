@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2 import unmatched
+from kerf.ec2.nodeclass import unmatched
 from tests.unit.ec2.ec2_facts import node_class
 
 

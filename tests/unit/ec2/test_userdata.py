@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.ec2 import userdata
+from kerf.ec2.userdata import userdata
 from tests.unit.ec2.ec2_facts import claim
 from tests.unit.ec2.rendered import render
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from kerf.ec2 import nodeadm, userdata
-from kerf.model.cloud import ClusterFacts
+from kerf.ec2.userdata import nodeadm, userdata
+from kerf.model.aws.cloud import ClusterFacts
 from tests.unit.ec2.ec2_facts import claim
 from tests.unit.ec2.rendered import parts, render
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2 import bottlerocket
+from kerf.ec2.userdata import bottlerocket
 from tests.unit.ec2.ec2_facts import node_class
 from tests.unit.ec2.rendered import render
 

@@ -12,8 +12,8 @@ from kerf.disruption.forced.expiration import end_of
 from kerf.judgement.judge import why
 from kerf.judgement.values import Judgement
 from kerf.model.annotations import text_of
-from kerf.model.objects import Node
-from kerf.model.storage import VolumeAttachment
+from kerf.model.kubernetes.objects import Node
+from kerf.model.kubernetes.storage import VolumeAttachment
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.judgement.judge import why
 from kerf.judgement.values import End, Judgement
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf_api import labels
 from kerf_api.v1.meta import OwnerReference
 from kerf_api.v1.nodepool import NodePool

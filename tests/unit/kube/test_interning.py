@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kerf.kube.interning import Interner
-from kerf.model.objects import ClaimSource, Container, Pod, PodCondition, PodSpec, PodStatus, Volume
+from kerf.model.kubernetes.objects import ClaimSource, Container, Pod, PodCondition, PodSpec, PodStatus, Volume
 from kerf_api.v1.meta import ObjectMeta
 
 

@@ -45,7 +45,7 @@ for pause in sys.argv[2:]:
 #: Asks STS who somebody is.
 WHO = """
 import sys
-from kerf.aws.clients import Clients
+from kerf.aws.requests.clients import Clients
 print(Clients("us-west-2", endpoint_url=sys.argv[1]).get("sts").get_caller_identity()["Account"])
 """
 ACCOUNT = b"""<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123</Account><Arn>arn:aws:iam::123:root</Arn>

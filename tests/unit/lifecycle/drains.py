@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.storage import VolumeAttachment
 from kerf.model.plan import DeleteObject, EvictPod, Plan
-from kerf.model.storage import VolumeAttachment
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.world import World, node_claim, running

@@ -8,7 +8,7 @@ from dataclasses import replace as changed
 from msgspec.structs import replace
 
 from kerf.model.kinds import Ref
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import PatchObject
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels

@@ -7,8 +7,8 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from kerf.model import kinds
+from kerf.model.kubernetes.storage import PersistentVolumeClaim
 from kerf.model.plan import EvictPod
-from kerf.model.storage import PersistentVolumeClaim
 from kerf_api import labels
 from kerf_api.v1.meta import Taint, decode
 from tests.unit.lifecycle.drains import TOLERANT, attachment, draining, evicted

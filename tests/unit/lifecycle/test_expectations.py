@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.lifecycle.nodeclaim.expectations import EXPECT, HELD_AT_MOST, SETTLES, TAKE_BACK, TOLD_FOR
 from kerf.model.kinds import Ref
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import PatchObject
 from kerf.runtime.act.results import subject
 from kerf_api import labels

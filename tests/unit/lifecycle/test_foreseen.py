@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from kerf.decide import decide
-from kerf.ec2 import fleet
+from kerf.ec2.launch import fleet
 from kerf.lifecycle.nodeclaim import foreseen
 from kerf.lifecycle.nodeclaim.foreseen import prepare
 from kerf.model import kinds

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.lifecycle.nodeclaim.expectations import HELD_AT_MOST, SETTLES
 from kerf.model.kinds import Ref
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf_api import labels
 from tests.unit.lifecycle.nominated import REQUIRED, bind, has_just_come, join, marked, name_node, ranked, told, waiting
 from tests.unit.lifecycle.world import NOW, World, node_claim, prepared

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.cloud import FleetError
+from kerf.model.aws.cloud import FleetError
 from kerf.model.plan import CreateNodeClaim, DeleteObject, LaunchInstances, Plan, Reason
 from kerf.model.snapshot import LaunchFailure
 from kerf_api import labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kerf.model import kinds
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import Plan
 from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.nodes import deletions, launched, measured

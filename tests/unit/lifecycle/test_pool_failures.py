@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import backoff, kinds
+from kerf.model.aws.cloud import FleetError
 from kerf.model.backoff import POOL_STEPS, PoolFailures
-from kerf.model.cloud import FleetError
 from kerf.model.plan import DeleteObject
 from kerf_api import labels
 from kerf_api.v1.nodepool import NodePool

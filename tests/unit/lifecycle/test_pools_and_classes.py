@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.cloud import ClassFacts
+from kerf.model.aws.cloud import ClassFacts
 from kerf.model.plan import DeleteClassResources, EnsureInstanceProfile, PatchObject, Plan
 from kerf_api import labels
 from kerf_api.v1 import hashes

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from kerf.lifecycle.nodeclaim.unmarked import UNMARKED
 from kerf.model import kinds
-from kerf.model.cloud import FleetRequest
+from kerf.model.aws.cloud import FleetRequest
+from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.kinds import ref
-from kerf.model.launch_marks import MarkedLaunch
 from kerf.model.plan import LaunchInstances, TerminateInstance
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim

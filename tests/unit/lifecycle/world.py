@@ -14,10 +14,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.ec2.validation import dated
+from kerf.ec2.nodeclass.validation import dated
 from kerf.lifecycle.lifecycle import lifecycle
 from kerf.model import cluster, kinds
-from kerf.model.cloud import (
+from kerf.model.aws.cloud import (
     ClassFacts,
     ClusterFacts,
     DryRun,
@@ -27,10 +27,10 @@ from kerf.model.cloud import (
     SecurityGroup,
     Subnet,
 )
-from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.aws.instance_type import InstanceType, Offering
+from kerf.model.aws.launch_marks import LaunchMark
 from kerf.model.kinds import Ref
-from kerf.model.launch_marks import LaunchMark
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import (
     Action,
     DeleteClassResources,

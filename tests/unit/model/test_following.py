@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 import pytest
 
-from kerf.model.following import COMPARED, Following, by_following
+from kerf.model.changes.following import COMPARED, Following, by_following
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
 

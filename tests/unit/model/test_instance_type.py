@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf_api.resources import Resources
 from tests.unit.scheduling import catalogue_world as c
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from kerf.model import kinds
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.cluster import Cluster
-from kerf.model.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.overlays import Overlaid, overlaid
 from kerf.model.plan import INTERNAL_ERROR
 from kerf.model.settings import FeatureGates, Settings

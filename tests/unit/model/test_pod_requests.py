@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from kerf.kube.interning import Interner
-from kerf.model import pods
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.solve import solve
 from kerf.telemetry.series.usage import Usage
 from kerf_api.resources import Resources

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kerf.model import pods
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf_api.resources import Resources
 from kerf_api.v1.meta import Taint, decode
 

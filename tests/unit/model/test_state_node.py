@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.snapshot import StateNode
 from kerf_api.resources import Resources
 from kerf_api.v1.meta import decode

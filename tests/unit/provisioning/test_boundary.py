@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from kerf.model.instance_type import Catalogue
-from kerf.model.objects import Pod, Toleration
+from kerf.model.aws.instance_type import Catalogue
+from kerf.model.kubernetes.objects import Pod, Toleration
 from kerf.model.plan import CreateNodeClaim, Plan
 from kerf.model.snapshot import Batch
 from kerf.provisioning.provision import provision

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kerf.model.backoff import PoolFailures
-from kerf.model.objects import PodDisruptionBudget
+from kerf.model.kubernetes.objects import PodDisruptionBudget
 from kerf.model.plan import CreateNodeClaim, Plan, Purchase
 from kerf.model.snapshot import Batch
 from kerf.provisioning.provision import provision

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from kerf.model.indexes import PodIndex
+from kerf.model.changes.indexes import PodIndex
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory, Turn
-from kerf.model.objects import Pod
 from kerf.model.plan import CreateNodeClaim, Plan
 from kerf.model.settings import FeatureGates
 from kerf.model.snapshot import Snapshot

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
+from kerf.model.kubernetes.storage import CSINode
 from kerf.model.memory import Memory
 from kerf.model.plan import CreateNodeClaim, Plan
 from kerf.model.snapshot import Batch, Snapshot
-from kerf.model.storage import CSINode
 from kerf.provisioning.provision import provision
 from kerf_api.v1.meta import ObjectMeta
 from tests.unit.provisioning.test_boundary import refused

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim, Plan
 from kerf.model.snapshot import Batch
 from kerf.provisioning.boundary import solve_apart

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning.provision import provision
 from kerf.provisioning.why import Answer, why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kerf.model.cloud import INSTANCE_CHECK, SYSTEM_CHECK, Impairment
+from kerf.model.aws.cloud import INSTANCE_CHECK, SYSTEM_CHECK, Impairment
 from kerf.runtime.state.ailments import KEPT, Ailments
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.kubernetes.objects import TopologySpreadConstraint
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.inbox import Changed, Listed, Removed

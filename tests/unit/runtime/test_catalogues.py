@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kerf.model.cloud import ClassFacts, Region, Subnet
-from kerf.model.instance_type import Catalogue
+from kerf.model.aws.cloud import ClassFacts, Region, Subnet
+from kerf.model.aws.instance_type import Catalogue
 from kerf.model.settings import Settings
 from kerf.runtime.state.catalogues import RESOLVE_EVERY, Catalogues
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kerf.cli.demonstration.demo import manifests
-from kerf.model.cloud import FleetError
-from kerf.model.inventory import TEMPLATE
-from kerf.model.objects import Node
+from kerf.model.aws.cloud import FleetError
+from kerf.model.aws.inventory import TEMPLATE
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteObject, Nomination, Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.cloud import Region
+from kerf.model.aws.cloud import Region
 from kerf.model.kinds import Ref
 from kerf.model.memory import Memory
 from kerf.model.plan import EvictPod, PatchObject, Plan

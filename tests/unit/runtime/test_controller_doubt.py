@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.cloud import Message
+from kerf.model.aws.cloud import Message
 from kerf.model.kinds import Ref
-from kerf.model.objects import Node, Pod, PodSpec
+from kerf.model.kubernetes.objects import Node, Pod, PodSpec
 from kerf.model.plan import EvictPod, PatchObject, Plan, Source
 from kerf.model.settings import Settings
 from kerf.ports import Listing

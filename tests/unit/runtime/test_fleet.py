@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kerf.model.cloud import FleetRequest, FleetResult, Instance
+from kerf.model.aws.cloud import FleetRequest, FleetResult, Instance
 from kerf.runtime.state.fleet import ENDED_UNSEEN, SHOWN_AFTER, Fleet
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

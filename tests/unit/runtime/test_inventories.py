@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from kerf.model.inventory import PROFILE, TEMPLATE, Resource
+from kerf.model.aws.inventory import PROFILE, TEMPLATE, Resource
 from kerf.runtime.state.inventories import Inventories
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.lifecycle.world import NOW, node_class

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.kinds import NODE_CLAIM, Ref
-from kerf.model.launch_marks import MarkedLaunch
 from kerf.model.plan import DeleteObject, PatchObject, Reason
 from kerf.ports import Unavailable
 from kerf.runtime.secrets.launch_keys import Checked, LaunchKeys

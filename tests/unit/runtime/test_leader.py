@@ -11,8 +11,8 @@ from kerf.model.instants import rfc3339
 from kerf.ports import Lease, Unavailable
 from kerf.runtime.leadership.leader import Leader
 from kerf.runtime.leadership.leases import LOOK, RENEW_DEADLINE, RETRY, leading_since
+from kerf.sandbox.api.kube import SandboxKube
 from kerf.sandbox.clock import VirtualClock
-from kerf.sandbox.kube import SandboxKube
 from kerf.sandbox.world import World
 from kerf_api import labels
 

@@ -14,7 +14,7 @@ from kerf.runtime.leadership.leader import Leader, own_identity
 from kerf.runtime.leadership.leading import Leading
 from kerf.runtime.leadership.leases import LeaseName, leading_note
 from kerf.runtime.observe.looking import stored_since
-from kerf.sandbox import kinds
+from kerf.sandbox.api import kinds
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf_api import labels

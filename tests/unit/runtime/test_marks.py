@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from kerf.model.launch_marks import LaunchMark, MarkedLaunch
+from kerf.model.aws.launch_marks import LaunchMark, MarkedLaunch
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.state.marks import Marks
 from kerf_api import labels

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.runtime.state.node_changes import KEPT, NodeChanges
 from kerf_api.v1.meta import Taint
 from tests.unit.scheduling import worlds as w

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.cloud import (
+from kerf.model.aws.cloud import (
     FleetError,
     FleetRequest,
     FleetResult,
@@ -21,10 +21,10 @@ from kerf.model.cloud import (
     Message,
     Override,
 )
-from kerf.model.inventory import TEMPLATE, Resource
+from kerf.model.aws.inventory import TEMPLATE, Resource
 from kerf.model.kept import dropped, of_use
 from kerf.model.kinds import Ref
-from kerf.model.objects import Node, Pod, PodCondition, PodSpec, PodStatus
+from kerf.model.kubernetes.objects import Node, Pod, PodCondition, PodSpec, PodStatus
 from kerf.model.plan import (
     Action,
     DeleteObject,

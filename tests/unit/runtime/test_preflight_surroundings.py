@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.model.objects import DaemonSet
+from kerf.model.kubernetes.objects import DaemonSet
 from kerf.ports import Forbidden, Listing
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 from kerf.runtime.preflight.surroundings import SERVICES, look

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 from kerf.model import kinds
 from kerf.model.kinds import Ref
+from kerf.model.kubernetes.objects import Node, Pod, PodSpec
+from kerf.model.kubernetes.workloads import StoredTemplate
 from kerf.model.memory import Memory
-from kerf.model.objects import Node, Pod, PodSpec
 from kerf.model.plan import Plan, Reason, TerminateInstance
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Findings, Proposal, Snapshot
-from kerf.model.workloads import StoredTemplate
 from kerf.runtime.inbox import Changed, Inbox, Proposed, Removed
 from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from kerf.runtime.state.state import State

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.cloud import Region
+from kerf.model.aws.cloud import Region
 from kerf.ports import Throttled
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import ChoreFailed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.ports import Change, Disconnected, Expired, Forbidden, Listing, Throttled, Unavailable
 from kerf.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed, Withheld
 from kerf.runtime.observe.reflector import SILENCE, Reflector

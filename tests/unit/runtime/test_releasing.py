@@ -8,7 +8,7 @@ from typing import Any
 
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.settings import Settings
 from kerf.ports import AlreadyGone, Conflict, Listing
 from kerf.runtime.controller import Controller

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.kubernetes.objects import TopologySpreadConstraint
 from kerf.runtime.settings.readers import SeveralProblems
 from kerf.runtime.settings.scheduler_config import read
 from kerf.runtime.settings.settings import SettingsError, parse

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.accounts import NO_ACCOUNTS, Account, Accounts
-from kerf.model.cloud import ClassFacts, Region
-from kerf.model.instance_type import Catalogue
-from kerf.model.objects import Node, Pod
+from kerf.model.aws.accounts import NO_ACCOUNTS, Account, Accounts
+from kerf.model.aws.cloud import ClassFacts, Region
+from kerf.model.aws.instance_type import Catalogue
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import Plan, Source
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Removed, Resolved

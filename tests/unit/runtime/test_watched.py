@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from kerf.model import kinds
+from kerf.model.kubernetes.objects import LabelSelector, TopologySpreadConstraint
+from kerf.model.kubernetes.workloads import ReplicaSet, WorkloadSpec
 from kerf.model.memory import Memory
-from kerf.model.objects import LabelSelector, TopologySpreadConstraint
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Findings, Proposal, Snapshot
-from kerf.model.workloads import ReplicaSet, WorkloadSpec
 from kerf.ports import Forbidden
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import Changed, Inbox, Proposed

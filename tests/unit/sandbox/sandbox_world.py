@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from kerf.model import kinds
-from kerf.model.cloud import FleetRequest, LaunchTemplate, Override
-from kerf.model.objects import Node, Pod
+from kerf.model.aws.cloud import FleetRequest, LaunchTemplate, Override
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import MetadataOptions

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import World
 from kerf_api.resources import Resources

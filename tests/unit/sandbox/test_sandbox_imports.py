@@ -13,12 +13,12 @@ FORBIDDEN = (
     "kerf.provisioning",
     "kerf.disruption",
     "kerf.lifecycle",
-    "kerf.model.pods",
+    "kerf.model.kubernetes.pods",
     "kerf.model.pdbs",
-    "kerf.model.selectors",
-    "kerf.model.workloads",
+    "kerf.model.kubernetes.selectors",
+    "kerf.model.kubernetes.workloads",
 )
-FILES = sorted(Path(kerf.sandbox.__path__[0]).glob("*.py"))
+FILES = sorted(Path(kerf.sandbox.__path__[0]).rglob("*.py"))
 
 
 def imported(source: str) -> Iterator[str]:
@@ -32,5 +32,5 @@ def imported(source: str) -> Iterator[str]:
 
 def test_the_sandbox_imports_no_rule_of_the_engine() -> None:
     found = [(file.name, name) for file in FILES for name in imported(file.read_text(encoding="utf-8"))]
-    assert ("scheduler.py", "kerf.sandbox.node_rules") in found
+    assert ("scheduler.py", "kerf.sandbox.scheduling.node_rules") in found
     assert [row for row in found if row[1].startswith(FORBIDDEN)] == []

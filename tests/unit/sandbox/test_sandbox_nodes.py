@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.ec2 import userdata
+from kerf.ec2.userdata import userdata
 from kerf.model.kinds import Ref
 from kerf.ports import AlreadyGone
-from kerf.sandbox import user_data
-from kerf.sandbox.kubelets import COMPLETES_AFTER, NOT_READY, STOPS_AFTER
+from kerf.sandbox.nodes import user_data
+from kerf.sandbox.nodes.kubelets import COMPLETES_AFTER, NOT_READY, STOPS_AFTER
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import World
 from kerf_api import labels

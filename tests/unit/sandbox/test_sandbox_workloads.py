@@ -8,7 +8,7 @@ import pytest
 
 from kerf.model import kinds
 from kerf.model.kinds import Ref
-from kerf.sandbox.kubelets import NOT_READY
+from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.sandbox.world import World
 
 from .sandbox_world import deployment, node, places, pods, wait

@@ -9,7 +9,7 @@ import pytest
 from kerf.model import kinds
 from kerf.model.kinds import Ref
 from kerf.ports import Throttled
-from kerf.sandbox.admission import Refused
+from kerf.sandbox.api.admission import Refused
 from kerf.sandbox.clock import START
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.weather import Weather

@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from kerf.model import kinds
-from kerf.model.instance_type import Catalogue, InstanceType, Offering
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.kinds import ref
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import Plan
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning.pending import pending_pods, rehoused_pods

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from kerf.model.devices import ResourceSliceSpec
-from kerf.model.instance_type import InstanceType
-from kerf.model.objects import Pod
+from kerf.model.aws.instance_type import InstanceType
+from kerf.model.kubernetes.devices import ResourceSliceSpec
+from kerf.model.kubernetes.objects import Pod
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w

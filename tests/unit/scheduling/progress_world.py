@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kerf.model.instants import rfc3339
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 from kerf_api.v1.meta import decode

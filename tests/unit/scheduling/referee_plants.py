@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kerf.model import objects
-from kerf.model.instance_type import Catalogue
+from kerf.model.aws.instance_type import Catalogue
+from kerf.model.kubernetes import objects
+from kerf.model.kubernetes.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kerf.model.snapshot import Snapshot
-from kerf.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.resources import Resources, total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kerf.model.instance_type import Offering, Reservation
+from kerf.model.aws.instance_type import Offering, Reservation
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import Choice, Plant, in_flight, leaving_node, new, put, storage_class

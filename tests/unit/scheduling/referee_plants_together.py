@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.model.objects import ReplicationController, Service, TopologySpreadConstraint
-from kerf.model.workloads import ReplicaSet, StatefulSet
+from kerf.model.kubernetes.objects import ReplicationController, Service, TopologySpreadConstraint
+from kerf.model.kubernetes.workloads import ReplicaSet, StatefulSet
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.storage import CSINode
+from kerf.model.kubernetes.storage import CSINode
 from kerf.scheduling.answers import explanation as words
 from kerf.scheduling.refusals.explain import MOST_ACCOUNTS, MOST_CLASSES
 from kerf.scheduling.solve import solve, survey

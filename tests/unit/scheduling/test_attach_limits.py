@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 from kerf.model.plan import Nomination
-from kerf.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 from kerf.scheduling.nodes.volume_usage import Attaching, attaching
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.solve import Solution, solve, survey

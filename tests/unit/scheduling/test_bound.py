@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from benchmarks import scheduling, workloads
-from kerf.model.instance_type import Catalogue
+from kerf.model.aws.instance_type import Catalogue
 from kerf.model.plan import Purchase
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.solve import Solution, solve

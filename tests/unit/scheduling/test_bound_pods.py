@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
-from kerf.model.objects import Pod
 from kerf.scheduling.facts import nodes
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.solve import solve, survey

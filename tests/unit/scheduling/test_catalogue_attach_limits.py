@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.objects import Pod
-from kerf.model.storage import PersistentVolume
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.storage import PersistentVolume
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_catalogue_volumes import claim, ephemeral, in_zones, using, waiting

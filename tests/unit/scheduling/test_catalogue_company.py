@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from kerf.model.objects import Namespace, Pod
+from kerf.model.kubernetes.objects import Namespace, Pod
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c

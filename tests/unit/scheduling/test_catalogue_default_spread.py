@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.objects import Pod, TopologySpreadConstraint
+from kerf.model.kubernetes.objects import Pod, TopologySpreadConstraint
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c

@@ -9,7 +9,7 @@ import pytest
 
 from kerf.kube.interning import interner
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim
 from kerf.scheduling.solve import solve
 from tests.unit.scheduling import catalogue_world as c

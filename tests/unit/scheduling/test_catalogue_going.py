@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kerf.model.objects import Node, Pod, PodDisruptionBudget
+from kerf.model.kubernetes.objects import Node, Pod, PodDisruptionBudget
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w

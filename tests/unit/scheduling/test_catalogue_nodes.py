@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.scheduling import catalogue_world as c

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.decide import decide
-from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.model.plan import PatchObject
 from kerf.model.settings import FeatureGates
 from kerf_api import labels

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf.telemetry.telemetry import Telemetry

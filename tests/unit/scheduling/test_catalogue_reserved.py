@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.cloud import HeldReservation, Instance
-from kerf.model.indexes import InstanceIndex
-from kerf.model.instance_type import Catalogue, InstanceType, Offering, Reservation
-from kerf.model.objects import Pod
+from kerf.model.aws.cloud import HeldReservation, Instance
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering, Reservation
+from kerf.model.changes.indexes import InstanceIndex
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates
 from kerf.scheduling.solve import NewNode, solve

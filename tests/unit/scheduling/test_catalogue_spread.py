@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c

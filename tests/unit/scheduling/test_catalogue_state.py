@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kerf.model import kinds
 from kerf.model.cluster import Cluster
 from kerf.model.kinds import Ref, ref
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Nomination, Plan, Reason, Refusal
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Proposal, Snapshot

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.v1.meta import decode

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.model.objects import Pod
-from kerf.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
+from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import catalogue_world as c

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import Nomination
 from kerf.scheduling.nodes.table import CORDON
 from kerf.scheduling.solve import solve

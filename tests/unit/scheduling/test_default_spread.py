@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.objects import Pod, TopologySpreadConstraint
-from kerf.model.selectors import Selector, selector_of
+from kerf.model.kubernetes.objects import Pod, TopologySpreadConstraint
+from kerf.model.kubernetes.selectors import Selector, selector_of
 from kerf.scheduling.placing.classes import classes_of, shape_of
 from kerf.scheduling.pods.default_constraints import DefaultSpread
 from kerf.scheduling.solve import solve, survey

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.devices import ResourceSliceSpec, SliceDevice
+from kerf.model.kubernetes.devices import ResourceSliceSpec, SliceDevice
 from kerf.scheduling.answers.solution import Grant
 from kerf.scheduling.devices import pools, selectors, usage
 from kerf.scheduling.devices.selectors import UnreadableSelector

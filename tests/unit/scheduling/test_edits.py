@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.model import pods
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.edits import (
     AddLabel,
     AddValue,

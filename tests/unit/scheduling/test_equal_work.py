@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.solve import solve, survey
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
-from kerf.model.objects import Pod
 from kerf.scheduling.mismatch.evidence import Verdict, kept_until, verdicts, watched
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w

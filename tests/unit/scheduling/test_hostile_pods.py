@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.pods import requirements
 from kerf.scheduling.pods.host_ports import HeldPorts, clash

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kerf.model.objects import LabelSelector, Pod
-from kerf.model.selectors import Selector, selector_of
+from kerf.model.kubernetes.objects import LabelSelector, Pod
+from kerf.model.kubernetes.selectors import Selector, selector_of
 from kerf.scheduling.solve import solve
 from kerf.scheduling.topology import counts, solve_counts
 from kerf.scheduling.topology.label_table import LabelTable

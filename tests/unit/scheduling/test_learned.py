@@ -10,7 +10,7 @@ import msgspec
 from kerf.lifecycle.nodeclaim import mismatches as stage
 from kerf.lifecycle.view import View
 from kerf.model import mismatches
-from kerf.model.cloud import ClassFacts, Image
+from kerf.model.aws.cloud import ClassFacts, Image
 from kerf.model.memory import Memory
 from kerf.model.mismatches import Mismatches
 from kerf.provisioning.avoiding import Avoided

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from kerf.model.instance_type import Catalogue
-from kerf.model.objects import Pod
+from kerf.model.aws.instance_type import Catalogue
+from kerf.model.kubernetes.objects import Pod
 from tests.unit.scheduling import worlds as w
 
 #: Nothing that a field may hold.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.decide import decide
-from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.model.aws.instance_type import Catalogue, InstanceType
 from kerf.model.plan import CreateNodeClaim
 from kerf.model.settings import FeatureGates
 from kerf_api import labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.scheduling.offerings.prices import cheapest, price_of, worst_launch_price
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements

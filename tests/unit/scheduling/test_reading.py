@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.placing.reading import Reading
 from tests.unit.scheduling import worlds as w
 

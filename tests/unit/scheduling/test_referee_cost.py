@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.instance_type import Catalogue
+from kerf.model.aws.instance_type import Catalogue
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from tests.laws.test_scheduling_laws import a_world

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
+from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim
 from kerf.scheduling.placing.as_kube_scheduler import (
     KubeSchedulerOrder,
     KubeSchedulerOrderByName,

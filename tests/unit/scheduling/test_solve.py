@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.model.cloud import Instance
-from kerf.model.indexes import InstanceIndex
-from kerf.model.objects import Namespace
+from kerf.model.aws.cloud import Instance
+from kerf.model.changes.indexes import InstanceIndex
+from kerf.model.kubernetes.objects import Namespace
 from kerf.model.snapshot import LaunchFailure
 from kerf.scheduling.solve import solve
 from kerf_api import labels

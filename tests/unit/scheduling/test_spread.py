@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.model.instance_type import Offering
+from kerf.model.aws.instance_type import Offering
 from kerf.scheduling.nodes.table import serves
 from kerf.scheduling.solve import solve
 from kerf_api import labels

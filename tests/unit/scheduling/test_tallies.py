@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.selectors import selector_of
+from kerf.model.kubernetes.selectors import selector_of
 from kerf.scheduling.facts.bound_pods import BoundPods
 from kerf.scheduling.pods.requirements import asked_labels
 from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyGroup

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from kerf_api.v1.meta import decode

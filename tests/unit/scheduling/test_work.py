@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim, Nomination, Plan
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning import boundary

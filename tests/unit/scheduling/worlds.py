@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.cluster import build
-from kerf.model.instance_type import Catalogue, InstanceType, Offering
-from kerf.model.objects import DaemonSet, Node, Pod
+from kerf.model.kubernetes.objects import DaemonSet, Node, Pod
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.nodeclaims import to_claim

@@ -10,7 +10,7 @@ import pytest
 from kerf.disruption.command import Command, Failure
 from kerf.model import kinds
 from kerf.model.annotations import text_of
-from kerf.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, FleetRequest
+from kerf.model.aws.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, FleetRequest
 from kerf.model.kinds import Ref
 from kerf.model.plan import EnsureTemplate, Event, EvictPod, LaunchInstances, PatchObject, Reason
 from kerf.ports import Forbidden

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.telemetry.series.metrics import Metrics
 from kerf_api import labels
 from kerf_api.v1.meta import ObjectMeta

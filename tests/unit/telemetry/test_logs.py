@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from kerf.aws.errors import translate
+from kerf.aws.requests.errors import translate
 from kerf.model.kinds import Ref
 from kerf.model.plan import Event, PatchObject, Reason
 from kerf.ports import Unavailable

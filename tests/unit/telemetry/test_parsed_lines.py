@@ -18,7 +18,7 @@ from kerf.disruption.command import Command
 from kerf.model import kinds
 from kerf.model.annotations import text_of
 from kerf.model.kinds import Ref
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteObject, PatchObject, Reason
 from kerf.sandbox.clock import VirtualClock
 from kerf.telemetry.events import EventWriter

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kerf.model import kinds
 from kerf.model.cluster import build
-from kerf.model.objects import Pod, PodCondition
+from kerf.model.kubernetes.objects import Pod, PodCondition
 from kerf.model.plan import Nomination, Plan, Reason, Refusal
 from kerf.model.settings import Settings
 from kerf.sandbox.clock import VirtualClock

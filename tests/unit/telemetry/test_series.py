@@ -12,7 +12,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.scrape import NOW, series, told
 from kerf.model import kinds
-from kerf.model.objects import Container, Node, NodeCondition, NodeStatus, Pod, PodSpec, PodStatus, ResourceNeeds
+from kerf.model.kubernetes.objects import (
+    Container,
+    Node,
+    NodeCondition,
+    NodeStatus,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceNeeds,
+)
 from kerf.telemetry.catalogue.listing import CONDITIONS, DETAILS, NODES, OFFERINGS, PODS
 from kerf.telemetry.catalogue.names import METRICS
 from kerf.telemetry.series import conditions, pod_times

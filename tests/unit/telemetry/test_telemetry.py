@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.accounts import Measured
+from kerf.model.aws.accounts import Measured
 from kerf.model.kinds import Ref
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteObject, Event, Plan, Purchase, Reason, Refusal
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot

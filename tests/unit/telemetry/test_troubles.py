@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kerf.disruption.command import Command
 from kerf.model import kinds
-from kerf.model.accounts import Measured
 from kerf.model.annotations import text_of
+from kerf.model.aws.accounts import Measured
 from kerf.model.cluster import build
 from kerf.model.kinds import Ref
 from kerf.model.plan import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf.telemetry.events import EventWriter

@@ -17,10 +17,10 @@ from kerf.cli.gathering.sources import Source
 from kerf.cli.manifests import documents
 from kerf.cli.manifests.nodes import Unreadable
 from kerf.model import kinds
-from kerf.model.cloud import ClassFacts, ClusterFacts, Image, PlacementGroup, Region, SecurityGroup, Subnet
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Image, PlacementGroup, Region, SecurityGroup, Subnet
 from kerf.model.kinds import Kind
 from kerf.ports import Listing
-from kerf.sandbox import account, catalogue
+from kerf.sandbox.aws import account, catalogue
 from kerf_api import labels
 from kerf_api.defaulting import default
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, PlacementGroupSelector

@@ -21,8 +21,8 @@ from kerf.cli.demonstration.screen import Row, Screen, View
 from kerf.model.plan import Refusal
 from kerf.model.settings import Settings
 from kerf.runtime.controller import Controller
-from kerf.sandbox.admission import Refused
-from kerf.sandbox.machines import Machine
+from kerf.sandbox.api.admission import Refused
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.world import World
 from kerf_api import labels
 

@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 from kerf.cli.answering import cluster_files
 from kerf.cli.gathering import sources
 from kerf.kube.client import KubeClient
-from kerf.model.cloud import ClassFacts, ClusterFacts, Image, Region, SecurityGroup, Subnet
-from kerf.model.indexes import InstanceIndex
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Image, Region, SecurityGroup, Subnet
+from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.snapshot import Snapshot
 from kerf.ports import AlreadyGone, Forbidden
 from kerf.runtime.observe import looking

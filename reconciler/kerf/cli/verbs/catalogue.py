@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from kerf.ec2 import families, type_labels
-from kerf.model.cloud import InstanceTypeInfo
+from kerf.ec2 import families
+from kerf.ec2.instance_types import type_labels
+from kerf.model.aws.cloud import InstanceTypeInfo
 from kerf_api import labels
 
 #: Labels that follow from where and how an instance is launched, not from its type.
@@ -49,8 +50,8 @@ def command(
     endpoint_url: Annotated[str, typer.Option(help="another address of EC2, an emulator's for example")] = "",
 ) -> None:
     """Print the table of instance types for `kerf validate --catalogue`. Needs ec2:DescribeInstanceTypes."""
-    from kerf.aws.clients import Clients
-    from kerf.aws.types import read_types
+    from kerf.aws.observe.types import read_types
+    from kerf.aws.requests.clients import Clients
     from kerf.ports import PortError
 
     try:

@@ -16,10 +16,11 @@ from kerf.disruption.candidates import costs
 from kerf.disruption.command import replaced_by
 from kerf.disruption.view import View
 from kerf.disruption.writes import told
-from kerf.model import kinds, pods
+from kerf.model import kinds
 from kerf.model.boundaries import broken
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.memory import Step
-from kerf.model.objects import Node, Pod
 from kerf.model.pdbs import why_held
 from kerf.model.plan import Plan, Reason, Refusal
 from kerf.model.snapshot import StateNode

@@ -11,9 +11,9 @@ from fractions import Fraction
 from math import isfinite
 from typing import Final
 
-from kerf.model import pods
-from kerf.model.instance_type import InstanceType
-from kerf.model.objects import Pod
+from kerf.model.aws.instance_type import InstanceType
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.offerings.prices import offering_of, price_of
 from kerf_api import labels
 

@@ -20,7 +20,7 @@ from kerf.disruption.consolidation.worth import most as most_for
 from kerf.disruption.consolidation.worth import price_of, shortfall
 from kerf.disruption.simulation import SCATTERED, Manner, Solve, simulate
 from kerf.disruption.view import View
-from kerf.model.instance_type import InstanceType
+from kerf.model.aws.instance_type import InstanceType
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.offerings import prices

@@ -15,7 +15,7 @@ from kerf.disruption.candidates.candidates import Candidate, candidate
 from kerf.disruption.command import failure_of
 from kerf.disruption.consolidation.attraction import unattractive
 from kerf.disruption.view import View
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool

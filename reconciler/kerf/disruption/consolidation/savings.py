@@ -19,11 +19,12 @@ from kerf.disruption.command import Command, command_of, replaced_by
 from kerf.disruption.consolidation.pausing import after, pause_of
 from kerf.disruption.view import View
 from kerf.disruption.writes import annotate, earliest
-from kerf.model import kinds, pods
-from kerf.model.accounts import NO_ACCOUNTS, Account, Accounts, Gone, Measured
+from kerf.model import kinds
 from kerf.model.annotations import text_of
+from kerf.model.aws.accounts import NO_ACCOUNTS, Account, Accounts, Gone, Measured
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step
-from kerf.model.objects import Pod
 from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
 from kerf.scheduling.offerings.prices import dollars
 from kerf_api import labels

@@ -23,8 +23,8 @@ from kerf.disruption.consolidation.worth import price_of, shortfall
 from kerf.disruption.share import turn_of, within_steps
 from kerf.disruption.simulation import Manner, Solve, simulate
 from kerf.disruption.view import View
-from kerf.model.objects import Pod
-from kerf.model.pods import requests
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import requests
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf_api import labels
 from kerf_api.resources import total

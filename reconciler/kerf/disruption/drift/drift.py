@@ -11,8 +11,8 @@ from typing import Final
 
 from kerf.disruption.drift import drift_detail as detail
 from kerf.disruption.view import View
-from kerf.ec2 import drift as ec2_drift
-from kerf.model.instance_type import InstanceType
+from kerf.ec2.nodeclass import drift as ec2_drift
+from kerf.model.aws.instance_type import InstanceType
 from kerf.model.plan import Source
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kerf.model.cloud import Instance
+from kerf.model.aws.cloud import Instance
 from kerf_api import durations, labels
 from kerf_api.requirements import DOES_NOT_EXIST, NOT_IN, Requirements
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

@@ -14,7 +14,7 @@ from typing import Final
 from kerf.disruption.forced.interruption import goes, states_of
 from kerf.disruption.writes import guarded, leaving, over_at_once, told
 from kerf.model import kinds
-from kerf.model.cloud import SCHEDULED, Impairment
+from kerf.model.aws.cloud import SCHEDULED, Impairment
 from kerf.model.plan import NOTHING, DeleteObject, Event, Plan, Reason, Source, joined
 from kerf.model.snapshot import Snapshot, StateNode
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from kerf.disruption.writes import guarded, told
 from kerf.model import ends, kinds
-from kerf.model.cloud import Interruption
+from kerf.model.aws.cloud import Interruption
 from kerf.model.ends import HELD
 from kerf.model.plan import NOTHING, DeleteMessage, DeleteObject, Event, Plan, Reason, Source, joined
 from kerf.model.snapshot import Snapshot, StateNode

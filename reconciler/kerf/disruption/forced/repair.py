@@ -19,8 +19,8 @@ from kerf.disruption.writes import guarded, leaving, over_at_once, told
 from kerf.ec2.node_health import REPAIR_POLICIES
 from kerf.model import kinds
 from kerf.model.instants import rfc3339
+from kerf.model.kubernetes.objects import Node
 from kerf.model.memory import Step, Turn
-from kerf.model.objects import Node
 from kerf.model.plan import NOTHING, DeleteObject, Event, Plan, Reason, Refusal, Source, joined
 from kerf.model.snapshot import Snapshot, StateNode
 

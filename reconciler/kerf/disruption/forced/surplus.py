@@ -15,9 +15,10 @@ from typing import Final
 
 from kerf.disruption.candidates import costs
 from kerf.disruption.writes import ended, guarded, leaving
-from kerf.model import kinds, pods
+from kerf.model import kinds
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step, Turn
-from kerf.model.objects import Pod
 from kerf.model.plan import NOTHING, DeleteObject, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import being_deleted, kept, members
 from kerf.model.snapshot import Snapshot, StateNode

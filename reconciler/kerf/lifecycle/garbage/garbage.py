@@ -17,9 +17,9 @@ from kerf.lifecycle.nodeclaim.ownership import holds, named_by, strayed
 from kerf.lifecycle.nodeclaim.unmarked import may_get_instance
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import act, deletion, stale
-from kerf.model import pods
+from kerf.model.aws.cloud import Instance
 from kerf.model.claims import since
-from kerf.model.cloud import Instance
+from kerf.model.kubernetes import pods
 from kerf.model.memory import Step, Turn, planning, said
 from kerf.model.plan import Plan, Reason, Source, TerminateInstance, joined
 from kerf_api import labels

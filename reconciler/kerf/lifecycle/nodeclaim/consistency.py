@@ -10,7 +10,7 @@ from typing import Final
 
 from kerf.lifecycle.nodeclaim.progress import Progress
 from kerf.lifecycle.writes import warning
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import Plan
 from kerf_api.resources import Resources
 from kerf_api.v1.conditions import FALSE, TRUE

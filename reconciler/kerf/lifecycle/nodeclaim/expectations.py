@@ -30,12 +30,13 @@ from functools import partial
 from math import inf
 
 from kerf.lifecycle.view import View
-from kerf.model import kinds, pods
+from kerf.model import kinds
 from kerf.model.kinds import Ref
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
+from kerf.model.kubernetes.selectors import selector_of
 from kerf.model.memory import Step, Turn
-from kerf.model.objects import Node, Pod
 from kerf.model.plan import NOTHING, Action, PatchObject, Plan, Reason, joined
-from kerf.model.selectors import selector_of
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from kerf.ec2.fleet import equal_launch
+from kerf.ec2.launch.fleet import equal_launch
 from kerf.lifecycle.nodeclaim.launch import planned
 from kerf.lifecycle.nodeclaim.subnet_room import SubnetRoom
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import act
-from kerf.model.cloud import FleetRequest, LaunchTemplate
+from kerf.model.aws.cloud import FleetRequest, LaunchTemplate
 from kerf.model.plan import NOTHING, EnsureTemplate, Plan, Reason
 from kerf.model.snapshot import Snapshot
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -11,7 +11,7 @@ from __future__ import annotations
 from kerf.lifecycle.nodeclaim.progress import Progress
 from kerf.lifecycle.nodeclaim.registration import joined_anew
 from kerf.lifecycle.writes import with_metadata
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.devices.pools import published
 from kerf_api import labels

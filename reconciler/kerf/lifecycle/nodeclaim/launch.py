@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from kerf.ec2 import fleet, nodeclass
-from kerf.ec2.fleet import FleetProblem
+from kerf.ec2.launch import fleet
+from kerf.ec2.launch.fleet import FleetProblem
+from kerf.ec2.nodeclass import nodeclass
 from kerf.lifecycle.nodeclaim import outcomes, unmarked
 from kerf.lifecycle.nodeclaim.assignment import assign, pairs
 from kerf.lifecycle.nodeclaim.liveness import give_up
@@ -24,11 +25,11 @@ from kerf.lifecycle.nodeclaim.subnet_room import SubnetRoom
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import act, changed, deletion, guarded, warning, with_annotations, with_metadata
 from kerf.model.annotations import read, text_of
+from kerf.model.aws.cloud import FleetRequest, Instance
+from kerf.model.aws.instance_type import Catalogue
+from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.boundaries import broken
 from kerf.model.claims import check
-from kerf.model.cloud import FleetRequest, Instance
-from kerf.model.instance_type import Catalogue
-from kerf.model.launch_marks import MarkedLaunch
 from kerf.model.plan import NOTHING, Event, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import coming
 from kerf.model.snapshot import LaunchFailure

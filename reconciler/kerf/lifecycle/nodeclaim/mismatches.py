@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from kerf.lifecycle.nodeclaim.expectations import taken_back
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import warning, with_annotations
-from kerf.model import mismatches, pods
+from kerf.model import mismatches
+from kerf.model.kubernetes import pods
 from kerf.model.memory import Turn
 from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record, Trait
 from kerf.model.plan import Event, Plan

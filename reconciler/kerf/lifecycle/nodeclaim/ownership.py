@@ -10,7 +10,7 @@ from typing import Final
 
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import warning
-from kerf.model.cloud import Instance
+from kerf.model.aws.cloud import Instance
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim

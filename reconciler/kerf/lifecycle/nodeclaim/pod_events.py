@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from kerf.lifecycle.nodeclaim.progress import Progress
-from kerf.model import pods
 from kerf.model.instants import is_ahead
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Plan
 
 #: Events closer together than this are one: a burst of pods costs one write.

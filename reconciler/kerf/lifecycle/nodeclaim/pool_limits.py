@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kerf.ec2 import candidates, fleet
+from kerf.ec2.launch import candidates, fleet
 from kerf.lifecycle.view import View
-from kerf.model.cloud import FleetRequest, Instance
-from kerf.model.instance_type import InstanceType
+from kerf.model.aws.cloud import FleetRequest, Instance
+from kerf.model.aws.instance_type import InstanceType
 from kerf.model.memory import Step
 from kerf.model.plan import LaunchInstances
 from kerf_api import labels

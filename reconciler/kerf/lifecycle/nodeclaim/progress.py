@@ -14,7 +14,7 @@ from msgspec.structs import replace as changed_value
 
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import changed
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import NOTHING, Plan, Reason, Source, joined
 from kerf_api.v1 import conditions
 from kerf_api.v1.nodeclaim import NodeClaim

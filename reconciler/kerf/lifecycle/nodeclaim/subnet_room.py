@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from kerf.ec2 import addresses
 from kerf.lifecycle.view import View
-from kerf.model.cloud import FleetRequest
+from kerf.model.aws.cloud import FleetRequest
 
 #: What EC2 says of a subnet may not know yet of machines that were launched so shortly before.
 _LAG = timedelta(seconds=5)

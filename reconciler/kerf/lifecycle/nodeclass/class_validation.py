@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.ec2 import validation
-from kerf.ec2.validation import Verdict
+from kerf.ec2.nodeclass import validation
+from kerf.ec2.nodeclass.validation import Verdict
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import act
 from kerf.model.plan import NOTHING, Plan, Reason, ValidateClass

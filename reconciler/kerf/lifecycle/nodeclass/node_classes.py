@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from kerf.ec2 import nodeclass, profile_verdicts
+from kerf.ec2.nodeclass import nodeclass, profile_verdicts
 from kerf.lifecycle.nodeclass.class_validation import Trial
 from kerf.lifecycle.nodepool.node_pools import rehashes
 from kerf.lifecycle.view import View

@@ -11,12 +11,12 @@ from datetime import timedelta
 from itertools import chain, islice, takewhile
 from typing import Final
 
-from kerf.ec2 import nodeclass
+from kerf.ec2.nodeclass import nodeclass
 from kerf.lifecycle.nodeclaim import launch
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import act, stale
-from kerf.model.cloud import FleetRequest
-from kerf.model.inventory import PROFILE, TEMPLATE, Inventory, Resource
+from kerf.model.aws.cloud import FleetRequest
+from kerf.model.aws.inventory import PROFILE, TEMPLATE, Inventory, Resource
 from kerf.model.memory import Step, Turn
 from kerf.model.plan import NOTHING, DeleteUnused, LaunchInstances, Plan, Reason, Source, joined
 from kerf_api import labels

@@ -27,9 +27,9 @@ from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
 from kerf.model.instants import rfc3339
 from kerf.model.kinds import Ref
+from kerf.model.kubernetes.pods import DISRUPTED
 from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, joined
-from kerf.model.pods import DISRUPTED
 from kerf_api import durations, labels
 from kerf_api.deletion import FEW, allowance, allowed_by, how_to_allow
 from kerf_api.v1 import conditions

@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 
 from kerf.lifecycle.view import View
 from kerf.lifecycle.writes import deletion, normal, warning
-from kerf.model import kinds, pods
-from kerf.model.objects import Node, Pod
+from kerf.model import kinds
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.pdbs import Pdbs, why_held
 from kerf.model.plan import Event, EvictPod, Plan, Reason, Source, joined
 

@@ -30,9 +30,9 @@ from kerf.lifecycle.writes import (
 from kerf.model.claims import deadline_of, since
 from kerf.model.ends import NODE_DELETED
 from kerf.model.instants import rfc3339
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
+from kerf.model.kubernetes.pods import DISRUPTED
 from kerf.model.plan import NOTHING, Event, Plan, Reason, Source, joined
-from kerf.model.pods import DISRUPTED
 from kerf_api import durations, labels
 from kerf_api.v1.conditions import FALSE, TRUE, UNKNOWN
 from kerf_api.v1.meta import Taint

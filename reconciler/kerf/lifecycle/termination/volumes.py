@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kerf.lifecycle.view import View
-from kerf.model import pods
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
 
 
 def attached(view: View, node: Node) -> list[str]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
-from kerf.model import kinds, pods
+from kerf.model import kinds
 from kerf.model.kinds import Ref
+from kerf.model.kubernetes import pods
 from kerf.model.plan import (
     Action,
     CreateNodeClaim,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import singledispatch
 
-from kerf.ec2 import profile_verdicts
 from kerf.ec2.errors import SPOT_ROLE_CODE
+from kerf.ec2.nodeclass import profile_verdicts
 from kerf.model import kinds
-from kerf.model.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
-from kerf.model.inventory import PROFILE, TEMPLATE
+from kerf.model.aws.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
+from kerf.model.aws.inventory import PROFILE, TEMPLATE
 from kerf.model.plan import (
     Action,
     CreateNodeClaim,

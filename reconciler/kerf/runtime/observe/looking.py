@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from kerf.ec2 import catalogue
-from kerf.ec2.prices import priced
+from kerf.ec2.instance_types import catalogue
+from kerf.ec2.pricing.prices import priced
 from kerf.model import kinds
-from kerf.model.cloud import ClassFacts, ClusterFacts, Impairment, Region, ZonalShift
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Impairment, Region, ZonalShift
 from kerf.model.kinds import Kind
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot

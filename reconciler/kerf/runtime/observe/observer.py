@@ -16,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from kerf.model import kinds
+from kerf.model.aws.cloud import ClusterFacts
+from kerf.model.aws.inventory import PROFILE, TEMPLATE
 from kerf.model.backoff import Steps
-from kerf.model.cloud import ClusterFacts
-from kerf.model.inventory import PROFILE, TEMPLATE
 from kerf.ports import Clock, Cloud
 from kerf.runtime.inbox import (
     ChoreFailed,

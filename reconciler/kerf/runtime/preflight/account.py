@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kerf.aws import probes
-from kerf.aws.clients import Clients
 from kerf.aws.cloud import AwsCloud
-from kerf.ec2 import profile_verdicts
-from kerf.model.cloud import ClassFacts, ClusterFacts
+from kerf.aws.requests.clients import Clients
+from kerf.ec2.nodeclass import profile_verdicts
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts
 from kerf.ports import AlreadyGone, Forbidden, Invalid, PortError
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 from kerf.runtime.settings.options import Options

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
-from kerf.aws.cluster_facts import OLDEST, check_version
+from kerf.aws.observe.cluster_facts import OLDEST, check_version
 from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.model.settings import Settings

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
 from kerf.aws import surroundings
-from kerf.aws.clients import Clients
+from kerf.aws.requests.clients import Clients
 from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.ports import AlreadyGone, Forbidden, Listing, PortError

@@ -13,10 +13,10 @@ from typing import Any
 import boto3
 from botocore.utils import InstanceMetadataRegionFetcher
 
-from kerf.aws.clients import Clients
 from kerf.aws.cloud import AwsCloud
-from kerf.aws.cluster_facts import ServerFacts
-from kerf.aws.pace import Pace
+from kerf.aws.observe.cluster_facts import ServerFacts
+from kerf.aws.requests.clients import Clients
+from kerf.aws.requests.pace import Pace
 from kerf.kube.client import KubeClient
 from kerf.kube.transport import Watched
 from kerf.model.kinds import Kind

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kerf.model.launch_marks import MarkedLaunch
+from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.plan import Action, PatchObject
 from kerf.ports import Unavailable
 from kerf_api import labels

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.kubernetes.objects import TopologySpreadConstraint
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.leadership.leases import KARPENTER, USUAL, LeaseName
 from kerf.runtime.settings import readers, scheduler_config

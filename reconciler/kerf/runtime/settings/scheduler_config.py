@@ -12,7 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.kubernetes.objects import TopologySpreadConstraint
 from kerf.runtime.settings.readers import SeveralProblems
 from kerf_api.lint.reading.reading import qualified_name_fault
 from kerf_api.v1.meta import decode

@@ -12,7 +12,7 @@ from dataclasses import Field, dataclass, fields
 from datetime import timedelta
 from typing import Any, Final
 
-from kerf.model.objects import TopologySpreadConstraint
+from kerf.model.kubernetes.objects import TopologySpreadConstraint
 from kerf.model.settings import FeatureGates
 from kerf.runtime.settings import readers
 from kerf.runtime.settings.options import Options

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
-from kerf.model.cloud import Impairment
+from kerf.model.aws.cloud import Impairment
 
 #: What ailed instances this long ago need not ail them now.
 KEPT: Final = timedelta(minutes=5)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from kerf.ec2.formulas import Unresolvable
-from kerf.ec2.prices import priced
-from kerf.ec2.validation import CONDITION, dated
-from kerf.model.cloud import ClassFacts, DryRun, ProfileAttempt, Region
-from kerf.model.instance_type import Catalogue, OfferingKey
+from kerf.ec2.instance_types.formulas import Unresolvable
+from kerf.ec2.nodeclass.validation import CONDITION, dated
+from kerf.ec2.pricing.prices import priced
+from kerf.model.aws.cloud import ClassFacts, DryRun, ProfileAttempt, Region
+from kerf.model.aws.instance_type import Catalogue, OfferingKey
 from kerf.model.settings import Settings
 from kerf.runtime.inbox import ChoreFailed, PricesRead, RegionRead
 from kerf.runtime.state.learned import LearnedMemory, Machine
@@ -25,7 +25,7 @@ RESOLVE_EVERY = timedelta(seconds=60)
 LEARN_EVERY = timedelta(minutes=5)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
-#: `kerf.ec2.catalogue.build`.
+#: `kerf.ec2.instance_types.catalogue.build`.
 Build = Callable[[EC2NodeClass, ClassFacts, Region, Settings], Catalogue]
 
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from kerf.ec2.errors import SUBNET_CODE, closed
-from kerf.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
-from kerf.model.indexes import InstanceIndex
-from kerf.model.instance_type import OfferingKey
+from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
+from kerf.model.aws.instance_type import OfferingKey
+from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.snapshot import LaunchFailure
 
 OUT_OF_STOCK = timedelta(minutes=3)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model.cloud import Interruption, Message
+from kerf.model.aws.cloud import Interruption, Message
 
 #: A message that was not deleted by then is forgotten: the queue gives it out again.
 KEPT: Final = timedelta(minutes=10)

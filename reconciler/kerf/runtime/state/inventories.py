@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from kerf.model.inventory import PROFILE, TEMPLATE, Inventory, Resource
+from kerf.model.aws.inventory import PROFILE, TEMPLATE, Inventory, Resource
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
 

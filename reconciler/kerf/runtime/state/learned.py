@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf_api import labels, quantity
 from kerf_api.v1.nodeclaim import NodeClaim
 

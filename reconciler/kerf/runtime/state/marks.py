@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from kerf.model.launch_marks import LaunchMark
+from kerf.model.aws.launch_marks import LaunchMark
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.scheduling.mismatch.evidence import WATCHED
 
 #: The table says nothing of a node so long after its last change.

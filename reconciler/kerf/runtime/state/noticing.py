@@ -6,7 +6,7 @@ from typing import Any
 
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf_api.v1.conditions import READY, TRUE, get
 from kerf_api.v1.nodepool import NodePool
 

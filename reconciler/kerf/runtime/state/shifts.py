@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model.cloud import ClassFacts, Instance, ZonalShift
+from kerf.model.aws.cloud import ClassFacts, Instance, ZonalShift
 
 #: A shift that does not say when it ends holds for so long after ARC told of it last.
 HELD: Final = timedelta(minutes=5)

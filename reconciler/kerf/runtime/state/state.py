@@ -1,7 +1,4 @@
-"""What the controller knows, and the Snapshot made of it: the cluster's indexes, EC2's facts, and the short memory.
-
-News go in one at a time; a snapshot comes out in constant time. One thread owns it.
-"""
+"""What the controller knows; news go in, a Snapshot comes out in constant time. One thread owns it."""
 
 from __future__ import annotations
 
@@ -14,15 +11,16 @@ from typing import Any
 
 import msgspec
 
-from kerf.model import kinds, pods
-from kerf.model.accounts import NO_ACCOUNTS
+from kerf.model import kinds
+from kerf.model.aws.accounts import NO_ACCOUNTS
+from kerf.model.aws.cloud import Interruption, Message
 from kerf.model.backoff import Steps
-from kerf.model.cloud import Interruption, Message
 from kerf.model.cluster import Cluster
 from kerf.model.ends import HELD
 from kerf.model.instants import ALWAYS
 from kerf.model.kinds import Kind, Ref
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import Action, Plan, Reason, Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Proposal, Snapshot

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model.cloud import ClusterFacts
+from kerf.model.aws.cloud import ClusterFacts
 from kerf.runtime.inbox import ClusterRead, VersionNoted
 
 #: Two equal answers are so far apart.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from kerf.model import pods
-from kerf.model.objects import (
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import (
     Affinity,
     Container,
     NodeSelector,

@@ -14,7 +14,7 @@ from itertools import count
 import msgspec
 from msgspec.structs import replace
 
-from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.model.aws.instance_type import Catalogue, InstanceType
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode
 from kerf_api import labels

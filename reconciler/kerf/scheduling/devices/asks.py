@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kerf.model.devices import (
+from kerf.model.kubernetes.devices import (
     DeviceClass,
     DeviceConstraint,
     DeviceRequest,
@@ -15,7 +15,7 @@ from kerf.model.devices import (
     ExactRequest,
     ResourceClaim,
 )
-from kerf.model.objects import Quantities, Toleration
+from kerf.model.kubernetes.objects import Quantities, Toleration
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 #: Kubernetes gives no claim more.

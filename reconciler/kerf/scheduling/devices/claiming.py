@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kerf.model import pods
-from kerf.model.devices import Consumer, DeviceResult, ResourceClaim
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.devices import Consumer, DeviceResult, ResourceClaim
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.devices.asks import Asked, read
 from kerf.scheduling.devices.pools import PoolId, Reach, reaches_of

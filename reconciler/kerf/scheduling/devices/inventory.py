@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kerf.model.devices import DeviceResult, ResourceSliceSpec
+from kerf.model.kubernetes.devices import DeviceResult, ResourceSliceSpec
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.devices.pools import NO_POOLS, Device, PoolId, Pools, pools_of
 from kerf.scheduling.devices.search import Pick

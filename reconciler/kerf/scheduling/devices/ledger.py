@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kerf.model.boundaries import broken
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import Grant, NewNode, PodRefusal
 from kerf.scheduling.devices.asks import Asked

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from kerf.model.devices import ResourceSliceSpec, SliceDevice
-from kerf.model.objects import NodeSelector
+from kerf.model.kubernetes.devices import ResourceSliceSpec, SliceDevice
+from kerf.model.kubernetes.objects import NodeSelector
 from kerf.scheduling.pods.requirements import filled, term_requirements
 from kerf_api import quantity
 from kerf_api.requirements import EMPTY, Requirements

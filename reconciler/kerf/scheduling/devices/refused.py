@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.model import pods
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.solution import PodRefusal
 
 CODE = "ResourceClaims"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kerf.model.devices import Attribute
+from kerf.model.kubernetes.devices import Attribute
 from kerf.scheduling.devices.asks import MOST_RESULTS, Asked, Bound, Choice
 from kerf.scheduling.devices.pools import Device, PoolId, Reach
 from kerf.scheduling.devices.selectors import UnreadableSelector, matches

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import cel
 
-from kerf.model.devices import Attribute, SliceDevice
+from kerf.model.kubernetes.devices import Attribute, SliceDevice
 from kerf_api import quantity
 
 _DOMAINS: Final = re.compile(r"(?:attributes|capacity)\s*\[\s*(?:\"([^\"]+)\"|'([^']+)')\s*\]")

@@ -13,8 +13,8 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
-from kerf.model.devices import ResourceSliceSpec, SliceDevice
-from kerf.model.objects import Node
+from kerf.model.kubernetes.devices import ResourceSliceSpec, SliceDevice
+from kerf.model.kubernetes.objects import Node
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.devices.pools import current, grouped, pools_of
 from kerf_api import labels

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
 
-from kerf.model.devices import DeviceCapacity, RequestPolicy, SliceDevice
-from kerf.model.objects import Quantities
+from kerf.model.kubernetes.devices import DeviceCapacity, RequestPolicy, SliceDevice
+from kerf.model.kubernetes.objects import Quantities
 from kerf.scheduling.devices.pools import Device, DeviceId
 from kerf_api import quantity
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from kerf.model.objects import Namespace, Node, Pod
+from kerf.model.kubernetes.objects import Namespace, Node, Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.facts.nodes import Entry, Residents, newest
 

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kerf.model import pods
 from kerf.model.boundaries import broken
 from kerf.model.claims import check
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod, PodAffinityTerm
 from kerf.model.memory import Step, Turn
-from kerf.model.objects import Pod, PodAffinityTerm
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.scheduling.facts.joining import late_at

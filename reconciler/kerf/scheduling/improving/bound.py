@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kerf.model.objects import Toleration
+from kerf.model.kubernetes.objects import Toleration
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Floats, Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.reservations import BOUGHT

@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Final
 
-from kerf.model import pods
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
+from kerf.model.kubernetes.selectors import selector_of
 from kerf.model.memory import Step, Turn
-from kerf.model.objects import Node, Pod
-from kerf.model.selectors import selector_of
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.offerings.learned import foreign_taints

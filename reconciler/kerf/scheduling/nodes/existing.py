@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
+from kerf.model.aws.instance_type import OFFERING_LABELS
 from kerf.model.boundaries import broken
-from kerf.model.instance_type import OFFERING_LABELS
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.scheduling.facts.nodes import NOBODY, Needs, NodeFacts, Residents, residents, site_of

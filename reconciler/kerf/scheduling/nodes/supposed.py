@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kerf.model.objects import Node, NodeSpec, NodeStatus
+from kerf.model.kubernetes.objects import Node, NodeSpec, NodeStatus
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.scheduling.answers.solution import NewNode
 from kerf_api import labels

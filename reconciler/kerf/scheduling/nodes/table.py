@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerf.model.objects import Pod, Toleration
+from kerf.model.kubernetes.objects import Pod, Toleration
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.nodes.volume_usage import Attached

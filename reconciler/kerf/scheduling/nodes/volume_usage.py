@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.offerings.instance_types import MOST, Bools, Ints

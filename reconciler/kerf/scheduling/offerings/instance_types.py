@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from kerf.model.instance_type import OFFERING_LABELS, Catalogue, InstanceType, in_market
+from kerf.model.aws.instance_type import OFFERING_LABELS, Catalogue, InstanceType, in_market
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.offerings.learned import sizes_for
 from kerf_api import labels

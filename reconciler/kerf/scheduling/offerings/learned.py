@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kerf.model import mismatches
+from kerf.model.kubernetes.objects import Node
 from kerf.model.mismatches import LABEL, TAINT, Size, Trait
-from kerf.model.objects import Node
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
 from kerf_api.resources import Resources

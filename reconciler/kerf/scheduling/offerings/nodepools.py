@@ -14,7 +14,7 @@ from typing import Final, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kerf.model.instance_type import OFFERING_LABELS
+from kerf.model.aws.instance_type import OFFERING_LABELS
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Floats, Ints, TypeTable
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.host_ports import HeldPorts, HostPort

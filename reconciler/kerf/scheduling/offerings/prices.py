@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
 from kerf_api.requirements import Requirements

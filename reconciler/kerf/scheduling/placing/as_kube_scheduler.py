@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.offerings.instance_types import Bools, Ints
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.classes import PodClass

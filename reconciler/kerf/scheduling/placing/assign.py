@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.nodes.table import ExistingNodes

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from kerf.model import pods
-from kerf.model.objects import Pod, PodAffinity
-from kerf.model.selectors import selector_of
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod, PodAffinity
+from kerf.model.kubernetes.selectors import selector_of
 from kerf.scheduling.nodes.volume_usage import NOTHING, Attaching
 from kerf.scheduling.placing.reading import Marks, Reading
 from kerf.scheduling.pods.daemon_overhead import Daemon

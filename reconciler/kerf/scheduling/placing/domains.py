@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from kerf.model.objects import Pod, PodAffinity
-from kerf.model.selectors import selector_of
+from kerf.model.kubernetes.objects import Pod, PodAffinity
+from kerf.model.kubernetes.selectors import selector_of
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.placing.classes import label_keys, parts_of
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kerf.model.objects import LabelSelector, PodSpec
+from kerf.model.kubernetes.objects import LabelSelector, PodSpec
 
 #: Those labels of a pod that some constraint looks at.
 Marks = tuple[tuple[str, str], ...]

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from kerf.model import pods
 from kerf.model.boundaries import broken
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod, PodCondition, PodSpec, PodStatus, PodTemplate
 from kerf.model.memory import Step, Turn
-from kerf.model.objects import Pod, PodCondition, PodSpec, PodStatus, PodTemplate
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
 from kerf_api.resources import Resources

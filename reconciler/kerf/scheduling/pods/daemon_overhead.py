@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from kerf.model import pods
 from kerf.model.boundaries import broken
-from kerf.model.objects import DaemonSet, NodeSelectorTerm, Pod, Toleration
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import DaemonSet, NodeSelectorTerm, Pod, Toleration
 from kerf.model.plan import Reason
 from kerf.scheduling.pods.host_ports import HostPort, host_ports
 from kerf.scheduling.pods.requirements import (

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.model.objects import Expression, LabelSelector, Pod, TopologySpreadConstraint
-from kerf.model.pods import controller
+from kerf.model.kubernetes.objects import Expression, LabelSelector, Pod, TopologySpreadConstraint
+from kerf.model.kubernetes.pods import controller
 from kerf.model.snapshot import Snapshot
 from kerf_api.v1.meta import OwnerReference
 

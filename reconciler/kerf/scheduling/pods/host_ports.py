@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kerf.model.objects import ContainerPort, Pod
+from kerf.model.kubernetes.objects import ContainerPort, Pod
 
 #: Address, port, protocol.
 HostPort = tuple[str, int, str]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kerf.model.boundaries import broken
-from kerf.model.objects import (
+from kerf.model.kubernetes.objects import (
     Affinity,
     NodeSelector,
     NodeSelectorTerm,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kerf.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
-from kerf.model.selectors import Selector, selector_of
+from kerf.model.kubernetes.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
+from kerf.model.kubernetes.selectors import Selector, selector_of
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.requirements import (
     NO_TERMS,

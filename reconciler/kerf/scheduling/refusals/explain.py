@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from kerf.model.boundaries import MALFORMED as NONSENSE
 from kerf.model.boundaries import broken
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.explanation import MOST_POOLS, MOST_STEPS, Account, PoolAccount, Step, cut
 from kerf.scheduling.answers.solution import PodRefusal

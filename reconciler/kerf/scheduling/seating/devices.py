@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.devices.inventory import Host
 from kerf.scheduling.devices.ledger import DeviceLedger, Offer
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate

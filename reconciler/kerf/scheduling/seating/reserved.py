@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kerf.model.instance_type import InstanceType
-from kerf.model.pods import virtual
+from kerf.model.aws.instance_type import InstanceType
+from kerf.model.kubernetes.pods import virtual
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.offerings.instance_types import Columns, Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate

@@ -16,9 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from kerf.model.objects import Namespace, Node, Pod
-from kerf.model.pods import place, terminating
-from kerf.model.selectors import Selector
+from kerf.model.kubernetes.objects import Namespace, Node, Pod
+from kerf.model.kubernetes.pods import place, terminating
+from kerf.model.kubernetes.selectors import Selector
 from kerf.scheduling.facts.bound_pods import BoundPods
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.requirements import asked_labels

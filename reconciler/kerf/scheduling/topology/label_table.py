@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from kerf.model.selectors import Selector
+from kerf.model.kubernetes.selectors import Selector
 from kerf.scheduling.offerings.instance_types import Bools
 
 

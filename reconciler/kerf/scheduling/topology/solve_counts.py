@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from kerf.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
-from kerf.model.selectors import Selector, selector_of
+from kerf.model.kubernetes.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
+from kerf.model.kubernetes.selectors import Selector, selector_of
 from kerf.model.snapshot import StateNode
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.requirements import Demand, required_terms, selects_nothing

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kerf.model import kinds
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.telemetry.log.logs import Logger, about, named, shortened
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim

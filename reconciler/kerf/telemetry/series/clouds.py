@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from kerf.model.cloud import (
+from kerf.model.aws.cloud import (
     ClassFacts,
     ClusterFacts,
     FleetRequest,
@@ -18,7 +18,7 @@ from kerf.model.cloud import (
     Region,
     ZonalShift,
 )
-from kerf.model.inventory import Resource
+from kerf.model.aws.inventory import Resource
 from kerf.ports import Cloud
 from kerf.telemetry.series.metrics import Metrics
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

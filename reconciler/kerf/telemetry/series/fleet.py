@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kerf.model.objects import Node
+from kerf.model.kubernetes.objects import Node
 from kerf.telemetry.catalogue.names import METRICS
 from kerf_api import labels
 from kerf_api.foreign import own_pool

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kerf.ec2 import errors
-from kerf.model.cloud import FleetResult, Instance, LaunchTemplate
-from kerf.model.instance_type import Catalogue, InstanceType, Offering, OfferingKey
+from kerf.model.aws.cloud import FleetResult, Instance, LaunchTemplate
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering, OfferingKey
 from kerf.model.plan import Action, EnsureTemplate, LaunchInstances, TerminateInstance
 from kerf.model.snapshot import Snapshot
 from kerf.telemetry.catalogue.names import METRICS

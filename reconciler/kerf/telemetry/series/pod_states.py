@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.telemetry.catalogue.names import METRICS
 from kerf.telemetry.precedence import GiveWay, in_steps
 from kerf.telemetry.series.exposition import head, line

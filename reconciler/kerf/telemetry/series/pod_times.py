@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from heapq import nsmallest
 
-from kerf.model import pods
-from kerf.model.objects import Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim, Nomination, Plan, Refusal
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Clock

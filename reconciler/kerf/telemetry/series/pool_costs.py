@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kerf.model.instance_type import Catalogue
+from kerf.model.aws.instance_type import Catalogue
 from kerf.model.snapshot import Snapshot
 from kerf.telemetry.catalogue.names import METRICS
 from kerf.telemetry.precedence import GiveWay, in_steps

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from kerf.model import pods
-from kerf.model.objects import Node, Pod
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.telemetry.catalogue.listed_metrics import WELL_KNOWN
 from kerf.telemetry.catalogue.names import METRICS
 from kerf.telemetry.precedence import GiveWay, in_steps

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kerf.ec2 import fleet
-from kerf.model.cloud import ClassFacts, FleetRequest
-from kerf.model.instance_type import Catalogue
+from kerf.ec2.launch import fleet
+from kerf.model.aws.cloud import ClassFacts, FleetRequest
+from kerf.model.aws.instance_type import Catalogue
 from kerf.model.settings import Settings
 from kerf.scheduling.solve import solve
 from kerf_api import labels

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.cloud import FleetError
+from kerf.model.aws.cloud import FleetError
 from kerf.model.plan import LaunchInstances
 from kerf.runtime.settings.settings import SettingsError, parse
 from tests.unit.lifecycle.world import World, node_claim, prepared

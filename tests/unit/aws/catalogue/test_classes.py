@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.aws.networks import questions as network_questions
-from kerf.aws.reservations import of_rows, questions
-from kerf.ec2 import nodeclass
+from kerf.aws.observe.networks import questions as network_questions
+from kerf.aws.observe.reservations import of_rows, questions
+from kerf.ec2.nodeclass import nodeclass
 from kerf.model import kinds
-from kerf.model.cloud import SecurityGroup, Subnet
+from kerf.model.aws.cloud import SecurityGroup, Subnet
 from kerf.model.plan import DeleteClassResources, EnsureInstanceProfile
 from kerf_api import labels
 from kerf_api.v1 import hashes

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.aws.clients import Clients
-from kerf.aws.prices import on_demand_prices, price_list, price_list_region, spot_prices
+from kerf.aws.observe.prices import on_demand_prices, price_list, price_list_region, spot_prices
+from kerf.aws.requests.clients import Clients
 from kerf.disruption.forced.expiration import expire
-from kerf.ec2.catalogue import build
-from kerf.ec2.prices import priced
+from kerf.ec2.instance_types.catalogue import build
+from kerf.ec2.pricing.prices import priced
 from kerf.model import kinds
 from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, TagInstance, TerminateInstance

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.aws.fleets import parameters
+from kerf.aws.launch.fleets import parameters
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.view import view
-from kerf.ec2 import fleet
 from kerf.ec2.instances import claim_labels
+from kerf.ec2.launch import fleet
 from kerf.model import kinds
-from kerf.model.cloud import CapacityReservation, HeldReservation, Instance, Subnet
+from kerf.model.aws.cloud import CapacityReservation, HeldReservation, Instance, Subnet
 from kerf.model.plan import DeleteObject, LaunchInstances
 from kerf.scheduling.offerings.reservations import machines_left
 from kerf_api import labels

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.view import view
-from kerf.ec2 import drift, images, nodeclass
-from kerf.model.cloud import CapacityReservation, HeldReservation, Instance
+from kerf.ec2 import images
+from kerf.ec2.nodeclass import drift, nodeclass
+from kerf.model.aws.cloud import CapacityReservation, HeldReservation, Instance
 from kerf.model.plan import Source
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

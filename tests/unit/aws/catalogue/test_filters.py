@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2 import fleet
-from kerf.model.cloud import CapacityReservation
-from kerf.model.instance_type import Catalogue, Offering
+from kerf.ec2.launch import fleet
+from kerf.model.aws.cloud import CapacityReservation
+from kerf.model.aws.instance_type import Catalogue, Offering
 from kerf_api import labels
 from kerf_api.resources import Resources
 from tests.unit.aws.catalogue.pods import BOUGHT, TYPE, asked, pod

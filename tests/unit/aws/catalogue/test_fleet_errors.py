@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.aws.fleets import parameters, result
-from kerf.aws.instances import instance
-from kerf.ec2 import errors, fleet
-from kerf.model.cloud import FleetError, FleetRequest, FleetResult
-from kerf.model.instance_type import OfferingKey
+from kerf.aws.launch.fleets import parameters, result
+from kerf.aws.observe.instances import instance
+from kerf.ec2 import errors
+from kerf.ec2.launch import fleet
+from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult
+from kerf.model.aws.instance_type import OfferingKey
 from kerf.model.plan import LaunchInstances, Reason
 from kerf.ports import TemplateMissing
 from kerf.runtime.act.results import absorb

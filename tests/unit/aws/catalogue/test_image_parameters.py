@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import pytest
 from botocore.exceptions import ClientError
 
-from kerf.aws.answers import Answers
-from kerf.aws.images import CUSTOM_SECONDS, ImageReader, alias_sources
+from kerf.aws.observe.images import CUSTOM_SECONDS, ImageReader, alias_sources
+from kerf.aws.requests.answers import Answers
 from kerf_api.v1.ec2nodeclass import SelectorTerm
 
 Answer = TypeVar("Answer")

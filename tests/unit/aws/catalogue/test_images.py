@@ -6,9 +6,9 @@ from dataclasses import replace as changed
 
 import pytest
 
-from kerf.aws.images import UnsupportedAlias, alias_sources, image
+from kerf.aws.observe.images import UnsupportedAlias, alias_sources, image
 from kerf.ec2 import images
-from kerf.model.cloud import Image
+from kerf.model.aws.cloud import Image
 from kerf_api.v1 import conditions
 from tests.unit.ec2.ec2_facts import NOW, facts, node_class
 from tests.unit.ec2.test_nodeclass import status, verdict

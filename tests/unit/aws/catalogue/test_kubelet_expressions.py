@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2 import validation
-from kerf.ec2.catalogue import build
+from kerf.ec2.instance_types.catalogue import build
+from kerf.ec2.nodeclass import validation
 from kerf.model import kinds
-from kerf.model.instance_type import Catalogue
+from kerf.model.aws.instance_type import Catalogue
 from kerf.model.settings import FeatureGates
 from kerf.runtime.state.catalogues import Catalogues
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

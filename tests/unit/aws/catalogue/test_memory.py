@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2.catalogue import build
+from kerf.ec2.instance_types.catalogue import build
 from kerf.model import kinds
-from kerf.model.cloud import Image
-from kerf.model.objects import Node
+from kerf.model.aws.cloud import Image
+from kerf.model.kubernetes.objects import Node
 from kerf.runtime.inbox import Listed, RegionRead, Resolved
 from kerf.runtime.state.catalogues import LEARN_EVERY
 from kerf.runtime.state.learned import GRAIN_BYTES, KEPT

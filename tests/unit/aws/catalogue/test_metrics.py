@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kerf.model.cloud import CapacityReservation, FleetError, FleetResult, Instance, Subnet
-from kerf.model.indexes import InstanceIndex
+from kerf.model.aws.cloud import CapacityReservation, FleetError, FleetResult, Instance, Subnet
+from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.plan import LaunchInstances, Reason, TerminateInstance
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Unavailable

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kerf.aws.fleets import result
-from kerf.aws.launch_templates import template_data
+from kerf.aws.launch.fleets import result
+from kerf.aws.launch.launch_templates import template_data
 from kerf.ec2.instances import claim_labels, claim_status
-from kerf.model.cloud import FleetRequest, Instance
-from kerf.model.instance_type import InstanceType
+from kerf.model.aws.cloud import FleetRequest, Instance
+from kerf.model.aws.instance_type import InstanceType
 from tests.unit.aws.catalogue.pods import BOUGHT, TYPE, asked, pod, row
 from tests.unit.aws.catalogue.test_types import built, kept
 from tests.unit.ec2.ec2_facts import NOW, catalogue, claim, info, node_class, one, ready

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kerf.aws.reservations import of_rows
-from kerf.ec2.catalogue import build
-from kerf.model.cloud import ClassFacts, FleetError, FleetResult, Region
-from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.aws.observe.reservations import of_rows
+from kerf.ec2.instance_types.catalogue import build
+from kerf.model.aws.cloud import ClassFacts, FleetError, FleetResult, Region
+from kerf.model.aws.instance_type import Catalogue, InstanceType
 from kerf.model.overlays import overlaid
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot

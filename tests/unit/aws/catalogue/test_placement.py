@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.aws.launch_templates import template_data
-from kerf.ec2 import drift, errors, fleet
+from kerf.aws.launch.launch_templates import template_data
+from kerf.ec2 import errors
 from kerf.ec2.instances import claim_labels
-from kerf.model.cloud import FleetError, FleetRequest, PlacementGroup
-from kerf.model.instance_type import Catalogue
+from kerf.ec2.launch import fleet
+from kerf.ec2.nodeclass import drift
+from kerf.model.aws.cloud import FleetError, FleetRequest, PlacementGroup
+from kerf.model.aws.instance_type import Catalogue
 from kerf.runtime.state.fleet import OUT_OF_STOCK, Fleet
 from kerf_api import labels
 from kerf_api.v1.conditions import READY

@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from kerf.ec2 import errors
-from kerf.ec2.catalogue import build
-from kerf.model.cloud import FleetError, FleetRequest, Subnet
-from kerf.model.instance_type import Catalogue
+from kerf.ec2.instance_types.catalogue import build
+from kerf.model.aws.cloud import FleetError, FleetRequest, Subnet
+from kerf.model.aws.instance_type import Catalogue
 from kerf.model.kinds import NODE_CLASS
 from kerf.model.plan import LaunchInstances, Reason
 from kerf.model.snapshot import Snapshot

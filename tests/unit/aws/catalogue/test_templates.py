@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.aws.fleets import parameters
-from kerf.aws.launch_templates import template_data
-from kerf.ec2 import fleet
-from kerf.model.cloud import ClusterFacts, FleetRequest, Image, LaunchTemplate
+from kerf.aws.launch.fleets import parameters
+from kerf.aws.launch.launch_templates import template_data
+from kerf.ec2.launch import fleet
+from kerf.model.aws.cloud import ClusterFacts, FleetRequest, Image, LaunchTemplate
 from kerf.model.settings import Settings
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2.catalogue import build
-from kerf.model.cloud import Gpu, InstanceTypeInfo, Region, Subnet
-from kerf.model.instance_type import Catalogue, InstanceType
+from kerf.ec2.instance_types.catalogue import build
+from kerf.model.aws.cloud import Gpu, InstanceTypeInfo, Region, Subnet
+from kerf.model.aws.instance_type import Catalogue, InstanceType
 from kerf.model.settings import Settings
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2 import nodeclass
+from kerf.ec2.nodeclass import nodeclass
 from kerf.lifecycle.nodeclass.unused import AT_ONCE, KEPT
 from kerf.model import kinds
-from kerf.model.inventory import PROFILE, TEMPLATE, Inventory, Resource
+from kerf.model.aws.inventory import PROFILE, TEMPLATE, Inventory, Resource
 from kerf.model.plan import DeleteUnused, LaunchInstances, Plan, Source
 from kerf.runtime.observe.observer import INVENTORIES_EVERY, STEPS
 from kerf.runtime.state.inventories import Inventories

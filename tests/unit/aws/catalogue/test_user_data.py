@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from kerf.aws.launch_templates import template_data
-from kerf.ec2 import fleet, userdata
+from kerf.aws.launch.launch_templates import template_data
+from kerf.ec2.launch import fleet
+from kerf.ec2.userdata import userdata
 from kerf_api import labels
 from tests.unit.ec2.ec2_facts import CLUSTER, catalogue, claim, node_class, ready
 from tests.unit.ec2.fleet_requests import problem, request, typed

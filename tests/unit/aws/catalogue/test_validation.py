@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2 import validation
-from kerf.ec2.validation import DENIED_HOLDS, HOLDS, PROFILE_NOT_FOUND, UNEXPECTED, USER_DATA_TOO_LARGE, denial
+from kerf.ec2.nodeclass import validation
+from kerf.ec2.nodeclass.validation import (
+    DENIED_HOLDS,
+    HOLDS,
+    PROFILE_NOT_FOUND,
+    UNEXPECTED,
+    USER_DATA_TOO_LARGE,
+    denial,
+)
 from kerf.model import kinds
-from kerf.model.cloud import DryRun, FleetRequest, Image, LaunchTemplate
-from kerf.model.instance_type import Catalogue
+from kerf.model.aws.cloud import DryRun, FleetRequest, Image, LaunchTemplate
+from kerf.model.aws.instance_type import Catalogue
 from kerf.model.plan import LaunchInstances, ValidateClass
 from kerf.runtime.state.catalogues import Catalogues
 from kerf_api import labels

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.ec2.catalogue import build
+from kerf.ec2.instance_types.catalogue import build
 from kerf.model import kinds
-from kerf.model.cloud import Instance, ZonalShift
+from kerf.model.aws.cloud import Instance, ZonalShift
 from kerf.model.plan import Event, Plan, Source, TagInstance, TerminateInstance
 from kerf.runtime.inbox import Described, RegionRead, Resolved, ShiftsRead
 from kerf.runtime.state.shifts import HELD

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.settings import Settings
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.disruption.disrupt import disrupt
-from kerf.model.instance_type import InstanceType
+from kerf.model.aws.instance_type import InstanceType
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
 from kerf.provisioning.provision import provision

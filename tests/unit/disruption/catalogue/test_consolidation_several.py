@@ -11,7 +11,7 @@ import pytest
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.sandbox.world import World as Sandbox
 from kerf.scheduling.answers.solution import Solution
 from kerf.scheduling.solve import solve

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.objects import PodDisruptionBudget
+from kerf.model.kubernetes.objects import PodDisruptionBudget
 from kerf.model.plan import EvictPod
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api import labels

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kerf.disruption.command import command_of
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.simulation import Manner, Solve
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import PatchObject, Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.scheduling.answers.solution import PodRefusal, Solution

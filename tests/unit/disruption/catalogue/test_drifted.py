@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kerf.disruption.drift.conditions import conditions
 from kerf.disruption.view import view
 from kerf.model import kinds
-from kerf.model.instance_type import InstanceType, Offering
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.model.plan import PatchObject
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.model.objects import ContainerStatus, Pod, Requested
+from kerf.model.kubernetes.objects import ContainerStatus, Pod, Requested
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
 

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.cloud import FleetError
-from kerf.model.devices import ResourceSlice
+from kerf.model.aws.cloud import FleetError
+from kerf.model.kubernetes.devices import ResourceSlice
 from kerf.model.plan import DeleteObject, LaunchInstances, Plan
 from kerf_api import labels
 from kerf_api.v1.conditions import put

@@ -16,9 +16,9 @@ from kerf.disruption.propose import propose
 from kerf.disruption.simulation import Manner, Outcome, Scheduler, simulate
 from kerf.disruption.view import view
 from kerf.model.annotations import text_of
+from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim
 from kerf.model.memory import Memory
 from kerf.model.plan import Plan
-from kerf.model.storage import PersistentVolume, PersistentVolumeClaim
 from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels
 from kerf_api.v1.meta import decode

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.objects import Pod
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.storage import PersistentVolumeClaim
 from kerf.model.plan import EvictPod, Plan, TerminateInstance
-from kerf.model.storage import PersistentVolumeClaim
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api import labels
 from kerf_api.v1.meta import decode

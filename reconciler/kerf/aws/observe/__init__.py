@@ -1,0 +1,1 @@
+"""What the account has, one module for each kind of fact."""

@@ -1,0 +1,1 @@
+"""Instance types as Karpenter's catalogue has them: labels, capacity, overhead."""

@@ -1,0 +1,1 @@
+"""Fleet requests and launch templates, and the offerings that they name."""

@@ -1,0 +1,1 @@
+"""Prices of offerings, from AWS's answers and from the table that the release has."""

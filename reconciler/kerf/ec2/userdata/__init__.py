@@ -1,0 +1,1 @@
+"""The user data of each image family, merged with the user's own."""

@@ -1,0 +1,1 @@
+"""What AWS has and is asked for."""

@@ -1,0 +1,1 @@
+"""Objects of the cluster as frozen values."""

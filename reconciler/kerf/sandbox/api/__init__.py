@@ -1,0 +1,1 @@
+"""An API server: objects, admission, eviction, watches."""

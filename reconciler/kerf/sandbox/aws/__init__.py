@@ -1,0 +1,1 @@
+"""EC2: machines, capacity, prices, its account's limits."""

@@ -1,0 +1,1 @@
+"""Deployments, DaemonSets, volumes, garbage collection."""

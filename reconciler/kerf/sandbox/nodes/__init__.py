@@ -1,0 +1,1 @@
+"""Kubelets, and nodes that come up other than planned."""

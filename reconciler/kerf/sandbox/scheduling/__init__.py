@@ -1,0 +1,1 @@
+"""A kube-scheduler with rules read anew, not Kerf's."""
