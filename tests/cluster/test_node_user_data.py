@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kerf.ec2.userdata import userdata
+from kerf.ec2.userdata.bootstrap import Bootstrap
 from kerf.model.aws.cloud import ClusterFacts
 from kerf_api.v1.meta import Taint
 
@@ -33,8 +34,7 @@ INSTANCE = {
 
 
 def written(family: str, custom: str | None = None, **kubelet: Any) -> KubeletSettings:
-    text = userdata.render(
-        family,
+    inputs = Bootstrap(
         cluster=CLUSTER,
         custom=custom,
         labels=LABELS,
@@ -43,6 +43,7 @@ def written(family: str, custom: str | None = None, **kubelet: Any) -> KubeletSe
         max_pods=29,
         raid0=False,
     )
+    text = userdata.render(family, inputs)
     return read_user_data(text)
 
 

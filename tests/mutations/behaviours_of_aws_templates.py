@@ -40,8 +40,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:_resolved",
-                "node_class.spec.instance_profile or profile_name or facts.instance_profile",
-                "profile_name or facts.instance_profile or node_class.spec.instance_profile",
+                "node_class.spec.instance_profile or facts.instance_profile",
+                "facts.instance_profile or node_class.spec.instance_profile",
             ),
         ),
     ),

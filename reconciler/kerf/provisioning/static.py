@@ -12,7 +12,7 @@ from itertools import count, islice
 from typing import Final
 
 from kerf.ec2.launch import fleet
-from kerf.ec2.launch.fleet import FleetProblem
+from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
 from kerf.model.memory import Memory, Step, Turn
@@ -101,9 +101,7 @@ def _launch_problem(snapshot: Snapshot, name: str) -> tuple[Reason | None, None]
     if node_class is None or snapshot.cluster is None:
         return None, None
     try:
-        found = fleet.plan(
-            (member_claim(snapshot, pool, name),),
-            pool=pool,
+        facts = LaunchFacts(
             node_class=node_class,
             catalogue=snapshot.types_for(pool.name, node_class.name),
             cluster=snapshot.cluster,
@@ -113,6 +111,7 @@ def _launch_problem(snapshot: Snapshot, name: str) -> tuple[Reason | None, None]
             full_subnets=snapshot.full_subnets(node_class.name),
             placement_group=snapshot.placement_group(node_class.name),
         )
+        found = fleet.plan((member_claim(snapshot, pool, name),), facts)
     except ValueError as error:
         return Reason(MALFORMED, str(error)), None
     return (Reason(found.reason, found.message) if isinstance(found, FleetProblem) else None), None

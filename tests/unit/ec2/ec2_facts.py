@@ -147,7 +147,9 @@ def node_class(family: str = "AL2023", *, status: dict[str, Any] | None = None, 
 
 def ready(node_class: EC2NodeClass, found: ClassFacts | None = None) -> EC2NodeClass:
     """The class with the status that these facts give it."""
-    return replace(node_class, status=nodeclass.status(node_class, found or facts(), cluster=CLUSTER, now=NOW))
+    return replace(
+        node_class, status=nodeclass.status(node_class, found or facts(), cluster=CLUSTER, settings=SETTINGS, now=NOW)
+    )
 
 
 def catalogue(*names: str, of: EC2NodeClass | None = None, settings: Settings = SETTINGS, **changes: Any) -> Catalogue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.ec2.launch import fleet
-from kerf.ec2.launch.fleet import FleetProblem
+from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
 from kerf.model.aws.cloud import FleetRequest
 from kerf.model.aws.instance_type import Catalogue
 from kerf_api import labels
@@ -22,7 +22,6 @@ BOTH = (CAPACITY_TYPE, "In", ["spot", "on-demand"])
 
 def planned(*claims: NodeClaim, types: Catalogue | None = None, **changes: Any) -> FleetRequest | FleetProblem:
     given: dict[str, Any] = {
-        "pool": None,
         "node_class": CLASS,
         "catalogue": catalogue(*GENERIC) if types is None else types,
         "cluster": CLUSTER,
@@ -31,7 +30,8 @@ def planned(*claims: NodeClaim, types: Catalogue | None = None, **changes: Any) 
         "now": NOW,
         **changes,
     }
-    return fleet.plan(claims or (claim(),), **given)
+    attempt = given.pop("attempt", 0)
+    return fleet.plan(claims or (claim(),), LaunchFacts(**given), attempt=attempt)
 
 
 def request(*claims: NodeClaim, **changes: Any) -> FleetRequest:

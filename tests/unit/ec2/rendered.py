@@ -6,6 +6,7 @@ from email import message_from_string
 from typing import Any
 
 from kerf.ec2.userdata import userdata
+from kerf.ec2.userdata.bootstrap import Bootstrap
 from kerf_api.v1.meta import Taint
 from tests.unit.ec2.ec2_facts import CLUSTER
 
@@ -24,7 +25,7 @@ def render(family: str, custom: str | None = None, **changes: Any) -> str:
         "raid0": False,
         **changes,
     }
-    return userdata.render(family, **given)
+    return userdata.render(family, Bootstrap(**given))
 
 
 def parts(text: str) -> list[tuple[str, str]]:

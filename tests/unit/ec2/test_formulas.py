@@ -86,7 +86,7 @@ def test_what_cannot_be_reserved_leaves_no_type(name: str, text: str) -> None:
 
 def test_an_expression_that_cannot_be_read_is_told_as_such_before_anything_is_asked() -> None:
     of = node_class(kubelet={"kubeReserved": {"cpu": "vcpus *"}})
-    found = nodeclass.status(of, facts(), cluster=CLUSTER, now=NOW, expressions=True)
+    found = nodeclass.status(of, facts(), cluster=CLUSTER, settings=OPEN, now=NOW)
     (row,) = (row for row in found.conditions if row.type == "ValidationSucceeded")
     assert (row.status, row.reason) == ("False", "KubeletExpressionInvalid")
     assert row.message == "kubeReserved.cpu: 'vcpus *' cannot be read: column 8: it ends too early"
@@ -98,7 +98,7 @@ NAMES = ("c5.large", "m5.large", "m5.xlarge", "r5.large")
 
 def ready(family: str, kubelet: dict[str, Any]) -> EC2NodeClass:
     of = node_class(family, kubelet=kubelet)
-    new = nodeclass.status(of, facts(), cluster=CLUSTER, now=NOW, expressions=True)
+    new = nodeclass.status(of, facts(), cluster=CLUSTER, settings=OPEN, now=NOW)
     return ec2_facts.replace(of, status=new)
 
 

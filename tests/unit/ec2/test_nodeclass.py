@@ -11,16 +11,19 @@ from msgspec.structs import replace
 
 from kerf.ec2.nodeclass import nodeclass
 from kerf.model.aws.cloud import CapacityReservation, ClassFacts, Image, SecurityGroup, Subnet
+from kerf.model.settings import FeatureGates
 from kerf_api.v1 import conditions
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
 from kerf_api.v1.meta import encode
-from tests.unit.ec2.ec2_facts import CLUSTER, NOW, facts, node_class
+from tests.unit.ec2.ec2_facts import CLUSTER, NOW, SETTINGS, facts, node_class
 
 LATER = NOW + timedelta(hours=1)
 
+NO_RESERVED = copy(SETTINGS, gates=FeatureGates(reserved_capacity=False))
+
 
 def status(of: EC2NodeClass, found: ClassFacts | None, **changes: Any) -> EC2NodeClassStatus:
-    return nodeclass.status(of, found, **{"cluster": CLUSTER, "now": NOW, **changes})
+    return nodeclass.status(of, found, **{"cluster": CLUSTER, "now": NOW, "settings": SETTINGS, **changes})
 
 
 def verdict(found: EC2NodeClassStatus, type_: str) -> tuple[str, str]:
@@ -202,7 +205,7 @@ def test_a_managed_profile_is_awaited_until_it_exists() -> None:
     assert verdict(waiting, "InstanceProfileReady") == ("Unknown", "AwaitingReconciliation")
     assert verdict(waiting, "ValidationSucceeded") == ("Unknown", "DependenciesNotReady")
     assert verdict(waiting, "Ready")[0] == "Unknown"
-    made = status(node_class(), missing, profile_name="demo_2")
+    made = status(node_class(), facts(instance_profile="demo_2"))
     assert made.instance_profile == "demo_2"
     assert verdict(made, "Ready") == ("True", "Ready")
 
@@ -309,4 +312,4 @@ def test_capacity_reservations_are_listed_by_id_without_their_numbers() -> None:
     ]
     fewer = tuple(copy(row, left=0) for row in rows)
     assert status(node_class(), facts(reservations=fewer)) == found
-    assert status(node_class(), facts(reservations=rows), reserved_capacity=False).capacity_reservations == ()
+    assert status(node_class(), facts(reservations=rows), settings=NO_RESERVED).capacity_reservations == ()

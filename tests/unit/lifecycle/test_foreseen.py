@@ -48,7 +48,7 @@ def test_what_cannot_be_launched_now_needs_nothing() -> None:
 def test_claims_of_many_kinds_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, original = list[str](), fleet.plan
     monkeypatch.setattr(
-        fleet, "plan", lambda claims, **facts: [asked.append(claims[0].name), original(claims, **facts)][1]
+        fleet, "plan", lambda claims, *rest, **more: [asked.append(claims[0].name), original(claims, *rest, **more)][1]
     )
     many = [tainted(f"c{number}", str(number)) for number in range(3 * foreseen.CALLS)]
     assert len(names(prepare(prepared().snapshot(), many))) == len(asked) == foreseen.CALLS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kerf.ec2.userdata import userdata
+from kerf.ec2.userdata.bootstrap import Bootstrap
 from kerf.model.kinds import Ref
 from kerf.ports import AlreadyGone
 from kerf.sandbox.nodes import user_data
@@ -72,8 +73,7 @@ def test_user_data_of_other_families(text: str, family: str) -> None:
 @pytest.mark.parametrize("family", ["AL2", "AL2023", "Bottlerocket", "Windows2022"])
 def test_what_launch_templates_say_is_understood(family: str) -> None:
     taints = (Taint(key="t", value="v", effect="NoSchedule"), Taint(key=labels.UNREGISTERED_TAINT, effect="NoExecute"))
-    text = userdata.render(
-        family,
+    inputs = Bootstrap(
         cluster=World().cloud.cluster(),
         custom=None,
         labels={"a": "1", "example.com/b": "2"},
@@ -82,6 +82,7 @@ def test_what_launch_templates_say_is_understood(family: str) -> None:
         max_pods=17,
         raid0=False,
     )
+    text = userdata.render(family, inputs)
     settings = user_data.read(text)
     assert settings.family == family
     assert settings.labels == {"a": "1", "example.com/b": "2"}

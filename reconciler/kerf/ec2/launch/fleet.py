@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from kerf.ec2 import images, placement, tags
 from kerf.ec2.instance_types.capacity import EFA_RESOURCE
 from kerf.ec2.instance_types.type_labels import TENANCIES, TENANCY
 from kerf.ec2.launch import candidates, templates
 from kerf.ec2.launch.candidates import Candidates
+from kerf.ec2.launch.templates import Place, Variant
 from kerf.model.aws.cloud import ClusterFacts, FleetRequest, LaunchTemplate, Override, PlacementGroup
 from kerf.model.aws.instance_type import Catalogue, Offering, OfferingKey
 from kerf.model.settings import Settings
@@ -27,7 +27,6 @@ from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.v1.conditions import FALSE, READY, TRUE, get
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodeclaim import NodeClaim
-from kerf_api.v1.nodepool import NodePool
 
 CAPACITY, NOT_READY, CREATE = "capacity", "not_ready", "create"
 
@@ -65,57 +64,50 @@ def equal_launch(claim: NodeClaim) -> Hashable:
     )
 
 
-def plan(
-    claims: Sequence[NodeClaim],
-    *,
-    pool: NodePool | None,
-    node_class: EC2NodeClass,
-    catalogue: Catalogue,
-    cluster: ClusterFacts,
-    settings: Settings,
-    out_of_stock: Mapping[OfferingKey, datetime],
-    now: datetime,
-    attempt: int = 0,
-    full_subnets: Collection[str] = (),
-    free_addresses: Mapping[str, int] = {},
-    placement_group: PlacementGroup | None = None,
-) -> FleetRequest | FleetProblem:
+@dataclass(frozen=True, slots=True)
+class LaunchFacts:
+    """What the launches of a class go by.
+
+    Nothing is launched into `full_subnets`; of the others of a zone that with most `free_addresses` is named.
+    `placement_group` is the one that the class selects, as far as it is known.
+    """
+
+    node_class: EC2NodeClass
+    catalogue: Catalogue
+    cluster: ClusterFacts
+    settings: Settings
+    out_of_stock: Mapping[OfferingKey, datetime]
+    now: datetime
+    full_subnets: Collection[str] = ()
+    free_addresses: Mapping[str, int] = field(default_factory=dict)
+    placement_group: PlacementGroup | None = None
+
+
+def plan(claims: Sequence[NodeClaim], facts: LaunchFacts, *, attempt: int = 0) -> FleetRequest | FleetProblem:
     """The fleet call for claims of equal `equal_launch`, one instance each; or why there can be none.
 
-    `attempt` makes another group (and client token) of the same claims after a call that failed for good. Nothing is
-    launched into `full_subnets`; of the others of a zone that with most `free_addresses` is named. `placement_group` is
-    the one that the class selects, as far as it is known.
+    `attempt` makes another group (and client token) of the same claims after a call that failed for good.
     """
     members = sorted(claims, key=lambda claim: claim.name)
-    claim = members[0]
-    unready = _unready(node_class, catalogue, placement_group)
+    claim, node_class = members[0], facts.node_class
+    unready = _unready(node_class, facts.catalogue, facts.placement_group)
     if unready is not None:
         return unready
     try:
         wants = wanted(claim)
-        chosen = _choose(claim, wants, catalogue, settings, out_of_stock, now)
+        chosen = _choose(claim, wants, facts)
         if isinstance(chosen, FleetProblem):
             return chosen
         capacity_type = _capacity_type(wants, chosen)
+        build = partial(_template, claim, facts, wants, capacity_type)
         chosen = candidates.of_capacity_type(chosen, capacity_type)
-        build = partial(
-            templates.build,
-            claim,
-            node_class,
-            cluster,
-            capacity_type=capacity_type,
-            reserved_capacity=settings.gates.reserved_capacity,
-            tenancy=_tenancy(wants),
-            **_placed(node_class, placement_group, wants),
-        )
-        networked, subnets = claim.requests()[EFA_RESOURCE] > 0, _subnets(node_class, full_subnets, free_addresses)
-        overrides, used = _overrides(build, chosen, node_class, subnets, networked=networked)
+        overrides, used = _overrides(build, chosen, facts, networked=claim.requests()[EFA_RESOURCE] > 0)
     except ValueError as error:  # a malformed requirement, quantity or user data
         return FleetProblem(CREATE, "LaunchFailed", f"Error getting launch template configs: {error}")
     if not overrides:
         return FleetProblem(CREATE, "LaunchFailed", _NO_OFFERINGS)
     group = group_of(members, attempt)
-    pool_name = pool.name if pool is not None else claim.pool_name
+    own = {**tags.launch(node_class, claim.pool_name, facts.cluster.name), labels.LAUNCH_GROUP: group}
     relaxed = claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED) == "true"
     return FleetRequest(
         group=group,
@@ -123,7 +115,7 @@ def plan(
         members=tuple(member.name for member in members),
         templates=used,
         overrides=overrides,
-        tags=dict(sorted({**tags.launch(node_class, pool_name, cluster.name), labels.LAUNCH_GROUP: group}.items())),
+        tags=dict(sorted(own.items())),
         context="" if relaxed else node_class.spec.context or "",
         prioritized=_repriced(claim),
     )
@@ -183,16 +175,10 @@ def wanted(claim: NodeClaim) -> Requirements:
     return rows & (requirement(labels.CAPACITY_TYPE, IN, (labels.ON_DEMAND,)),)
 
 
-def _choose(
-    claim: NodeClaim,
-    wanted: Requirements,
-    catalogue: Catalogue,
-    settings: Settings,
-    out_of_stock: Mapping[OfferingKey, datetime],
-    now: datetime,
-) -> Candidates | FleetProblem:
+def _choose(claim: NodeClaim, wanted: Requirements, facts: LaunchFacts) -> Candidates | FleetProblem:
     """The candidates after all filters, cheapest first."""
-    found: Candidates = candidates.available(catalogue, wanted, claim.requests(), out_of_stock, now)
+    settings = facts.settings
+    found: Candidates = candidates.available(facts.catalogue, wanted, claim.requests(), facts.out_of_stock, facts.now)
     found = candidates.reserved_first(found)
     if not candidates.has_min_values(wanted):
         found = candidates.without_exotic(found)
@@ -230,26 +216,38 @@ def _tenancy(wanted: Requirements) -> str:
     return next((kind for kind in TENANCIES if wanted.allowed(TENANCY).has(kind)), TENANCIES[0])
 
 
-def _placed(node_class: EC2NodeClass, group: PlacementGroup | None, wanted: Requirements) -> dict[str, Any]:
-    """The group that the class asks for, and the partition of it that the claim does."""
-    if node_class.spec.placement_group_selector is None or group is None:
-        return {}
-    return {"placement_group": group.id, "partition": placement.partition(group, wanted)}
+def _template(
+    claim: NodeClaim, facts: LaunchFacts, wanted: Requirements, capacity_type: str, variant: Variant
+) -> LaunchTemplate:
+    """One template of the claim's launch. Raises ValueError when the class's user data is malformed."""
+    return templates.build(
+        claim,
+        facts.node_class,
+        facts.cluster,
+        variant,
+        capacity_type=capacity_type,
+        reserved_capacity=facts.settings.gates.reserved_capacity,
+        place=_place(facts, wanted),
+    )
+
+
+def _place(facts: LaunchFacts, wanted: Requirements) -> Place:
+    """The hardware that the claim asks for, the group that the class does, and the claim's partition of it."""
+    tenancy, group = _tenancy(wanted), facts.placement_group
+    if facts.node_class.spec.placement_group_selector is None or group is None:
+        return Place(tenancy)
+    return Place(tenancy, group.id, placement.partition(group, wanted))
 
 
 def _overrides(
-    build: Callable[..., LaunchTemplate],
-    chosen: Candidates,
-    node_class: EC2NodeClass,
-    subnets: Mapping[str, str],
-    *,
-    networked: bool,
+    build: Callable[[Variant], LaunchTemplate], chosen: Candidates, facts: LaunchFacts, *, networked: bool
 ) -> tuple[tuple[Override, ...], tuple[LaunchTemplate, ...]]:
     """Every (type, zone) to choose from, cheapest first, and the templates they use, by name.
 
     `build` makes a template. Raises ValueError when the class's user data is malformed.
     """
-    table = images.table(node_class.status.amis)
+    subnets = _subnets(facts.node_class, facts.full_subnets, facts.free_addresses)
+    table = images.table(facts.node_class.status.amis)
     made: dict[Hashable, LaunchTemplate] = {}
     rows: list[tuple[int, Override]] = []
     for candidate in chosen:
@@ -262,7 +260,7 @@ def _overrides(
             held = offering.reservation
             shape = (image_id, pods, reserved, efa, held.id if held is not None else "")
             if shape not in made:
-                made[shape] = build(image_id=image_id, max_pods=pods, reserved=reserved, reservation=held, efa=efa)
+                made[shape] = build(Variant(image_id, pods, reserved, held, efa))
             rows.append((offering.on_demand, _override(offering, subnets[offering.zone], made[shape])))
     rows.sort(key=lambda row: (row[1].price, row[0], row[1].instance_type, row[1].zone))
     return _limited([row for _, row in rows], {template.name: template for template in made.values()})

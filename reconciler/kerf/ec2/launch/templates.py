@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 from msgspec.structs import replace
 
 from kerf.ec2 import families, tags
 from kerf.ec2.userdata import bottlerocket, userdata
-from kerf.ec2.userdata.bootstrap import is_ipv6
+from kerf.ec2.userdata.bootstrap import Bootstrap, is_ipv6
 from kerf.model.aws.cloud import EFA, ONLY_RESERVED, ClusterFacts, HeldReservation, LaunchTemplate
 from kerf.model.aws.instance_type import Reservation
 from kerf_api.kubelet import reading
@@ -29,35 +30,51 @@ ENCLAVES = ("eks.amazonaws.com/nitro-sandbox", "eks.amazonaws.com/nip-slots")
 _PREFIXES_ALONE = b"IPv6 prefixes without an address"
 
 
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What sets the templates of one launch apart: the types that share a template have these in common.
+
+    `reserved` is what expressions of the class come to on them, `reservation` the one that is launched into; `efa`
+    counts the interfaces for high-performance computing.
+    """
+
+    image_id: str
+    max_pods: int
+    reserved: Sequence[Reserved] = ()
+    reservation: Reservation | None = None
+    efa: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where machines stand: on whose hardware, and in which placement group (by ID; empty: in none) and partition."""
+
+    tenancy: str = "default"
+    placement_group: str = ""
+    partition: int = 0
+
+
 def build(
     claim: NodeClaim,
     node_class: EC2NodeClass,
     cluster: ClusterFacts,
+    variant: Variant,
     *,
-    image_id: str,
-    max_pods: int,
     capacity_type: str,
-    reserved: Sequence[Reserved] = (),
     reserved_capacity: bool = True,
-    reservation: Reservation | None = None,
-    tenancy: str = "default",
-    efa: int = 0,
-    placement_group: str = "",
-    partition: int = 0,
+    place: Place,
 ) -> LaunchTemplate:
     """The template of a claim's launch. Raises ValueError when the class's user data is malformed.
 
-    `reserved` is what expressions of the class come to on the types that share the template.
-
-    With the gate `reserved_capacity` a launch that is not into a `reservation` leaves open ones to others. `efa` counts
-    the interfaces for high-performance computing; where the class lists interfaces, the machine has those.
+    With the gate `reserved_capacity` a launch that is not into a reservation leaves open ones to others. Where the
+    class lists network interfaces, the machine has those.
     """
-    spec = node_class.spec
+    spec, reservation = node_class.spec, variant.reservation
     nested = spec.cpu_options.nested_virtualization if spec.cpu_options is not None else None
     template = LaunchTemplate(
         name="",
-        image_id=image_id,
-        user_data=_user_data(claim, node_class, cluster, max_pods, reserved, capacity_type),
+        image_id=variant.image_id,
+        user_data=_user_data(claim, node_class, cluster, variant, capacity_type),
         instance_profile=node_class.status.instance_profile,
         security_group_ids=tuple(sorted(group.id for group in node_class.status.security_groups)),
         metadata_options=spec.metadata_options,
@@ -70,13 +87,13 @@ def build(
         connection_tracking=spec.connection_tracking,
         nested_virtualization=nested or "",
         ipv6=is_ipv6(cluster.dns_ip),
-        network_interfaces=spec.network_interfaces or _efa(efa),
+        network_interfaces=spec.network_interfaces or _efa(variant.efa),
         capacity_reservations=ONLY_RESERVED if reservation is not None else "none" if reserved_capacity else "",
         reservation=_held(reservation) if reservation is not None else None,
         enclaves=any(claim.requests()[name] for name in ENCLAVES),
-        tenancy=tenancy,
-        placement_group=placement_group,
-        partition=partition,
+        tenancy=place.tenancy,
+        placement_group=place.placement_group,
+        partition=place.partition,
     )
     return replace(template, name=_name(template))
 
@@ -105,22 +122,17 @@ def _name(template: LaunchTemplate) -> str:
 
 
 def _user_data(
-    claim: NodeClaim,
-    node_class: EC2NodeClass,
-    cluster: ClusterFacts,
-    max_pods: int,
-    reserved: Sequence[Reserved],
-    capacity_type: str,
+    claim: NodeClaim, node_class: EC2NodeClass, cluster: ClusterFacts, variant: Variant, capacity_type: str
 ) -> str:
     spec = node_class.spec
-    return userdata.render(
-        node_class.family,
+    inputs = Bootstrap(
         cluster=cluster,
         custom=spec.user_data,
         labels=userdata.claim_labels(claim, node_class.family, capacity_type),
         taints=userdata.claim_taints(claim),
-        kubelet=reading.with_reserved(spec.kubelet, reserved),
-        max_pods=max_pods,
+        kubelet=reading.with_reserved(spec.kubelet, variant.reserved),
+        max_pods=variant.max_pods,
         raid0=spec.instance_store_policy == "RAID0",
         image_version=bottlerocket.version(node_class),
     )
+    return userdata.render(node_class.family, inputs)

@@ -17,6 +17,7 @@ from kerf.ec2 import families, images, tags
 from kerf.ec2.nodeclass import profile_verdicts, unmatched, validation
 from kerf.ec2.userdata import userdata
 from kerf.model.aws.cloud import CapacityReservation, ClassFacts, ClusterFacts, SecurityGroup, Subnet
+from kerf.model.settings import Settings
 from kerf_api.kubelet import rules as kubelet_rules
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, NODECLASS_DEPENDENTS, RESERVATIONS_READY, TRUE, UNKNOWN
@@ -42,21 +43,18 @@ def status(
     facts: ClassFacts | None,
     *,
     cluster: ClusterFacts | None,
+    settings: Settings,
     now: datetime,
-    profile_name: str = "",
-    reserved_capacity: bool = True,
-    expressions: bool = False,
-    isolated_vpc: bool = False,
     tried: Tried = lambda new: validation.SUCCEEDED,
 ) -> EC2NodeClassStatus:
     """The complete next status.
 
     `facts` of another generation count as none: until fresh ones come, what is known stays and Ready is not True.
-    `profile_name` names a managed instance profile known to exist; without it the facts tell. Without the gate
-    `reserved_capacity` no reservation is told of; `expressions` says that the kubelet's map may hold some. `tried` is
-    asked, with what is new, when nothing else is wrong.
+    Without the gate `reserved_capacity` no reservation is told of. `tried` is asked, with what is new, when nothing
+    else is wrong.
     """
     old, generation = node_class.status, node_class.metadata.generation
+    reserved_capacity = settings.gates.reserved_capacity
     known = old.conditions if reserved_capacity else conditions.drop(old.conditions, RESERVATIONS_READY)
     dependents = (*NODECLASS_DEPENDENTS, *((RESERVATIONS_READY,) if reserved_capacity else ()))
     rows = conditions.initial(known, dependents, node_class.metadata.creation_timestamp)
@@ -64,10 +62,11 @@ def status(
         return replace(old, conditions=conditions.bump(rows, generation))
     if facts is None or facts.generation != generation:
         return replace(old, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
-    new = _resolved(node_class, facts, profile_name)
-    new = new if reserved_capacity else replace(new, capacity_reservations=())
+    new = _resolved(node_class, facts)
     if reserved_capacity:
         rows = _put(rows, RESERVATIONS_READY, (TRUE, RESERVATIONS_READY, ""), generation, now)
+    else:
+        new = replace(new, capacity_reservations=())
     for type_, verdict in _parts(node_class, facts, new):
         rows = _put(rows, type_, verdict, generation, now)
     profile = profile_verdicts.of(
@@ -75,11 +74,11 @@ def status(
         facts,
         profile=new.instance_profile,
         planned=profile_for(node_class, cluster)[0] if cluster is not None else "",
-        isolated_vpc=isolated_vpc,
+        isolated_vpc=settings.isolated_vpc,
         before=conditions.get(rows, profile_verdicts.CONDITION),
     )
     rows = _put(rows, profile_verdicts.CONDITION, profile, generation, now)
-    types = facts.problems.get(validation.CONDITION)
+    types, expressions = facts.problems.get(validation.CONDITION), settings.gates.node_class_cel
     valid = _validation(node_class, cluster, rows, types, expressions, partial(tried, new))
     rows = _put(rows, validation.CONDITION, valid, generation, now)
     return replace(new, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
@@ -90,7 +89,7 @@ def as_resolved(node_class: EC2NodeClass, facts: ClassFacts | None) -> EC2NodeCl
     while AWS has not answered for its present generation."""
     if facts is None or facts.generation != node_class.metadata.generation:
         return None
-    found = replace(_resolved(node_class, facts, ""), conditions=node_class.status.conditions)
+    found = replace(_resolved(node_class, facts), conditions=node_class.status.conditions)
     return replace(node_class, status=found)
 
 
@@ -159,8 +158,8 @@ def reservations(found: Iterable[CapacityReservation]) -> tuple[ResolvedReservat
     )
 
 
-def _resolved(node_class: EC2NodeClass, facts: ClassFacts, profile_name: str) -> EC2NodeClassStatus:
-    profile = node_class.spec.instance_profile or profile_name or facts.instance_profile
+def _resolved(node_class: EC2NodeClass, facts: ClassFacts) -> EC2NodeClassStatus:
+    profile = node_class.spec.instance_profile or facts.instance_profile
     if not profile and profile_verdicts.CONDITION in facts.problems:
         profile = node_class.status.instance_profile  # IAM did not answer: what was known stays
     return EC2NodeClassStatus(

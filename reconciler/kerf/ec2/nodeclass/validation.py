@@ -20,6 +20,7 @@ from kerf.ec2 import families, images
 from kerf.ec2.errors import classify
 from kerf.ec2.instance_types.type_labels import TENANCIES, TENANCY
 from kerf.ec2.launch import candidates, templates
+from kerf.ec2.launch.templates import Place, Variant
 from kerf.model.aws.cloud import ClusterFacts, DryRun, FleetRequest, Override
 from kerf.model.aws.instance_type import Catalogue, InstanceType
 from kerf.model.settings import Settings
@@ -149,12 +150,14 @@ def request(
         _claim(node_class, linked[0].name if linked else node_class.name),
         node_class,
         cluster,
-        image_id=images.pick(type_.requirements, images.table(node_class.status.amis)) or "",
-        max_pods=type_.capacity["pods"],
-        reserved=type_.reserved,
+        Variant(
+            images.pick(type_.requirements, images.table(node_class.status.amis)) or "",
+            type_.capacity["pods"],
+            type_.reserved,
+        ),
         capacity_type=labels.ON_DEMAND,
         reserved_capacity=settings.gates.reserved_capacity,
-        tenancy=_tenancy(wanted),
+        place=Place(_tenancy(wanted)),
     )
     # a name that no launch gives: what is deleted after the dry run is nobody else's
     template = replace(template, name=template.name.replace(templates.PREFIX, f"{templates.PREFIX}validation-"))

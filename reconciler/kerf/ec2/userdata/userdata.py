@@ -6,14 +6,11 @@ user wrote. Source: AWS provider reference §2.4 and §5.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from kerf.ec2 import families
 from kerf.ec2.userdata import bootstrap, bottlerocket, nodeadm
 from kerf.ec2.userdata.bootstrap import Bootstrap
-from kerf.model.aws.cloud import ClusterFacts
 from kerf_api import labels as names
 from kerf_api.userdata import rules
 from kerf_api.v1.meta import Taint
@@ -24,26 +21,11 @@ UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
 _KUBELET_FORBIDDEN = ("node-restriction.kubernetes.io", "kubernetes.io", "k8s.io")
 
 
-def render(
-    family: str,
-    *,
-    cluster: ClusterFacts,
-    custom: str | None,
-    labels: Mapping[str, str],
-    taints: Sequence[Taint],
-    kubelet: Mapping[str, Any] | None,
-    max_pods: int | None,
-    raid0: bool,
-    image_version: str = "",
-) -> str:
-    """The user data of a family as plain text.
-
-    `image_version` matters to Bottlerocket only. Raises ValueError when the custom part is malformed.
-    """
-    inputs = Bootstrap(cluster, custom, labels, taints, kubelet, max_pods, raid0, image_version)
+def render(family: str, inputs: Bootstrap) -> str:
+    """The user data of a family as plain text. Raises ValueError when the custom part is malformed."""
     known = families.of(family)
     if known is families.CUSTOM:
-        return custom or ""
+        return inputs.custom or ""
     if known is families.AL2023:
         return nodeadm.render(inputs)
     if known is families.BOTTLEROCKET:

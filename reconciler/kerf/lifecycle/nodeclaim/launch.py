@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from kerf.ec2.launch import fleet
-from kerf.ec2.launch.fleet import FleetProblem
+from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
 from kerf.ec2.nodeclass import nodeclass
 from kerf.lifecycle.nodeclaim import outcomes, unmarked
 from kerf.lifecycle.nodeclaim.assignment import assign, pairs
@@ -324,17 +324,15 @@ def planned(
     node_class = nodeclass.as_resolved(listed, snapshot.class_facts.get(listed.name)) if listed is not None else None
     if snapshot.cluster is None or node_class is None:
         return None
-    return fleet.plan(
-        members,
-        pool=snapshot.node_pools.get(first.pool_name),
+    facts = LaunchFacts(
         node_class=node_class,
         catalogue=types,
         cluster=snapshot.cluster,
         settings=snapshot.settings,
         out_of_stock=snapshot.out_of_stock,
         now=snapshot.now,
-        attempt=attempt,
         full_subnets=snapshot.full_subnets(node_class.name),
         placement_group=snapshot.placement_group(node_class.name),
         free_addresses=subnets.of(node_class.name),
     )
+    return fleet.plan(members, facts, attempt=attempt)

@@ -42,15 +42,13 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
     stamped = node_class if rehashed else with_annotations(node_class, stamps)
     finalizers = tuple(dict.fromkeys((*node_class.metadata.finalizers, labels.NODECLASS_FINALIZER)))
     facts = snapshot.class_facts.get(node_class.name)
-    gates, trial = snapshot.settings.gates, Trial(view, node_class)
+    trial = Trial(view, node_class)
     status = nodeclass.status(
         node_class,
         facts,
         cluster=snapshot.cluster,
+        settings=snapshot.settings,
         now=view.now,
-        reserved_capacity=gates.reserved_capacity,
-        expressions=gates.node_class_cel,
-        isolated_vpc=snapshot.settings.isolated_vpc,
         tried=trial.verdict,
     )
     after = replace(with_metadata(stamped, finalizers=finalizers), status=status)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kerf.ec2.launch import fleet
+from kerf.ec2.launch.fleet import LaunchFacts
 from kerf.model.aws.cloud import ClassFacts, FleetRequest
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.settings import Settings
@@ -78,17 +79,8 @@ def asked(
 
 
 def _call(claim: NodeClaim, of: EC2NodeClass, types: Catalogue, settings: Settings, found: ClassFacts) -> FleetRequest:
-    made = fleet.plan(
-        [claim],
-        pool=None,
-        node_class=of,
-        catalogue=types,
-        cluster=CLUSTER,
-        settings=settings,
-        out_of_stock={},
-        now=NOW,
-        placement_group=found.placement_group,
-    )
+    known = LaunchFacts(of, types, CLUSTER, settings, {}, NOW, placement_group=found.placement_group)
+    made = fleet.plan([claim], known)
     assert isinstance(made, FleetRequest), made
     return made
 

@@ -23,7 +23,7 @@ from kerf_api.v1.meta import Condition
 from tests.unit.aws.test_aws_reservations import ACTIVE, row
 from tests.unit.aws.test_aws_reservations import NOW as THEN
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, facts, node_class
-from tests.unit.ec2.test_nodeclass import status, verdict
+from tests.unit.ec2.test_nodeclass import NO_RESERVED, status, verdict
 from tests.unit.lifecycle.world import FACTS, World, node_claim, node_pool, prepared, running
 from tests.unit.lifecycle.world import node_class as stored
 
@@ -258,7 +258,7 @@ def test_197_without_the_gate_nothing_is_said_of_reservations() -> None:
     open_ = status(of, facts(reservations=(one,)))
     assert verdict(open_, "CapacityReservationsReady") == ("True", "CapacityReservationsReady")
     assert [found.id for found in open_.capacity_reservations] == ["cr-1"]
-    shut = status(replace(of, status=open_), facts(reservations=(one,)), reserved_capacity=False)
+    shut = status(replace(of, status=open_), facts(reservations=(one,)), settings=NO_RESERVED)
     assert shut.capacity_reservations == ()
     assert "CapacityReservationsReady" not in {condition.type for condition in shut.conditions}
     assert verdict(shut, READY) == ("True", READY)

@@ -44,7 +44,7 @@ class Listed:
         """What the condition says of such a class."""
         self.types(**kubelet)
         of = self._class(kubelet)
-        new = status(of, self.made.facts["default"], expressions=self.gates.node_class_cel)
+        new = status(of, self.made.facts["default"], settings=changed(SETTINGS, gates=self.gates))
         row = next(row for row in new.conditions if row.type == validation.CONDITION)
         return row.status, row.reason, row.message
 
@@ -193,5 +193,5 @@ def test_192_what_has_failed_is_not_said_again_before_the_types_are_known() -> N
 def test_192_what_is_missing_is_told_before_an_expression_that_fails() -> None:
     of = node_class(kubelet={"maxPods": "vcpus / 0"})
     failed = {validation.CONDITION: ("KubeletExpressionEvaluationFailed", "so")}
-    new = status(of, facts(images=(), problems=failed), expressions=True)
+    new = status(of, facts(images=(), problems=failed), settings=changed(SETTINGS, gates=OPEN))
     assert verdict(new, validation.CONDITION) == ("False", "DependenciesNotReady")
