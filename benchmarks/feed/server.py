@@ -26,7 +26,7 @@ from benchmarks.feed.churn import Churn
 from benchmarks.feed.ec2 import Ec2Proxy
 from benchmarks.feed.stamping import World, fill
 from benchmarks.feed.store import Store, encode
-from kerf.aws.cloud import AwsCloud
+from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.aws.observe.cluster_facts import ServerFacts
 from tests.cluster.moto_aws import MotoAws
 
@@ -107,10 +107,12 @@ def main(given: Json) -> None:
     threading.Thread(target=_end_with_input, daemon=True).start()
     with MotoAws(cluster_name=specimens.CLUSTER) as moto:
         aws = AwsCloud(
-            cluster_name=specimens.CLUSTER,
-            region=moto.region,
-            session=moto.session(),
-            endpoint_url=moto.endpoint_url,
+            AwsOptions(
+                cluster_name=specimens.CLUSTER,
+                region=moto.region,
+                session=moto.session(),
+                endpoint_url=moto.endpoint_url,
+            ),
             server=lambda: ServerFacts(kubernetes_version="1.36"),
         )
         settled = specimens.settle(aws, moto.role)

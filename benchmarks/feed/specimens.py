@@ -14,6 +14,7 @@ from typing import Any, Final
 from kerf.aws.cloud import AwsCloud
 from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Region
 from kerf.model.settings import Settings
+from kerf.ports import Ports
 from kerf.runtime.controller import Controller
 from kerf.runtime.observe import looking
 from kerf.sandbox.aws.cloud import SandboxCloud
@@ -98,7 +99,7 @@ def settle(aws: AwsCloud, role: str) -> Settled:
     cloud = _BorrowedFacts(world, aws)
     world.ec2.region = cloud.region()
     controller = Controller(
-        kube=world.kube, cloud=cloud, clock=world.clock, settings=Settings(cluster_name=CLUSTER), inline=True
+        Ports(kube=world.kube, cloud=cloud, clock=world.clock), settings=Settings(cluster_name=CLUSTER), inline=True
     )
     for manifest in (worlds.node_class(role=role, cluster=CLUSTER), *map(node_pool, POOLS), *map(daemon_set, DAEMONS)):
         world.apply(manifest)

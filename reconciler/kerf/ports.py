@@ -309,3 +309,12 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None:
         """Return after so long at least; at once for nothing or less."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The outside world of one controller."""
+
+    kube: Kube
+    cloud: Cloud
+    clock: Clock

@@ -16,6 +16,7 @@ import botocore.session
 import msgspec
 from botocore import xform_name
 
+from kerf.aws.cloud import AwsOptions
 from kerf.ports import PortError
 from kerf.sandbox.aws.cloud import SandboxCloud
 
@@ -70,7 +71,9 @@ class _Shadow:
         #: Digests of calls of the port that broke no rule, with their number of calls of AWS.
         self.known: dict[bytes, int] = {}
         self.cloud = AwsCloud(
-            cluster_name=cluster_name, region=region, interruption_queue=cluster_name, session=_Session(self)
+            AwsOptions(
+                cluster_name=cluster_name, region=region, interruption_queue=cluster_name, session=_Session(self)
+            )
         )
 
 

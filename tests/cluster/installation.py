@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from kerf.aws.cloud import AwsCloud
+from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.model.aws.cloud import Region
 from kerf.runtime.observe import looking
 from tests.sources import ROOT
@@ -337,7 +337,9 @@ class Installation:
         if self._region is None:
             aws = self.aws
             cloud = AwsCloud(
-                cluster_name=CLUSTER_NAME, region=aws.region, session=aws.session(), endpoint_url=aws.endpoint_url
+                AwsOptions(
+                    cluster_name=CLUSTER_NAME, region=aws.region, session=aws.session(), endpoint_url=aws.endpoint_url
+                )
             )
             self._region = looking.region(cloud)
         return self._region

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
-from kerf.aws.cloud import AwsCloud
+from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.ec2.nodeclass.validation import denial
 from kerf.model.aws.cloud import CapacityReservation, Message, PlacementGroup
 from kerf.ports import Cloud
@@ -187,4 +187,6 @@ class MotoAccount:
 def aws_cloud(aws: MotoAws, **more: Any) -> AwsCloud:
     """A new adapter, as after a restart of the controller; `more` is set, or set otherwise than usual."""
     usual = {"cluster_name": aws.cluster_name, "interruption_queue": aws.cluster_name, "queue_wait_seconds": 0}
-    return AwsCloud(region=aws.region, session=aws.session(), endpoint_url=aws.endpoint_url, **{**usual, **more})
+    told = {"region": aws.region, "session": aws.session(), "endpoint_url": aws.endpoint_url, **usual, **more}
+    options = {name: told.pop(name) for name in AwsOptions.__dataclass_fields__ if name in told}
+    return AwsCloud(AwsOptions(**options), **told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kerf.aws.cloud import AwsCloud
+from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.ports import Forbidden, Invalid, Throttled, Unavailable
 from kerf.runtime.observe import looking
 from kerf_api.v1.ec2nodeclass import ConnectionTracking, EC2NodeClass, EC2NodeClassSpec, SelectorTerm
@@ -56,7 +56,9 @@ def test_throttling_and_missing_permissions_are_told_apart(aws: MotoAws, real: M
 
 @pytest.mark.only_real(WIRE)
 def test_nobody_there_is_unavailable(aws: MotoAws) -> None:
-    cloud = AwsCloud(cluster_name="x", region="us-west-2", endpoint_url="http://127.0.0.1:9", session=aws.session())
+    cloud = AwsCloud(
+        AwsOptions(cluster_name="x", region="us-west-2", session=aws.session(), endpoint_url="http://127.0.0.1:9")
+    )
     with pytest.raises(Unavailable):
         cloud.instances()
 

@@ -20,6 +20,7 @@ from kerf.model.plan import Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
+from kerf.runtime.parts import Parts
 from kerf.sandbox.world import World
 from kerf_api.v1.meta import Value, encode
 from tests.sources import ROOT
@@ -54,9 +55,7 @@ def record() -> list[Snapshot]:
 
     world = World(seed=3)
     settings = Settings(cluster_name="sandbox", interruption_queue="sandbox")
-    controller = Controller(
-        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=settings, inline=True, decide=watched
-    )
+    controller = Controller(world.ports, Parts(decide=watched), settings=settings, inline=True)
     for manifest in manifests("EC2NodeClass", "NodePool", "Deployment", "DaemonSet", "PodDisruptionBudget"):
         if manifest["metadata"]["name"] != "mistake":
             world.apply(manifest)

@@ -357,8 +357,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:status",
-                "new = new if reserved_capacity else replace(new, capacity_reservations=())",
-                "",
+                "new = replace(new, capacity_reservations=())",
+                "pass",
             ),
         ),
     ),

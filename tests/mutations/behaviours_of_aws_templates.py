@@ -225,7 +225,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     145: (
         "Ends of lines are tidied up.",
-        (Edit("reconciler/kerf/ec2:render", "custom or ''", "(custom or '').replace('\\r', '')"),),
+        (
+            Edit(
+                "reconciler/kerf/ec2:render",
+                "return inputs.custom or ''",
+                "return (inputs.custom or '').replace('\\r', '')",
+            ),
+        ),
     ),
     146: (
         "Of equal images the oldest is used.",
@@ -242,8 +248,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:_instance_type",
-                "_compatible(info, node_class, sizing, group) and image is not None",
-                "_compatible(info, node_class, sizing, group)",
+                "_compatible(info, common.node_class, sizing, group) and image is not None",
+                "_compatible(info, common.node_class, sizing, group)",
             ),
         ),
     ),
@@ -308,8 +314,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:build",
-                "spec.network_interfaces or _efa(efa)",
-                "_efa(efa) or spec.network_interfaces",
+                "spec.network_interfaces or _efa(variant.efa)",
+                "_efa(variant.efa) or spec.network_interfaces",
             ),
         ),
     ),

@@ -11,6 +11,7 @@ from kerf.model.plan import INTERNAL_ERROR, Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
+from kerf.runtime.parts import Parts
 from kerf.sandbox.world import World
 from tests.simulation.calm import Calm
 from tests.simulation.chaos import Proposals, bugs
@@ -36,14 +37,7 @@ class Player:
     def restart(self) -> None:
         """Another controller takes over that remembers nothing."""
         world, proposer = self._world, Proposals()
-        self._controller = Controller(
-            kube=world.kube,
-            cloud=world.cloud,
-            clock=world.clock,
-            settings=self._settings,
-            inline=True,
-            proposer=proposer,
-        )
+        self._controller = Controller(world.ports, Parts(proposer=proposer), settings=self._settings, inline=True)
         proposer.inbox = self._controller.inbox
 
     def snapshot(self) -> Snapshot:

@@ -29,6 +29,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.progress import AWAITS_NODE
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import Inbox, Proposed
+from kerf.runtime.parts import Parts
 from kerf.runtime.proposer import InlineProposer
 from kerf.sandbox.world import Unsettled, World
 from tests.aws_calls import LEDGER, sandbox
@@ -104,14 +105,11 @@ class Crew(Staff):
     def _hire(self) -> Controller:
         world, proposer = self._world, Proposals()
         made = Controller(
-            kube=world.kube,
-            cloud=world.cloud,
-            clock=world.clock,
+            world.ports,
+            Parts(decide=self._decide, proposer=proposer),
             settings=self._settings,
             inline=True,
             may_act=lambda: self.leads,
-            decide=self._decide,
-            proposer=proposer,
         )
         proposer.inbox = made.inbox
         return made

@@ -21,6 +21,7 @@ from kerf.model.plan import INTERNAL_ERROR
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
+from kerf.runtime.parts import Parts
 from kerf.runtime.proposer import Proposer
 from kerf.sandbox.world import World
 from tests.referee.cost import lp_bound
@@ -109,13 +110,10 @@ class Days:
         methods = METHODS if rival is None else rival(lambda: (world.server.loud_changes, world.ec2.changes))
         proposer = Proposals(_PONDER) if rival is None else _Silence()
         made = Controller(
-            kube=world.kube,
-            cloud=world.cloud,
-            clock=world.clock,
+            world.ports,
+            Parts(decide=partial(decide, methods=methods), proposer=proposer),
             settings=SETTINGS,
             inline=True,
-            decide=partial(decide, methods=methods),
-            proposer=proposer,
         )
         if isinstance(proposer, Proposals):
             proposer.inbox = made.inbox

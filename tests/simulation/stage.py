@@ -18,8 +18,10 @@ from kerf.model.memory import Memory
 from kerf.model.plan import Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
+from kerf.ports import Ports
 from kerf.runtime.controller import Controller
 from kerf.runtime.leadership.leader import Leader
+from kerf.runtime.parts import Parts
 from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.weather import Weather
@@ -113,13 +115,11 @@ class Play:
         """Another controller on the same world, one that remembers nothing."""
         world = self.world
         return Controller(
-            kube=world.kube,
-            cloud=self._cloud,
-            clock=world.clock,
+            Ports(kube=world.kube, cloud=self._cloud, clock=world.clock),
+            Parts(decide=self._decide),
             settings=self._settings,
             inline=True,
             may_act=may_act,
-            decide=self._decide,
         )
 
     def _decide(self, snapshot: Snapshot, memory: Memory) -> Plan:

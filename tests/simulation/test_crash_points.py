@@ -72,7 +72,7 @@ class KillAt(Faults):
 
 
 def controller(world: World) -> ControllerLike:
-    return Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=SETTINGS, inline=True)
+    return Controller(world.ports, settings=SETTINGS, inline=True)
 
 
 class Life:
@@ -264,7 +264,7 @@ class Succession(Life):
 
 
 def _open(world: World) -> ControllerLike:
-    return Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=OPEN, inline=True)
+    return Controller(world.ports, settings=OPEN, inline=True)
 
 
 def _going(claim: Any) -> bool:

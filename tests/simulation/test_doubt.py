@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from kerf.model import kinds
 from kerf.model.kubernetes.objects import Pod
-from kerf.ports import Change, Expired
+from kerf.ports import Change, Expired, Ports
 from kerf.runtime.controller import Controller
 from tests.simulation.poison import POISON
 from tests.simulation.stage import EAGER, SETTINGS, Stage, of
@@ -79,7 +79,7 @@ class OddStage(Stage):
         kube: Any = OddKube(self.world.kube)
         world = self.world
         return Controller(
-            kube=kube, cloud=world.cloud, clock=world.clock, settings=SETTINGS, inline=True, may_act=may_act
+            Ports(kube=kube, cloud=world.cloud, clock=world.clock), settings=SETTINGS, inline=True, may_act=may_act
         )
 
 

@@ -44,9 +44,7 @@ class Scene:
         world.apply(node_class())
         world.apply(node_pool("general", {"disruption": POOL, "limits": {"cpu": "2"}}))
         world.apply(deployment("web", {"replicas": 1}))
-        self.controller = Controller(
-            kube=world.kube, cloud=world.cloud, clock=world.clock, settings=SETTINGS, inline=True
-        )
+        self.controller = Controller(world.ports, settings=SETTINGS, inline=True)
         world.run(self.controller, timedelta(minutes=3))
         assert unrest(world) == []
         self.invariants.check()

@@ -55,7 +55,7 @@ class LateWrites(Faults):
 def test_groups_that_show_late_launch_nothing_twice() -> None:
     faults = LateWrites()
     world = faults.world = World(seed=5, faults=faults)
-    controller = Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=SETTINGS, inline=True)
+    controller = Controller(world.ports, settings=SETTINGS, inline=True)
     world.apply(node_class())
     world.apply(node_pool("general", {}))
     world.run(controller, world.clock.now() + timedelta(seconds=20))

@@ -11,7 +11,9 @@ from datetime import timedelta
 import pytest
 
 from kerf.model.settings import Settings
+from kerf.ports import Ports
 from kerf.runtime.controller import Controller
+from kerf.runtime.parts import Parts
 from kerf.sandbox.world import World
 from kerf.telemetry.catalogue.listing import CONDITIONS, DETAILS
 from kerf.telemetry.events import EventWriter
@@ -44,11 +46,9 @@ class Lived:
         )
         telemetry = Telemetry(silent(), metrics, events, world.clock)
         controller = Controller(
-            kube=world.kube,
-            cloud=MeasuredCloud(world.cloud, metrics),
-            clock=world.clock,
+            Ports(kube=world.kube, cloud=MeasuredCloud(world.cloud, metrics), clock=world.clock),
+            Parts(telemetry=telemetry),
             settings=Settings(cluster_name="sandbox"),
-            telemetry=telemetry,
             inline=True,
         )
         for manifest in (node_class(), node_pool("general", {"disruption": EAGER}), deployment("web", {"replicas": 3})):

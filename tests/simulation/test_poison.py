@@ -13,6 +13,7 @@ from kerf.model.kinds import Kind
 from kerf.model.kubernetes.objects import TopologySpreadConstraint
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
+from kerf.ports import Ports
 from kerf.runtime.controller import Controller
 from kerf.sandbox.world import World
 from kerf_api import labels
@@ -56,11 +57,7 @@ class Story:
         self.world = World(seed=5, types=("c5.xlarge", "m5.xlarge", "m5.2xlarge", "r5.xlarge"))
         self.kube = PoisonedKube(self.world.kube, poison)
         self.controller = Controller(
-            kube=self.kube,  # type: ignore[arg-type]
-            cloud=self.world.cloud,
-            clock=self.world.clock,
-            settings=SETTINGS,
-            inline=True,
+            Ports(kube=self.kube, cloud=self.world.cloud, clock=self.world.clock), settings=SETTINGS, inline=True
         )
         self.refused: set[str] = set()
         self.world.apply(node_class())

@@ -52,7 +52,7 @@ def _world() -> tuple[World, Controller]:
     for manifest in (NODE_CLASS, NODE_POOL, DEPLOYMENT):
         world.apply(manifest)
     settings = Settings(cluster_name="sandbox")
-    return world, Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=settings, inline=True)
+    return world, Controller(world.ports, settings=settings, inline=True)
 
 
 def _phases(world: World) -> list[Any]:
@@ -86,7 +86,7 @@ def test_a_restart_in_the_middle_of_a_launch_makes_nothing_twice() -> None:
     assert launched
 
     settings = Settings(cluster_name="sandbox")
-    other = Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=settings, inline=True)
+    other = Controller(world.ports, settings=settings, inline=True)
     world.run(other, until=timedelta(minutes=10))
 
     assert _phases(world) == ["Running"] * 20

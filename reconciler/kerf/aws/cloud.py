@@ -9,7 +9,7 @@ found, and what a look at a node class had learned when it failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -57,52 +57,62 @@ _ATTEMPT: Final = "attempt"
 _COUNTED: Final = frozenset({"describe_subnets", "describe_capacity_reservations"})
 
 
+@dataclass(frozen=True, slots=True)
+class AwsOptions:
+    """Which cluster and account, and what is asked there.
+
+    `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
+    chain). `queue_wait_seconds` is how long `receive` waits for a first message. Without `reserved_capacity` AWS is not
+    asked for capacity reservations. What a public parameter says of the latest image is remembered for about
+    `image_refresh`.
+    """
+
+    cluster_name: str
+    region: str
+    cluster_endpoint: str = ""
+    ca_bundle: str = ""
+    interruption_queue: str = ""
+    isolated_vpc: bool = False
+    eks_control_plane: bool = False
+    reserved_capacity: bool = True
+    session: Any | None = None
+    endpoint_url: str | None = None
+    queue_wait_seconds: int = 20
+    image_refresh: timedelta = timedelta(0)
+
+
 class AwsCloud:
     """AWS in one region, for one cluster. Implements `kerf.ports.Cloud`; safe for many threads.
 
-    `server` is asked whenever the cluster's facts are. `endpoint_url` replaces the address of every service; `session`
-    is a boto3 Session (default: the usual credential chain). `queue_wait_seconds` is how long `receive` waits for a
-    first message. `logger` gets a version of Kubernetes that is not known; `give_way` is called before each small step
-    of a long computation; `pace` is what requests to EC2 keep to (default: its usual one); `on_client` is handed each
-    client of boto3 that is made. Without `reserved_capacity` AWS is not asked for capacity reservations. What a
-    public parameter says of the latest image is remembered for about `image_refresh`.
+    `server` is asked whenever the cluster's facts are. `logger` gets a version of Kubernetes that is not known;
+    `give_way` is called before each small step of a long computation; `pace` is what requests to EC2 keep to (default:
+    its usual one); `on_client` is handed each client of boto3 that is made.
     """
 
     def __init__(
         self,
+        options: AwsOptions,
         *,
-        cluster_name: str,
-        region: str,
-        cluster_endpoint: str = "",
-        ca_bundle: str = "",
         server: Callable[[], ServerFacts] = ServerFacts,
-        interruption_queue: str = "",
-        isolated_vpc: bool = False,
-        eks_control_plane: bool = False,
-        reserved_capacity: bool = True,
-        session: Any | None = None,
-        endpoint_url: str | None = None,
-        queue_wait_seconds: int = 20,
         logger: Logger | None = None,
         give_way: GiveWay = at_once,
         pace: Pace | None = None,
         on_client: Callable[[Any], None] = lambda client: None,
-        image_refresh: timedelta = timedelta(0),
     ) -> None:
         self._logger, self._give_way, self._server = logger or silent(), give_way, server
-        self._clients = Clients(region, session, endpoint_url, pace or Pace(), on_client)
-        self._reserved_capacity = reserved_capacity
+        self._clients = Clients(options.region, options.session, options.endpoint_url, pace or Pace(), on_client)
+        self._reserved_capacity = options.reserved_capacity
         self._known = KnownFacts(
-            name=cluster_name,
-            endpoint=cluster_endpoint,
-            ca_bundle=ca_bundle,
-            eks_control_plane=eks_control_plane,
-            isolated_vpc=isolated_vpc,
+            name=options.cluster_name,
+            endpoint=options.cluster_endpoint,
+            ca_bundle=options.ca_bundle,
+            eks_control_plane=options.eks_control_plane,
+            isolated_vpc=options.isolated_vpc,
         )
         self._answers = Answers()
-        self._images = ImageReader(self._clients, self._answers, just_under(image_refresh))
-        self._templates = LaunchTemplates(self._clients, cluster_name)
-        self._queue = Queue(self._clients, interruption_queue, queue_wait_seconds)
+        self._images = ImageReader(self._clients, self._answers, just_under(options.image_refresh))
+        self._templates = LaunchTemplates(self._clients, options.cluster_name)
+        self._queue = Queue(self._clients, options.interruption_queue, options.queue_wait_seconds)
         self._profiles = profiles.Maker()
         self._terminations = Terminations(lambda: self._clients.get("ec2"))
 

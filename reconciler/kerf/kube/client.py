@@ -17,7 +17,7 @@ from kubernetes import config
 from kubernetes.client import Configuration
 
 from kerf.kube.decoding import KindDecoder, OnPoison
-from kerf.kube.transport import READ_SECONDS, Transport, Watched, readable
+from kerf.kube.transport import READ_SECONDS, Sending, Transport, Watched, readable
 from kerf.kube.watching import HttpWatch
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
@@ -53,24 +53,13 @@ class KubeClient:
     def __init__(
         self,
         load: Callable[[], Configuration],
+        sending: Sending = Sending(),  # noqa: B008 - it cannot be changed
         *,
         on_poison: OnPoison = _ignore,
-        user_agent: str = "karpenter/kerf",
-        qps: float = 200.0,
-        burst: int = 300,
         on_warning: Callable[[str], None] = lambda text: None,
         watched: Watched | None = None,
-        patience: int = 0,
     ) -> None:
-        self._transport = Transport(
-            load,
-            user_agent=user_agent,
-            qps=qps,
-            burst=burst,
-            on_warning=on_warning,
-            watched=watched,
-            patience=patience,
-        )
+        self._transport = Transport(load, sending, on_warning=on_warning, watched=watched)
         self._decoders = {kind.name: KindDecoder(kind, on_poison) for kind in kinds.KNOWN}
         self._count = itertools.count()
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -82,30 +83,39 @@ class Unwatched:
         """Nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How requests are sent: as whom, how many a second, and how many at once after a pause.
+
+    A request that the server is too busy for is sent again, `patience` times at most: for callers who have no next
+    look. The configuration is read anew at most every `reload_every_seconds`.
+    """
+
+    user_agent: str = "karpenter/kerf"
+    qps: float = 200.0
+    burst: int = 300
+    patience: int = 0
+    reload_every_seconds: float = 5.0
+
+
 class Transport:
-    """See the module. `load` reads the configuration anew, but never more often than `reload_every_seconds`.
+    """See the module. `load` reads the configuration anew.
 
     `on_warning` is told what the server warns of beside an answer: fields that it does not know, versions that go;
-    `watched` of each request. A request that the server is too busy for is sent again, `patience` times at most: for
-    callers who have no next look.
+    `watched` of each request.
     """
 
     def __init__(
         self,
         load: Callable[[], Configuration],
+        sending: Sending,
         *,
-        user_agent: str,
-        qps: float = 200.0,
-        burst: int = 300,
-        reload_every_seconds: float = 5.0,
         on_warning: Callable[[str], None] = lambda text: None,
         watched: Watched | None = None,
-        patience: int = 0,
     ) -> None:
-        self._patience = patience
+        self._load, self._sending = load, sending
         self._on_warning, self._watched = on_warning, watched or Unwatched()
-        self._load, self._user_agent, self._reload_every = load, user_agent, reload_every_seconds
-        self._limiter = Limiter(qps, burst)
+        self._limiter = Limiter(sending.qps, sending.burst)
         self._lock = threading.Lock()
         self._reload()
 
@@ -131,7 +141,7 @@ class Transport:
         read_seconds: float = READ_SECONDS,
     ) -> bytes:
         """The answer's body. Raises PortError for every answer of 400 or above, and when there is none."""
-        for _ in range(self._patience):
+        for _ in range(self._sending.patience):
             try:
                 return self._request(method, path, query, body, content_type, read_seconds)
             except Throttled as busy:
@@ -191,7 +201,7 @@ class Transport:
         self, method: str, url: str, body: bytes | None, content_type: str, read_seconds: float
     ) -> urllib3.BaseHTTPResponse:
         configuration = self._configuration
-        headers = {"Accept": "application/json", "User-Agent": self._user_agent}
+        headers = {"Accept": "application/json", "User-Agent": self._sending.user_agent}
         if body is not None:
             headers["Content-Type"] = content_type
         with readable("the credentials"):  # a token file is read again every minute
@@ -217,7 +227,7 @@ class Transport:
         with self._lock:
             if self._pool is not pool:
                 return True
-            if time.monotonic() - self._loaded_at < self._reload_every:
+            if time.monotonic() - self._loaded_at < self._sending.reload_every_seconds:
                 return False
             self._reload()
             return True

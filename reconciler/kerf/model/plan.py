@@ -340,58 +340,59 @@ NOTHING = Plan()
 
 
 def joined(plans: Iterable[Plan]) -> Plan:
-    """Many plans as one, in order; like adding them, but in one pass."""
+    """Many plans as one, in order; like adding them, but at once."""
     parts = [plan for plan in plans if plan is not NOTHING]
     if len(parts) < 2:
         return parts[0] if parts else NOTHING
-    actions: list[Action] = []
-    refusals: list[Refusal] = []
-    events: list[Event] = []
-    nominations: list[Nomination] = []
-    buffer_pods: dict[str, int] = {}
-    unread_since: dict[str, datetime] = {}
-    left_over, had_turn = frozenset[str](), frozenset[str]()
-    candidates_left_over: frozenset[tuple[str, str]] = frozenset()
-    gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
-    measured: list[Measured] = []
-    foreseen: list[NodeClaim] = []
-    next_due, provisioned, purchase, accounts = None, False, None, None
+    return _with_the_rest(_listed(parts), parts)
+
+
+def _listed(parts: Iterable[Plan]) -> Plan:
+    """What plans have in lists, as one plan."""
+    actions, refusals, events = list[Action](), list[Refusal](), list[Event]()
+    nominations, measured, foreseen = list[Nomination](), list[Measured](), list[NodeClaim]()
     for plan in parts:  # thousands in every turn, and nearly all of them say next to nothing
         actions += plan.actions
         refusals += plan.refusals
         events += plan.events
         nominations += plan.nominations
-        if plan.buffer_pods:
-            buffer_pods.update(plan.buffer_pods)
-        left_over |= plan.left_over
-        had_turn |= plan.had_turn
-        candidates_left_over |= plan.candidates_left_over
-        if plan.unread_since:
-            unread_since.update(plan.unread_since)
-        if plan.gauges:
-            gauges.update(plan.gauges)
+        measured += plan.measured
+        foreseen += plan.foreseen
+    first = Plan(tuple(actions), tuple(refusals), tuple(events), tuple(nominations))
+    return replace(first, measured=tuple(measured), foreseen=tuple(foreseen))
+
+
+def _with_the_rest(listed: Plan, parts: Iterable[Plan]) -> Plan:
+    """The plan, with what the others say once: the earliest time, the first purchase, all keys of maps and sets."""
+    next_due, provisioned, purchase, accounts = None, False, None, None
+    buffer_pods, unread_since = dict[str, int](), dict[str, datetime]()
+    gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    left_over, had_turn, candidates = frozenset[str](), frozenset[str](), frozenset[tuple[str, str]]()
+    for plan in parts:
         if plan.next_due is not None and (next_due is None or plan.next_due < next_due):
             next_due = plan.next_due
         provisioned = provisioned or plan.provisioned
         purchase = purchase if purchase is not None else plan.purchase
         accounts = accounts if accounts is not None else plan.accounts
-        measured += plan.measured
-        foreseen += plan.foreseen
-    return Plan(
-        actions=tuple(actions),
-        refusals=tuple(refusals),
-        events=tuple(events),
-        nominations=tuple(nominations),
+        left_over |= plan.left_over
+        had_turn |= plan.had_turn
+        candidates |= plan.candidates_left_over
+        if plan.buffer_pods:
+            buffer_pods.update(plan.buffer_pods)
+        if plan.unread_since:
+            unread_since.update(plan.unread_since)
+        if plan.gauges:
+            gauges.update(plan.gauges)
+    return replace(
+        listed,
         next_due=next_due,
         provisioned=provisioned,
-        foreseen=tuple(foreseen),
-        buffer_pods=buffer_pods,
-        unread_since=unread_since,
+        purchase=purchase,
+        accounts=accounts,
         left_over=left_over,
         had_turn=had_turn,
-        candidates_left_over=candidates_left_over,
+        candidates_left_over=candidates,
+        buffer_pods=buffer_pods,
+        unread_since=unread_since,
         gauges=gauges,
-        accounts=accounts,
-        measured=tuple(measured),
-        purchase=purchase,
     )

@@ -3,7 +3,7 @@
 Rooms and files, from the top; each imports only from those below it (import-linter holds that):
 
     program.py       `kerf run` as a process
-    controller.py    the loop                                preflight/  what a cluster and an account lack
+    controller.py parts.py  the loop                         preflight/  what a cluster and an account lack
     process/         signals, health, the debug port, connections, the clock
     observe/         watches, lists and polls                act/        actions and their results
     status.py        what `kerf status` shows

@@ -14,8 +14,6 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from kerf.decide import decide as decide_all
-from kerf.decide import rehearse as rehearse_all
 from kerf.ec2 import interruptions
 from kerf.ec2.instance_types import catalogue
 from kerf.model import kinds
@@ -23,14 +21,14 @@ from kerf.model.aws.cloud import Interruption, Message
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
 from kerf.model.settings import Settings
-from kerf.model.snapshot import Snapshot
-from kerf.ports import Clock, Cloud, Kube, PortError
+from kerf.ports import PortError, Ports
 from kerf.runtime.act.executor import Executor
 from kerf.runtime.act.performing import concerned, target
 from kerf.runtime.act.results import absorb, subject, subjects
 from kerf.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Removed
 from kerf.runtime.observe.observer import Observer
 from kerf.runtime.observe.reflector import Reflector
+from kerf.runtime.parts import Parts
 from kerf.runtime.process.clock import SteadyClock
 from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from kerf.runtime.secrets.launch_keys import LaunchKeys
@@ -58,23 +56,17 @@ class Controller:
 
     def __init__(
         self,
+        ports: Ports,
+        parts: Parts = Parts(),  # noqa: B008 - it cannot be changed
         *,
-        kube: Kube,
-        cloud: Cloud,
-        clock: Clock,
         settings: Settings,
-        telemetry: Telemetry | None = None,
         inline: bool = False,
         may_act: Callable[[], bool] = lambda: True,
-        decide: Callable[[Snapshot, Memory], Plan] = decide_all,
-        rehearse: Callable[[Snapshot, Memory], None] = rehearse_all,
-        proposer: Proposer | None = None,
-        inbox: Inbox | None = None,
-        precedence: Precedence | None = None,
-        keys: LaunchKeys | None = None,
     ) -> None:
-        clock = SteadyClock.over(clock)
-        self.telemetry, self.inbox = telemetry or Telemetry.quiet(kube, clock), Inbox() if inbox is None else inbox
+        ports = replace(ports, clock=(clock := SteadyClock.over(ports.clock)))
+        self.telemetry = parts.telemetry or Telemetry.quiet(ports.kube, clock)
+        self.inbox = Inbox() if parts.inbox is None else parts.inbox
+        keys = parts.keys or LaunchKeys.of_the_process(settings.cluster_name)
         self.state = State(
             settings,
             build=catalogue.build,
@@ -82,28 +74,27 @@ class Controller:
             witness=self._witness,
             unbuilt=self.telemetry.types_failed,
             ailing=self.telemetry.ailing,
-            keys=(keys := keys or LaunchKeys.of_the_process(settings.cluster_name)),
+            keys=keys,
         )
         self.next_due: datetime | None = clock.now()
         #: When the loop last looked: liveness.
         self.looked_at = clock.now()
-        self._clock, self._may_act, self._decide, self._rehearse = clock, may_act, decide, rehearse
+        self._clock, self._may_act, self._decide, self._rehearse = clock, may_act, parts.decide, parts.rehearse
         self._rehearsed, self._rehearse_at = False, clock.now()
-        self._memory, self._precedence = Memory(), precedence or Precedence()
+        self._memory, self._precedence = Memory(), parts.precedence or Precedence()
         self._inline, self._stopping = inline, threading.Event()
         self._actors = None if inline else ThreadPoolExecutor(ACTION_THREADS, "act")
         self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
-        self._observer = Observer(cloud, clock, self.inbox, self.state, may_act, self._askers)
-        self._proposer = proposer or self._own_proposer()
+        self._observer = Observer(ports.cloud, clock, self.inbox, self.state, may_act, self._askers)
+        self._proposer = parts.proposer or self._own_proposer()
         self._propose_at, self._threads = clock.now(), list[threading.Thread]()
         self._latest, self._questions = Plan(), SimpleQueue[Future[Working]]()
         self._reflectors = [
-            Reflector(kind, kube, clock, self.inbox, self.telemetry.watch_failed) for kind in kinds.watched(settings)
+            Reflector(kind, ports.kube, clock, self.inbox, self.telemetry.watch_failed)
+            for kind in kinds.watched(settings)
         ]
         self._executor = Executor(
-            kube,
-            cloud,
-            clock,
+            ports,
             self.inbox,
             fresh=lambda sources: self.state.fresh(sources, clock.now()),
             may_act=may_act,

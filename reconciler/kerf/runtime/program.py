@@ -14,14 +14,16 @@ from types import MappingProxyType
 from kerf.aws.requests.pace import Pace
 from kerf.kube.client import KubeClient
 from kerf.model.kinds import Kind
+from kerf.ports import Ports
 from kerf.runtime import status
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import VersionNoted
 from kerf.runtime.leadership.announcing import Announcer
 from kerf.runtime.leadership.karpenter import KarpenterLeases, Obstacle
-from kerf.runtime.leadership.leader import Leader, own_identity
+from kerf.runtime.leadership.leader import Candidate, Leader, own_identity
 from kerf.runtime.leadership.leading import Leading
 from kerf.runtime.leadership.leases import LeaseName
+from kerf.runtime.parts import Parts
 from kerf.runtime.preflight import served
 from kerf.runtime.process import connecting, debugging, health, signals
 from kerf.runtime.process.clock import SteadyClock, SystemClock
@@ -125,14 +127,10 @@ class Process:
         self._leader = None if options.disable_leader_election else self._election()
         self._leading = Leading(self._leader, self._karpenter, self._clock)
         self._controller = Controller(
-            kube=self._kube,
-            cloud=self._cloud(),
-            clock=self._clock,
+            Ports(kube=self._kube, cloud=self._cloud(), clock=self._clock),
+            Parts(telemetry=self._telemetry, precedence=self._precedence, keys=self._keys),
             settings=options.settings,
-            telemetry=self._telemetry,
             may_act=self._leading.may_act,
-            precedence=self._precedence,
-            keys=self._keys,
         )
         self._controller.state.leading_since = self._leading.since
         waiting = self._metrics.news.labels(name="inbox", controller="loop", priority="")
@@ -253,8 +251,15 @@ class Process:
         def counted() -> str:
             return self._controller.state.known_cluster.version.counted
 
-        ours = (own.namespace, own.name, self._identity)
-        return Leader(self._kube, self._clock, *ours, failed, counted, noted, self._karpenter.last_led)
+        return Leader(
+            self._kube,
+            self._clock,
+            Candidate(own.namespace, own.name, self._identity),
+            on_error=failed,
+            kubernetes_version=counted,
+            on_version=noted,
+            not_before=self._karpenter.last_led,
+        )
 
     def _karpenter_leases(self) -> set[LeaseName]:
         """Where a Karpenter controller may be: the places set, our own namespace, and the lease that we vie for."""

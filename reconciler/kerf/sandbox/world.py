@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from kerf.model import kinds as model
 from kerf.model.aws.cloud import Subnet
 from kerf.model.kinds import Kind
-from kerf.ports import PortError
+from kerf.ports import PortError, Ports
 from kerf.sandbox.api import kinds
 from kerf.sandbox.api.admission import Refused
 from kerf.sandbox.api.api_server import ApiServer, Record
@@ -90,6 +90,7 @@ class World:
         self.ec2 = Ec2(self.clock.now, self.agenda, region, subnets, self.weather, seed)
         self.kube = SandboxKube(self.server, self.clock.now, self.faults)
         self.cloud = SandboxCloud(self.ec2, self.clock, self.faults, cluster_name)
+        self.ports = Ports(self.kube, self.cloud, self.clock)
         differences = Differences(self.server, self.ec2, self.agenda, seed)
         self.kubelets = Kubelets(self.server, self.ec2, differences, self.agenda, self.clock.now)
         volumes = Volumes(self.server, self.agenda, zones, self.weather.detach_seconds)

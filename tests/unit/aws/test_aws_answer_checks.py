@@ -13,7 +13,7 @@ import boto3
 import pytest
 
 from kerf.aws import probes
-from kerf.aws.cloud import AwsCloud
+from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.aws.observe import instance_rows
 from kerf.aws.requests import clients as clients_module
 from kerf.aws.requests.answer_checks import ALWAYS, NAMED, UnexpectedAnswer
@@ -259,7 +259,7 @@ def test_a_value_of_another_type_is_a_failure(endpoint: Endpoint, clients: Clien
     ["<html>", "null", "[]", '{"product": null}', '{"product": {}, "terms": []}', '{"terms": {"OnDemand": 5}}'],
 )
 def test_a_product_that_is_none_is_a_failure(endpoint: Endpoint, product: str) -> None:
-    cloud = AwsCloud(cluster_name="c", region=REGION, endpoint_url=endpoint.url, session=session())
+    cloud = AwsCloud(AwsOptions(cluster_name="c", region=REGION, session=session(), endpoint_url=endpoint.url))
     endpoint.bodies = [json.dumps({"PriceList": [product]}).encode()]
     with pytest.raises(Unavailable, match="GetProducts"):
         cloud.on_demand_prices()
@@ -281,7 +281,7 @@ def test_an_instance_without_what_all_have_is_a_failure(reservation: str) -> Non
 
 
 def test_an_answer_that_does_not_name_the_instance_terminates_nothing(endpoint: Endpoint) -> None:
-    cloud = AwsCloud(cluster_name="c", region=REGION, endpoint_url=endpoint.url, session=session())
+    cloud = AwsCloud(AwsOptions(cluster_name="c", region=REGION, session=session(), endpoint_url=endpoint.url))
     endpoint.bodies = [b"<TerminateInstancesResponse><instancesSet/></TerminateInstancesResponse>"]
     with pytest.raises(Unavailable, match="does not terminate i-0123456789abcdef0"):
         cloud.terminate("i-0123456789abcdef0")
@@ -289,7 +289,9 @@ def test_an_answer_that_does_not_name_the_instance_terminates_nothing(endpoint: 
 
 def test_an_answer_that_does_not_name_the_message_deletes_nothing(endpoint: Endpoint) -> None:
     cloud = AwsCloud(
-        cluster_name="c", region=REGION, endpoint_url=endpoint.url, session=session(), interruption_queue="q"
+        AwsOptions(
+            cluster_name="c", region=REGION, interruption_queue="q", session=session(), endpoint_url=endpoint.url
+        )
     )
     endpoint.bodies, endpoint.asked = [json.dumps({"QueueUrl": endpoint.url}).encode(), b"{}"], 0
     with pytest.raises(Unavailable, match="does not name the message"):
@@ -333,7 +335,7 @@ def test_an_empty_list_is_an_answer(endpoint: Endpoint, clients: Clients, operat
 
 
 def test_no_wrong_answer_makes_the_list_of_instances_empty(endpoint: Endpoint) -> None:
-    cloud = AwsCloud(cluster_name="c", region=REGION, endpoint_url=endpoint.url, session=session())
+    cloud = AwsCloud(AwsOptions(cluster_name="c", region=REGION, session=session(), endpoint_url=endpoint.url))
     good = b"<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>"
     first = b"<DescribeInstancesResponse><reservationSet/><nextToken>2</nextToken></DescribeInstancesResponse>"
     endpoint.bodies, endpoint.asked = [good], 0

@@ -191,9 +191,7 @@ def living(*pods: dict[str, Any]) -> World:
     world = World(seed=1)
     for manifest in (worlds.node_class(), worlds.node_pool("general", {}), *pods):
         world.apply(manifest)
-    controller = Controller(
-        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=Settings("sandbox"), inline=True
-    )
+    controller = Controller(world.ports, settings=Settings("sandbox"), inline=True)
     world.run(controller, timedelta(seconds=20))
     return world
 
@@ -236,9 +234,7 @@ def test_the_change_that_would_let_a_node_of_a_live_cluster_go_is_told() -> None
     for manifest in (worlds.node_class(), worlds.node_pool("general", {"also": [large, ON_DEMAND]})):
         world.apply(manifest)
     world.apply(worlds.deployment("web", {}))
-    controller = Controller(
-        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=Settings("sandbox"), inline=True
-    )
+    controller = Controller(world.ports, settings=Settings("sandbox"), inline=True)
     world.run(controller, timedelta(minutes=5))
     (claim,) = [one["metadata"]["name"] for one in world.objects("NodeClaim")]
     before = [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")]

@@ -16,7 +16,7 @@ from kubernetes.client import Configuration
 from kerf.kube.client import KubeClient
 from kerf.kube.decoding import KindDecoder
 from kerf.kube.errors import translate
-from kerf.kube.transport import Limiter, Transport
+from kerf.kube.transport import Limiter, Sending, Transport
 from kerf.kube.watching import HttpWatch
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
@@ -214,7 +214,7 @@ def test_a_half_open_connection_is_noticed(api: ApiDouble) -> None:
         api.ended.wait(10)
 
     api.routes[f"GET {PODS}"] = stream
-    transport = Transport(api.configuration, user_agent="x")
+    transport = Transport(api.configuration, Sending())
     watch = HttpWatch(transport.open("GET", PODS, read_seconds=0.2), KindDecoder(kinds.POD, lambda *_: None), "pods")
     assert len(watch.read(5)) == 1
     with pytest.raises(Disconnected):
@@ -227,7 +227,7 @@ def test_a_request_ends_although_the_server_does_not_answer(api: ApiDouble) -> N
 
     api.routes[f"GET {PODS}"] = silence
     with pytest.raises(Unavailable):
-        Transport(api.configuration, user_agent="x").request("GET", PODS, read_seconds=0.2)
+        Transport(api.configuration, Sending()).request("GET", PODS, read_seconds=0.2)
     with pytest.raises(Unavailable):
         client(api).request("GET", PODS, read_seconds=0.2)
 
@@ -300,7 +300,7 @@ def test_credentials_are_read_again_when_they_are_refused(api: ApiDouble) -> Non
         return 200, {"metadata": {"resourceVersion": "1"}, "items": []}
 
     api.routes[f"GET {PODS}"] = guarded
-    transport = Transport(load, user_agent="x", reload_every_seconds=0.0)
+    transport = Transport(load, Sending(reload_every_seconds=0.0))
     assert b"items" in transport.request("GET", PODS)
     assert len(api.requests) == 2
 
@@ -323,7 +323,7 @@ def test_a_busy_server_is_asked_again_by_who_is_patient(
     for method in ("GET", "POST"):
         api.requests.clear()
         waits.clear()
-        client = KubeClient(api.configuration, patience=patience)
+        client = KubeClient(api.configuration, Sending(patience=patience))
         with nullcontext() if heard else pytest.raises(Throttled, match="initializing"):
             client.request(method, PODS)
         assert len(api.requests) == min(refusals, patience) + 1
@@ -341,7 +341,7 @@ def test_what_the_server_warns_of_is_told(api: ApiDouble) -> None:
         request.wfile.write(b"{}")
 
     api.routes["GET /version"] = known
-    Transport(api.configuration, user_agent="x", on_warning=warnings.append).request("GET", "/version")
+    Transport(api.configuration, Sending(), on_warning=warnings.append).request("GET", "/version")
     assert warnings == ['unknown field "spec.new"', "v1beta1 goes"]
 
 

@@ -33,8 +33,9 @@ ASK = """
 import sys, time
 from kerf.kube.client import KubeClient
 from kerf.ports import PortError
-kube = KubeClient.from_kubeconfig(sys.argv[1])
-kube._transport._reload_every = 0.0  # not five seconds between two looks at what was refused
+from kerf.kube.transport import Sending
+# not five seconds between two looks at what was refused
+kube = KubeClient.from_kubeconfig(sys.argv[1], sending=Sending(reload_every_seconds=0.0))
 for pause in sys.argv[2:]:
     time.sleep(float(pause))
     try:

@@ -10,6 +10,7 @@ from kerf.model.plan import Plan, Reason
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
+from kerf.runtime.parts import Parts
 from kerf.sandbox.world import World
 
 WHY = Reason("Test")
@@ -28,9 +29,8 @@ class Decider:
 
 def controller(world: World, decide: Any, **options: Any) -> Controller:
     settings = Settings(cluster_name="sandbox")
-    return Controller(
-        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=settings, decide=decide, inline=True, **options
-    )
+    parts = {name: options.pop(name) for name in Parts.__dataclass_fields__ if name in options}
+    return Controller(world.ports, Parts(decide=decide, **parts), settings=settings, inline=True, **options)
 
 
 def node(world: World, name: str) -> None:

@@ -14,6 +14,7 @@ from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteObject, Nomination, Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
+from kerf.ports import Ports
 from kerf.runtime.controller import Controller
 from kerf.runtime.process.clock import SMALL_STEP, STEP_LASTS, SteadyClock
 from kerf.runtime.state.backoff import Backoff
@@ -59,7 +60,7 @@ def running(kind: type[Wrong] = Wrong) -> tuple[World, Controller, Wrong]:
     """A controller that has made nodes for all pods."""
     world = World()
     clock = kind(world.clock)
-    loop = Controller(kube=world.kube, cloud=world.cloud, clock=clock, settings=SETTINGS, inline=True)
+    loop = Controller(Ports(kube=world.kube, cloud=world.cloud, clock=clock), settings=SETTINGS, inline=True)
     for manifest in manifests("EC2NodeClass", "NodePool", "Deployment"):
         name = manifest["metadata"]["name"]
         if name == "web" or (name != "mistake" and manifest["kind"] != "Deployment"):

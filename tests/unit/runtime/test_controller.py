@@ -16,8 +16,9 @@ from kerf.model.memory import Memory
 from kerf.model.plan import EvictPod, PatchObject, Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
-from kerf.ports import Unavailable
+from kerf.ports import Ports, Unavailable
 from kerf.runtime.controller import AFTER_A_BUG, Controller
+from kerf.runtime.parts import Parts
 from kerf.runtime.proposer import Changes
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
@@ -212,7 +213,9 @@ def test_types_that_cannot_be_worked_out_are_told_of_and_launch_nothing() -> Non
     world.apply(node_class())
     settings = Settings(cluster_name="sandbox")
     cloud: Any = OddCloud(world.cloud)
-    loop = Controller(kube=world.kube, cloud=cloud, clock=world.clock, settings=settings, decide=decide, inline=True)
+    loop = Controller(
+        Ports(kube=world.kube, cloud=cloud, clock=world.clock), Parts(decide=decide), settings=settings, inline=True
+    )
     loop.tick()
     assert decide.seen[-1].catalogues == {}
     assert decide.seen[-1].class_facts["default"].problems

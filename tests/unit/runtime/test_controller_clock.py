@@ -13,9 +13,10 @@ from kerf.model.memory import Memory
 from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Snapshot
-from kerf.ports import Listing, Unavailable
+from kerf.ports import Listing, Ports, Unavailable
 from kerf.runtime.controller import AT_LEAST_EVERY, Controller
 from kerf.runtime.inbox import Inbox
+from kerf.runtime.parts import Parts
 from kerf.sandbox.world import World
 from tests.unit.runtime.clocks import SetBack
 
@@ -42,13 +43,10 @@ def test_the_loop_does_not_wait_longer_for_a_clock_that_is_set_back_in_a_look() 
 
     settings = Settings(cluster_name="sandbox")
     loop = Controller(
-        kube=world.kube,
-        cloud=world.cloud,
-        clock=clock,
+        Ports(kube=world.kube, cloud=world.cloud, clock=clock),
+        Parts(decide=decide, inbox=inbox),
         settings=settings,
-        decide=decide,
         inline=True,
-        inbox=inbox,
     )
     loop.run(inbox.stop)
     assert inbox.waited
@@ -84,7 +82,7 @@ def test_a_list_that_failed_is_not_put_off_by_a_clock_that_is_set_back(gates: Fe
     """Of any kind; one behind a feature gate is not even asked for while that is closed."""
     world, clock, kube = World(), SetBack(), Reluctant()
     settings = Settings(cluster_name="sandbox", gates=gates)
-    loop = Controller(kube=kube, cloud=world.cloud, clock=clock, settings=settings)  # type: ignore[arg-type]
+    loop = Controller(Ports(kube=kube, cloud=world.cloud, clock=clock), settings=settings)  # type: ignore[arg-type]
     every = {kind.name for kind in kinds.WATCHED} | ({"NodeOverlay"} if gates.node_overlay else set())
     loop.start()
     try:

@@ -13,10 +13,11 @@ from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Node, Pod, PodSpec
 from kerf.model.plan import EvictPod, PatchObject, Plan, Source
 from kerf.model.settings import Settings
-from kerf.ports import Listing
+from kerf.ports import Listing, Ports
 from kerf.runtime.act.results import subject
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import Changed, Done, Listed, News, Received
+from kerf.runtime.parts import Parts
 from kerf.sandbox.clock import START
 from kerf.sandbox.world import World
 from kerf.telemetry.telemetry import Telemetry
@@ -65,7 +66,9 @@ def test_before_a_first_list_was_taken_in_nothing_is_decided() -> None:
     world, decide = World(), Decider()
     kube: Any = OddKube(world.kube)
     settings = Settings(cluster_name="sandbox")
-    loop = Controller(kube=kube, cloud=world.cloud, clock=world.clock, settings=settings, decide=decide, inline=True)
+    loop = Controller(
+        Ports(kube=kube, cloud=world.cloud, clock=world.clock), Parts(decide=decide), settings=settings, inline=True
+    )
     loop.tick()
     assert loop.missing() == ["Pod"]
     assert decide.seen == []

@@ -28,9 +28,7 @@ def warnings(world: World) -> list[str]:
 
 
 def played(world: World, manifests: list[dict[str, Any]], apart: timedelta) -> None:
-    loop = Controller(
-        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=Settings(cluster_name="sandbox"), inline=True
-    )
+    loop = Controller(world.ports, settings=Settings(cluster_name="sandbox"), inline=True)
     world.run(loop, timedelta(seconds=20))
     for manifest in manifests:
         world.apply(manifest)

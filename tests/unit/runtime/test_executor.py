@@ -21,7 +21,7 @@ from kerf.model.plan import (
     Source,
     TerminateInstance,
 )
-from kerf.ports import AlreadyGone, Conflict, Listing
+from kerf.ports import AlreadyGone, Conflict, Listing, Ports
 from kerf.runtime.act.executor import Executor
 from kerf.runtime.inbox import Done, Inbox
 from kerf.sandbox.world import World
@@ -38,9 +38,7 @@ class Setting:
         self.fresh: object = True
         self.kube = kube or self.world.kube
         self.executor = Executor(
-            self.kube,
-            self.world.cloud,
-            self.world.clock,
+            Ports(self.kube, self.world.cloud, self.world.clock),
             self.inbox,
             fresh=lambda sources: bool(self.fresh) or not sources,
             may_act=lambda: self.leading,
@@ -164,9 +162,7 @@ def test_the_lease_is_looked_at_again_before_a_fleet_is_asked_for() -> None:
     setting = Setting()
     answers = iter([True, False])  # before the action, and once the templates are there
     executor = Executor(
-        setting.kube,
-        setting.world.cloud,
-        setting.world.clock,
+        Ports(setting.kube, setting.world.cloud, setting.world.clock),
         setting.inbox,
         fresh=lambda sources: True,
         may_act=lambda: next(answers),

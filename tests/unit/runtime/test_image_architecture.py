@@ -21,7 +21,7 @@ def running() -> tuple[World, Controller]:
     """One arm64 node with a pod that runs on any architecture."""
     world = World()
     settings = Settings(cluster_name="sandbox")
-    loop = Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=settings, inline=True)
+    loop = Controller(world.ports, settings=settings, inline=True)
     rest = {"disruption": {"consolidateAfter": "Never"}, "requirements": ARM}
     web = worlds.deployment("web", {"replicas": 1})
     for manifest in (worlds.node_class(), worlds.node_pool("default", rest), web):

@@ -12,7 +12,7 @@ from kerf.model import kinds
 from kerf.ports import Forbidden, Lease, Unavailable
 from kerf.runtime.leadership.announcing import Announcer
 from kerf.runtime.leadership.karpenter import KarpenterLeases, Obstacle
-from kerf.runtime.leadership.leader import Leader, own_identity
+from kerf.runtime.leadership.leader import Candidate, Leader, own_identity
 from kerf.runtime.leadership.leases import KARPENTER, RENEW_DEADLINE, RETRY, LeaseName
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
@@ -163,7 +163,7 @@ def test_who_vies_for_no_lease_is_seen_by_nobody_and_yields() -> None:
 def test_one_lease_for_both_lets_one_of_them_lead() -> None:
     world = World()
     karpenter = watch(world, own=THEIRS)
-    leader = Leader(world.kube, world.clock, THEIRS.namespace, THEIRS.name, own_identity())
+    leader = Leader(world.kube, world.clock, Candidate(THEIRS.namespace, THEIRS.name, own_identity()))
     renew(world)
     karpenter.step()
     assert not leader.step()

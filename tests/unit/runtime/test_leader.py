@@ -9,7 +9,7 @@ import pytest
 
 from kerf.model.instants import rfc3339
 from kerf.ports import Lease, Unavailable
-from kerf.runtime.leadership.leader import Leader
+from kerf.runtime.leadership.leader import Candidate, Leader
 from kerf.runtime.leadership.leases import LOOK, RENEW_DEADLINE, RETRY, leading_since
 from kerf.sandbox.api.kube import SandboxKube
 from kerf.sandbox.clock import VirtualClock
@@ -20,7 +20,7 @@ NAME = "karpenter-leader-election"
 
 
 def candidate(world: World, who: str, clock: VirtualClock | None = None) -> Leader:
-    return Leader(world.kube, clock or world.clock, "default", NAME, who)
+    return Leader(world.kube, clock or world.clock, Candidate("default", NAME, who))
 
 
 def lease(world: World) -> Lease:
@@ -122,7 +122,7 @@ def test_a_leader_that_cannot_reach_the_server_stops_acting_in_time() -> None:
     world = World()
     kube = Unreachable(world.kube)
     errors: list[Exception] = []
-    one = Leader(kube, world.clock, "default", NAME, "one", errors.append)  # type: ignore[arg-type]
+    one = Leader(kube, world.clock, Candidate("default", NAME, "one"), on_error=errors.append)  # type: ignore[arg-type]
     assert one.step()
     kube.down = True
     acted_until: datetime = world.clock.now()
@@ -135,7 +135,7 @@ def test_a_leader_that_cannot_reach_the_server_stops_acting_in_time() -> None:
 
 def test_who_waits_sees_soon_that_the_lease_was_given_up() -> None:
     world = World()
-    one, other = (Leader(world.kube, world.clock, "default", NAME, name) for name in ("one", "other"))
+    one, other = (Leader(world.kube, world.clock, Candidate("default", NAME, name)) for name in ("one", "other"))
     assert one.step()
     assert not other.step()
     assert other.pause() == LOOK
@@ -147,7 +147,7 @@ def test_who_waits_sees_soon_that_the_lease_was_given_up() -> None:
 def test_a_renewal_that_failed_is_tried_again_sooner_while_it_still_counts() -> None:
     world = World()
     kube = Unreachable(world.kube)
-    one = Leader(kube, world.clock, "default", NAME, "one")  # type: ignore[arg-type]
+    one = Leader(kube, world.clock, Candidate("default", NAME, "one"))  # type: ignore[arg-type]
     kube.down = True
     one.step()
     assert one.pause() == RETRY
@@ -182,7 +182,7 @@ class Odd:
 def test_a_bug_is_a_renewal_that_failed() -> None:
     world = World()
     kube, errors = Odd(world.kube), list[Exception]()
-    one = Leader(kube, world.clock, "default", NAME, "one", errors.append)  # type: ignore[arg-type]
+    one = Leader(kube, world.clock, Candidate("default", NAME, "one"), on_error=errors.append)  # type: ignore[arg-type]
     kube.broken = True
     assert not one.step()
     kube.broken = False
@@ -230,8 +230,8 @@ def test_a_holder_whose_clock_is_wrong_is_watched_by_ours() -> None:
 
 def test_the_version_on_the_lease_outlives_the_leader_and_reaches_the_next_one() -> None:
     world, noted = World(), list[str]()
-    one = Leader(world.kube, world.clock, "default", NAME, "one", kubernetes_version=lambda: "1.36")
-    other = Leader(world.kube, world.clock, "default", NAME, "other", on_version=noted.append)
+    one = Leader(world.kube, world.clock, Candidate("default", NAME, "one"), kubernetes_version=lambda: "1.36")
+    other = Leader(world.kube, world.clock, Candidate("default", NAME, "other"), on_version=noted.append)
     assert one.step()
     for _ in range(2):
         assert not other.step()

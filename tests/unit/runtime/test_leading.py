@@ -10,7 +10,7 @@ import pytest
 from kerf.model.instants import ALWAYS
 from kerf.ports import Clock, Forbidden, Lease
 from kerf.runtime.leadership.karpenter import KarpenterLeases
-from kerf.runtime.leadership.leader import Leader, own_identity
+from kerf.runtime.leadership.leader import Candidate, Leader, own_identity
 from kerf.runtime.leadership.leading import Leading
 from kerf.runtime.leadership.leases import LeaseName, leading_note
 from kerf.runtime.observe.looking import stored_since
@@ -46,7 +46,7 @@ class Process:
 
     def _candidate(self) -> Leader:
         kube = self._world.kube
-        return Leader(kube, self._clock, *_address(OWN), own_identity(), not_before=self.karpenter.last_led)
+        return Leader(kube, self._clock, Candidate(*_address(OWN), own_identity()), not_before=self.karpenter.last_led)
 
     def since(self, seconds: int = 0) -> datetime | None:
         """Since when Kerf leads, after so many seconds of both threads."""

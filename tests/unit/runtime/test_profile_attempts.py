@@ -15,6 +15,7 @@ from kerf.model.kinds import Ref
 from kerf.model.settings import Settings
 from kerf.ports import Forbidden, PortError, Throttled, Unavailable
 from kerf.runtime.controller import Controller
+from kerf.runtime.parts import Parts
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
 from kerf_api.v1 import conditions
@@ -46,7 +47,7 @@ def started(world: World, spec: dict[str, Any] | None = None, **settings: Any) -
     world.kube.create(kinds.NODE_CLASS, body)
     world.kube.create(kinds.NODE_POOL, node_pool("default", {}))
     found = Settings(cluster_name="sandbox", **settings)
-    return Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=found, decide=decide, inline=True)
+    return Controller(world.ports, Parts(decide=decide), settings=found, inline=True)
 
 
 def condition(world: World, type_: str = "InstanceProfileReady", of: Ref = CLASS) -> Condition:

@@ -39,7 +39,7 @@ class Life:
         self.faults = Down(*down)
         self.world = World(faults=self.faults)
         world: Any = self.world
-        self.loop = Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=SETTINGS, inline=True)
+        self.loop = Controller(world.ports, settings=SETTINGS, inline=True)
 
     def run(self, seconds: float) -> Region | None:
         self.world.run(self.loop, timedelta(seconds=seconds))

@@ -51,9 +51,7 @@ def lived() -> World:
     world = World(seed=3)
     for manifest in (worlds.node_class(), worlds.node_pool("general", {}), worlds.deployment("web", {})):
         world.apply(manifest)
-    controller = Controller(
-        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=Settings("sandbox"), inline=True
-    )
+    controller = Controller(world.ports, settings=Settings("sandbox"), inline=True)
     world.run(controller, timedelta(minutes=2))
     return world
 

@@ -32,7 +32,7 @@ class Life:
 
     def controller(self) -> Controller:
         world = self.world
-        return Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=SETTINGS, inline=True)
+        return Controller(world.ports, settings=SETTINGS, inline=True)
 
     def run(self, span: timedelta) -> None:
         self.world.run(self.loop, span)

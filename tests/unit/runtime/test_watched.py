@@ -13,7 +13,7 @@ from kerf.model.kubernetes.workloads import ReplicaSet, WorkloadSpec
 from kerf.model.memory import Memory
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Findings, Proposal, Snapshot
-from kerf.ports import Forbidden
+from kerf.ports import Forbidden, Ports
 from kerf.runtime.controller import Controller
 from kerf.runtime.inbox import Changed, Inbox, Proposed
 from kerf.runtime.proposer import ProcessProposer
@@ -40,7 +40,7 @@ class Scene:
         for manifest in (node_class(), node_pool("general", {}), deployment("web", {"replicas": 3, "cpu": "10m"})):
             self.world.apply(manifest)
         kube, cloud, clock = self.world.kube, self.world.cloud, self.world.clock
-        self.controller = Controller(kube=kube, cloud=cloud, clock=clock, settings=settings, inline=True)
+        self.controller = Controller(Ports(kube=kube, cloud=cloud, clock=clock), settings=settings, inline=True)
 
     def claims(self, seconds: int = 60) -> int:
         """How many there are after a while."""

@@ -16,6 +16,7 @@ from kerf.model.snapshot import Batch, Snapshot
 from kerf.ports import Unavailable
 from kerf.provisioning.provision import closing_time, provision
 from kerf.runtime.controller import Controller
+from kerf.runtime.parts import Parts
 from kerf.runtime.state.batching import BatchWindow
 from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
@@ -88,9 +89,7 @@ def test_004_nothing_is_decided_before_everything_is_known() -> None:
 
     world = World(faults=faults)
     world.kube.create(kinds.POD, {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": []}})
-    controller = Controller(
-        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=Settings("test"), decide=decide, inline=True
-    )
+    controller = Controller(world.ports, Parts(decide=decide), settings=Settings("test"), inline=True)
     assert controller.tick() == Plan()
     assert not controller.synced
     assert seen == []

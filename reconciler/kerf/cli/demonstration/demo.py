@@ -54,11 +54,7 @@ class Demo:
     def __init__(self, screen: Screen, *, seed: int = 7, pause_seconds: float = 0.05) -> None:
         self.world = World(seed=seed)
         self.controller = Controller(
-            kube=self.world.kube,
-            cloud=self.world.cloud,
-            clock=self.world.clock,
-            settings=Settings(cluster_name="sandbox", interruption_queue="sandbox"),
-            inline=True,
+            self.world.ports, settings=Settings(cluster_name="sandbox", interruption_queue="sandbox"), inline=True
         )
         self.screen, self.pause_seconds = screen, pause_seconds
         self.summary = Summary()

@@ -7,7 +7,7 @@ Source: AWS provider reference §4.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kerf.ec2 import families, images, placement
 from kerf.ec2.instance_types import capacity, formulas, type_labels
@@ -34,53 +34,63 @@ def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings:
     decoded, or one of its expressions has no value on a type: then no type is known.
     """
     formulas.decodable(node_class.spec.kubelet)
-    sizing = Sizing.of(node_class, settings)
-    zone_ids, shut = _zone_ids(facts), _shut(facts)
-    table, group = images.table(images.listed(facts.images)), facts.placement_group
-    group = group if node_class.spec.placement_group_selector is not None else None
-    infos = (region.types[name] for name in sorted(region.types))
+    group = facts.placement_group if node_class.spec.placement_group_selector is not None else None
     reserved: dict[str, list[CapacityReservation]] = {}
     for one in facts.reservations if settings.gates.reserved_capacity else ():
         reserved.setdefault(one.instance_type, []).append(one)
-    types = (
-        _instance_type(
-            info, node_class, facts, region, sizing, zone_ids, shut, table, reserved.get(info.name, ()), group
-        )
-        for info in infos
-        if type_labels.architecture(info)
+    common = _Common(
+        node_class=node_class,
+        facts=facts,
+        region=region,
+        sizing=Sizing.of(node_class, settings),
+        zone_ids=_zone_ids(facts),
+        shut=_shut(facts),
+        images=images.table(images.listed(facts.images)),
+        group=group,
+        reserved=reserved,
     )
+    infos = (region.types[name] for name in sorted(region.types))
+    types = (_instance_type(info, common) for info in infos if type_labels.architecture(info))
     return tuple(_noted(type_, group, _shifted(facts)) for type_ in types)
 
 
-def _instance_type(
-    info: InstanceTypeInfo,
-    node_class: EC2NodeClass,
-    facts: ClassFacts,
-    region: Region,
-    sizing: Sizing,
-    zone_ids: dict[str, str],
-    shut: frozenset[str],
-    table: ImageTable,
-    reserved: Sequence[CapacityReservation],
-    group: PlacementGroup | None,
-) -> InstanceType:
-    sizing, kept = formulas.resolved(info, sizing)
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What all types of a class have in common: zones by name with their IDs, those in which nothing can be had, the
+    images that they may boot, the placement group; and what is reserved, by type."""
+
+    node_class: EC2NodeClass
+    facts: ClassFacts
+    region: Region
+    sizing: Sizing
+    zone_ids: Mapping[str, str]
+    shut: frozenset[str]
+    images: ImageTable
+    group: PlacementGroup | None
+    reserved: Mapping[str, Sequence[CapacityReservation]]
+
+
+def _instance_type(info: InstanceTypeInfo, common: _Common) -> InstanceType:
+    region, zone_ids, group = common.region, common.zone_ids, common.group
+    sizing, kept = formulas.resolved(info, common.sizing)
     offered = region.zones_by_type.get(info.name, frozenset())
     reachable = {zone: zone_id for zone, zone_id in zone_ids.items() if zone in offered}
     wanted = type_labels.requirements(info, sizing.family, region.name, reachable)
     if group is not None:
         wanted = wanted.without(*placement.LABELS) & placement.rows(group)
-    image = images.pick(wanted, table)
-    usable = _compatible(info, node_class, sizing, group) and image is not None
-    price = region.on_demand.get(info.name, 0)
-    held = tuple(_reserved(one, price, zone_ids, usable and one.zone in reachable.keys() - shut) for one in reserved)
-    full = capacity.capacity(info, sizing, facts.memory_bytes.get((info.name, image or "")))
+    image = images.pick(wanted, common.images)
+    usable = _compatible(info, common.node_class, sizing, group) and image is not None
+    price, there = region.on_demand.get(info.name, 0), reachable.keys() - common.shut
+    held = tuple(
+        _reserved(one, price, zone_ids, usable and one.zone in there) for one in common.reserved.get(info.name, ())
+    )
+    full = capacity.capacity(info, sizing, common.facts.memory_bytes.get((info.name, image or "")))
     return InstanceType(
         info.name,
         _with_reservations(wanted) if held else wanted,
         full,
         capacity.allocatable(full, capacity.overhead(info, sizing, full)),
-        (*_offerings(info, region, zone_ids, shut, usable), *held),
+        (*_offerings(info, region, zone_ids, common.shut, usable), *held),
         reserved=kept,
     )
 
@@ -115,7 +125,7 @@ def _with_reservations(wanted: Requirements) -> Requirements:
 
 
 def _offerings(
-    info: InstanceTypeInfo, region: Region, zone_ids: dict[str, str], shut: frozenset[str], usable: bool
+    info: InstanceTypeInfo, region: Region, zone_ids: Mapping[str, str], shut: frozenset[str], usable: bool
 ) -> Iterator[Offering]:
     """One per zone of the region and capacity type, sorted by both; one of unknown price costs 0 and is unavailable."""
     offered = region.zones_by_type.get(info.name, frozenset())

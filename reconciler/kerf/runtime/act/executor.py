@@ -15,16 +15,14 @@ from kerf.model.plan import Action, Source
 from kerf.ports import (
     AlreadyExists,
     AlreadyGone,
-    Clock,
-    Cloud,
     Conflict,
     EvictionBlocked,
     Forbidden,
     IdempotencyMismatch,
     Invalid,
-    Kube,
     NotLeading,
     PortError,
+    Ports,
     TemplateMissing,
     Throttled,
     Unavailable,
@@ -63,9 +61,7 @@ class Executor:
 
     def __init__(
         self,
-        kube: Kube,
-        cloud: Cloud,
-        clock: Clock,
+        ports: Ports,
         inbox: Inbox,
         *,
         fresh: Callable[[frozenset[Source]], bool],
@@ -73,7 +69,7 @@ class Executor:
         marked: Callable[[Action], Action] = lambda action: action,
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        self._kube, self._cloud, self._clock, self._inbox = kube, cloud, clock, inbox
+        self._kube, self._cloud, self._clock, self._inbox = ports.kube, ports.cloud, ports.clock, inbox
         self._fresh, self._may_act, self._marked, self._pool = fresh, may_act, marked, pool
         self._busy: dict[str, Sequence[Action]] = {}
         #: Lanes whose outcome is not among the news from which is decided now.

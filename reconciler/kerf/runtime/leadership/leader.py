@@ -11,7 +11,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from kerf.model.instants import ALWAYS
@@ -37,6 +37,15 @@ def is_replica(holder: str) -> bool:
     return _MARK in holder
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Who vies for which lease: its namespace and name, and the holder's name that it would bear."""
+
+    namespace: str
+    name: str
+    identity: str
+
+
 class Leader:
     """The election, from one candidate's view. One thread calls `step` and `release`; any thread asks `may_act`."""
 
@@ -44,9 +53,8 @@ class Leader:
         self,
         kube: Kube,
         clock: Clock,
-        namespace: str,
-        name: str,
-        identity: str,
+        candidate: Candidate,
+        *,
         on_error: Callable[[Exception], None] = lambda error: None,
         kubernetes_version: Callable[[], str] = str,
         on_version: Callable[[str], None] = lambda version: None,
@@ -55,8 +63,8 @@ class Leader:
         """`kubernetes_version` is what the lease is to bear while we hold it. `on_version` gets what another holder has
         written there, whenever that changes, and "" once the lease is ours. `not_before` returns the time when a
         controller with another lease led last; the lease records it, for that other lease may be deleted."""
-        self._kube, self._clock, self._namespace, self._name = kube, clock, namespace, name
-        self._identity, self._on_error, self._version = identity, on_error, kubernetes_version
+        self._kube, self._clock, self._namespace, self._name = kube, clock, candidate.namespace, candidate.name
+        self._identity, self._on_error, self._version = candidate.identity, on_error, kubernetes_version
         self._on_version, self._others_version, self._not_before = on_version, "", not_before
         self._sighting = Sighting(clock)
         #: When we renewed it last, in seconds of the monotonic clock; None until we have led.

@@ -13,12 +13,12 @@ from typing import Any
 import boto3
 from botocore.utils import InstanceMetadataRegionFetcher
 
-from kerf.aws.cloud import AwsCloud
+from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.aws.observe.cluster_facts import ServerFacts
 from kerf.aws.requests.clients import Clients
 from kerf.aws.requests.pace import Pace
 from kerf.kube.client import KubeClient
-from kerf.kube.transport import Watched
+from kerf.kube.transport import Sending, Watched
 from kerf.model.kinds import Kind
 from kerf.ports import AlreadyGone, Clock, Forbidden, Unavailable
 from kerf.runtime.process.starting import patiently
@@ -50,8 +50,8 @@ def client(
 ) -> KubeClient:
     """`on_poison` is told of what cannot be read, `on_warning` of what the API server warns, `watched` of each request;
     one that the server is too busy for is sent again, `patience` times at most. Raises PortError."""
-    told: dict[str, Any] = {"on_poison": on_poison, "on_warning": on_warning, "watched": watched, "patience": patience}
-    told |= {"qps": float(options.kube_client_qps), "burst": options.kube_client_burst}
+    sending = Sending(qps=float(options.kube_client_qps), burst=options.kube_client_burst, patience=patience)
+    told: dict[str, Any] = {"sending": sending, "on_poison": on_poison, "on_warning": on_warning, "watched": watched}
     if where.kubeconfig or where.context or not NAMESPACE_FILE.exists():
         path, context = where.kubeconfig or None, where.context or None
         return KubeClient.from_kubeconfig(path, context, **told)
@@ -74,21 +74,23 @@ def cloud(
 ) -> AwsCloud:
     """AWS, with what the API server knows about the cluster. Raises PortError, SettingsError."""
     return AwsCloud(
-        cluster_name=options.cluster_name,
-        region=options.region or _region(),
-        cluster_endpoint=options.cluster_endpoint,
-        ca_bundle=options.cluster_ca_bundle,
+        AwsOptions(
+            cluster_name=options.cluster_name,
+            region=options.region or _region(),
+            cluster_endpoint=options.cluster_endpoint,
+            ca_bundle=options.cluster_ca_bundle,
+            interruption_queue=options.interruption_queue,
+            isolated_vpc=options.isolated_vpc,
+            eks_control_plane=options.eks_control_plane,
+            reserved_capacity=options.feature_gates.reserved_capacity,
+            endpoint_url=options.aws_endpoint_url or None,
+            image_refresh=options.ami_refresh_interval,
+        ),
         server=_Server(kube, clock),
-        interruption_queue=options.interruption_queue,
-        isolated_vpc=options.isolated_vpc,
-        eks_control_plane=options.eks_control_plane,
-        reserved_capacity=options.feature_gates.reserved_capacity,
-        endpoint_url=options.aws_endpoint_url or None,
         give_way=give_way,
         pace=pace,
         on_client=on_client,
         logger=log,
-        image_refresh=options.ami_refresh_interval,
     )
 
 
