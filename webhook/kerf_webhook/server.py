@@ -66,7 +66,14 @@ class Options:
 
 def parse_options(arguments: Sequence[str] | None = None) -> Options:
     """Read a command line (that of the process by default). Exits with a message when it is wrong."""
-    standard = Options()
+    parser = _parser(Options())
+    found = parser.parse_args(arguments)
+    if (found.cert_file is None) != (found.key_file is None):
+        parser.error("--cert-file and --key-file belong together")
+    return Options(**vars(found))
+
+
+def _parser(standard: Options) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kerf webhook", description="Kerf's admission webhook.")
     parser.add_argument(
         "--bind",
@@ -85,6 +92,12 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument("--key-file", type=Path, help="TLS private key, PEM; read again when it changes")
     parser.add_argument("--workers", type=_positive, default=standard.workers, help="processes (default %(default)s)")
     parser.add_argument("--threads", type=_positive, default=standard.threads, help="threads (default %(default)s)")
+    _add_limits(parser, standard)
+    parser.add_argument("--log-level", default=standard.log_level, choices=("debug", "info", "warning", "error"))
+    return parser
+
+
+def _add_limits(parser: argparse.ArgumentParser, standard: Options) -> None:
     parser.add_argument(
         "--connections",
         type=_positive,
@@ -109,11 +122,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         default=standard.request_seconds,
         help="total time to send a request, and again to read the answer (default %(default)g)",
     )
-    parser.add_argument("--log-level", default=standard.log_level, choices=("debug", "info", "warning", "error"))
-    found = parser.parse_args(arguments)
-    if (found.cert_file is None) != (found.key_file is None):
-        parser.error("--cert-file and --key-file belong together")
-    return Options(**vars(found))
 
 
 def run(options: Options | Sequence[str] | None = None, settings: Settings | None = None) -> None:

@@ -280,8 +280,9 @@ def test_a_tree_that_repeats_itself_ends(repo: Path, capsys: Capture, monkeypatc
 
 
 def test_a_program_has_bounds(tmp_path: Path) -> None:
-    def run(script: str, **bounds: float) -> bounded.Done:
-        return bounded.run(["/bin/sh", "-c", script], str(tmp_path), {}, most=1000, given=b"in", **bounds)  # type: ignore[arg-type]
+    def run(script: str, **more: float) -> bounded.Done:
+        bounds = bounded.Bounds(1000, **more)  # type: ignore[arg-type]
+        return bounded.run(["/bin/sh", "-c", script], str(tmp_path), {}, bounds, given=b"in")
 
     assert run("/bin/cat; echo x >&2; exit 3") == bounded.Done(3, b"in", b"x\n")
     with pytest.raises(bounded.Exceeded, match=r"sh took longer than 0.2 s"):
@@ -290,4 +291,4 @@ def test_a_program_has_bounds(tmp_path: Path) -> None:
         run("while :; do echo xxxxxxxxxxxxxxxxxxx; done")
     assert run("a=x; while :; do a=$a$a; done", memory=1 << 26).code != 0
     with pytest.raises(bounded.Missing):
-        bounded.run([str(tmp_path / "none")], str(tmp_path), {}, most=1)
+        bounded.run([str(tmp_path / "none")], str(tmp_path), {}, bounded.Bounds(1))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -61,42 +61,62 @@ def render(folders: Mapping[str, str], mode: str, *, fetch: bool = False, root: 
     one, in that of the repository, or else in the current one. Raises ToolMissing with `always`.
     """
     charts, found = _roots(folders, root, fetch) if mode != "never" else ([], {})
-    runner = Runner(fetch)
     kustomize, helm = _kustomize(), shutil.which("helm")
     missing = [f"{len(found)} kustomizations need kustomize or kubectl"] * bool(found and not kustomize)
     missing += [f"{len(charts)} charts need helm"] * bool(charts and not helm)
     if missing and mode == "always":
         raise ToolMissing(f"{' and '.join(missing)} on the PATH")
-    contents: list[Content] = []
-    consumed: set[str] = set()
-    files: dict[Path, File] = {}
+    rendering = _Rendering(folders, mode, Runner(fetch))
     for chart in charts if helm else ():
-        command = [helm or "", "template", "release", str(chart), "--include-crds", f"--kube-version={KUBERNETES}"]
-        shown = _shown(chart, folders)
-        made = _content(
-            os.path.join(shown, CHART),
-            command,
-            partial(OfChart, chart, shown),
-            mode,
-            runner,
-            rendering_tools.unsafe(chart, fetch=fetch),
-        )
-        contents.append(made)
-        consumed.update(str(path) for path in (chart.rglob("*") if made.origin or mode == "always" else ()))
+        rendering.chart(chart, helm or "")
     used = {path for known in found.values() for path in known.below}
     for folder, known in found.items() if kustomize else ():
-        if not known.whole or folder in used:
-            continue
-        parts = list(_parts(folder, found))
-        names = {part.path: _shown(part.path, folders) for part in parts}
-        origin = partial(_same, OfKustomization(parts, names, files))
-        faults = (found[place].fault for place in _built(folder, found))
-        fault = next(filter(None, faults), "")
-        made = _content(_shown(known.file, folders), [*kustomize, str(folder)], origin, mode, runner, fault)
-        contents.append(made)
-        consumed.update(os.path.realpath(part.path) for part in (parts if made.origin or mode == "always" else ()))
+        if known.whole and folder not in used:
+            rendering.kustomization(folder, found, kustomize)
     note = f"not rendered: {' and '.join(missing)} on the PATH" if missing else ""
-    return Rendered(tuple(contents), frozenset(consumed), note)
+    return Rendered(tuple(rendering.contents), frozenset(rendering.consumed), note)
+
+
+@dataclass(slots=True)
+class _Rendering:
+    """What has been rendered so far, and the real paths of the files that went into it."""
+
+    folders: Mapping[str, str]
+    mode: str
+    runner: Runner
+    contents: list[Content] = field(default_factory=list)
+    consumed: set[str] = field(default_factory=set)
+    #: Files that several kustomizations are made of are read once.
+    files: dict[Path, File] = field(default_factory=dict)
+
+    def chart(self, chart: Path, helm: str) -> None:
+        """A chart with its default values."""
+        command = [helm, "template", "release", str(chart), "--include-crds", f"--kube-version={KUBERNETES}"]
+        shown, fault = _shown(chart, self.folders), rendering_tools.unsafe(chart, fetch=self.runner.fetch)
+        self._add(os.path.join(shown, CHART), command, partial(OfChart, chart, shown), fault, lambda: chart.rglob("*"))
+
+    def kustomization(self, folder: Path, found: Mapping[Path, _Kustomization], kustomize: Sequence[str]) -> None:
+        """A kustomization with all that it builds on."""
+        parts = list(_parts(folder, found))
+        names = {part.path: _shown(part.path, self.folders) for part in parts}
+        origin = partial(_same, OfKustomization(parts, names, self.files))
+        fault = next(filter(None, (found[place].fault for place in _built(folder, found))), "")
+        shown = _shown(found[folder].file, self.folders)
+        real = (Path(os.path.realpath(part.path)) for part in parts)
+        self._add(shown, [*kustomize, str(folder)], origin, fault, lambda: real)
+
+    def _add(
+        self,
+        shown: str,
+        command: Sequence[str],
+        origin: Callable[[bytes], Origin],
+        fault: str,
+        files: Callable[[], Iterable[Path]],
+    ) -> None:
+        made = _content(shown, command, origin, self.mode, self.runner, fault)
+        self.contents.append(made)
+        if made.origin or self.mode == "always":
+            self.consumed.update(map(str, files()))
 
 
 def _kustomize() -> list[str]:
@@ -167,8 +187,8 @@ def _texts(value: Any) -> list[str]:
 
 
 def _patches(about: Mapping[str, Any]) -> Iterator[str]:
-    for field in _PATCHES:
-        entries = about.get(field)
+    for name in _PATCHES:
+        entries = about.get(name)
         for entry in entries if isinstance(entries, list) else ():
             path = entry.get("path") if isinstance(entry, dict) else entry
             if isinstance(path, str) and "\n" not in path:

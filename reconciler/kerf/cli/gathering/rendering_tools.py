@@ -69,9 +69,7 @@ class Runner:
                     [*([] if self.fetch else _alone()), *command],
                     home,
                     self._environment(home),
-                    most=LARGEST,
-                    seconds=seconds,
-                    memory=MEMORY,
+                    bounded.Bounds(LARGEST, seconds, MEMORY),
                     name=os.path.basename(command[0]),
                 )
             except (bounded.Exceeded, bounded.Missing) as error:

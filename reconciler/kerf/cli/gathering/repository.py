@@ -108,7 +108,7 @@ def _run(folder: str, arguments: Sequence[str], given: bytes) -> bounded.Done:
         "LC_ALL": "C",
     }
     try:
-        return bounded.run([program, *arguments], folder, inherited | own, most=_MOST_OUTPUT, given=given)
+        return bounded.run([program, *arguments], folder, inherited | own, bounded.Bounds(_MOST_OUTPUT), given=given)
     except (bounded.Exceeded, bounded.Missing) as error:
         raise Refused(str(error)) from error
 

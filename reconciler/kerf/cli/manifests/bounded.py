@@ -32,6 +32,15 @@ class Missing(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """`most` bytes of output, seconds until the end, and bytes of address space; 0 is no limit of that."""
+
+    most: int
+    seconds: float = SECONDS
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The exit code of a program, its output, and the first 64 KiB of its standard error."""
 
@@ -44,45 +53,26 @@ def run(
     command: Sequence[str],
     folder: str,
     environment: Mapping[str, str],
+    bounds: Bounds,
     *,
-    most: int,
     given: bytes = b"",
-    seconds: float = SECONDS,
-    memory: int = 0,
     name: str = "",
 ) -> Done:
     """Run a program in `folder` and wait for its end.
 
     Args:
-        most: bytes of output.
         given: standard input.
-        memory: bytes of address space; 0 is no limit.
         name: the program in messages; by default the file of the command.
 
     Raises:
-        Exceeded: the program took longer than `seconds`, or printed more than `most` bytes.
+        Exceeded: the program took longer, or printed more, than its bounds allow.
         Missing: the program is not installed.
     """
     name = name or os.path.basename(command[0])
-    with tempfile.TemporaryFile() as stdin:
-        stdin.write(given)
-        stdin.seek(0)
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=environment,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                preexec_fn=_limits(memory, seconds),
-            )
-        except FileNotFoundError as error:
-            raise Missing(f"{name} is not installed, or not on the PATH") from error
+    process = _started(command, folder, environment, bounds, given, name)
     with process:
         try:
-            out, err = _read(process, name, most, seconds)
+            out, err = _read(process, name, bounds)
             code = process.wait()
         finally:
             # Also after a good end: a child that the program left behind would keep a runner busy.
@@ -91,12 +81,33 @@ def run(
     return Done(code, out, err)
 
 
-def _limits(memory: int, seconds: float) -> Callable[[], None]:
+def _started(
+    command: Sequence[str], folder: str, environment: Mapping[str, str], bounds: Bounds, given: bytes, name: str
+) -> subprocess.Popen[bytes]:
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+        try:
+            return subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                preexec_fn=_limits(bounds),
+            )
+        except FileNotFoundError as error:
+            raise Missing(f"{name} is not installed, or not on the PATH") from error
+
+
+def _limits(bounds: Bounds) -> Callable[[], None]:
     def limit() -> None:
-        bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: int(seconds) + 1}
-        if memory:
-            bounds[resource.RLIMIT_AS] = memory
-        for bound, value in bounds.items():
+        limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: int(bounds.seconds) + 1}
+        if bounds.memory:
+            limits[resource.RLIMIT_AS] = bounds.memory
+        for bound, value in limits.items():
             # macOS refuses a limit of the address space; the other bounds remain.
             with suppress(ValueError, OSError):
                 resource.setrlimit(bound, (value, value))
@@ -104,8 +115,8 @@ def _limits(memory: int, seconds: float) -> Callable[[], None]:
     return limit
 
 
-def _read(process: subprocess.Popen[bytes], name: str, most: int, seconds: float) -> tuple[bytes, bytes]:
-    ends = time.monotonic() + seconds
+def _read(process: subprocess.Popen[bytes], name: str, bounds: Bounds) -> tuple[bytes, bytes]:
+    ends = time.monotonic() + bounds.seconds
     read: dict[IO[bytes], bytearray] = {}
     with selectors.DefaultSelector() as selector:
         for stream in (process.stdout, process.stderr):
@@ -116,7 +127,7 @@ def _read(process: subprocess.Popen[bytes], name: str, most: int, seconds: float
         while selector.get_map():
             left = ends - time.monotonic()
             if left <= 0:
-                raise Exceeded(f"{name} took longer than {seconds:g} s")
+                raise Exceeded(f"{name} took longer than {bounds.seconds:g} s")
             for key, _ in selector.select(left):
                 chunk = os.read(key.fd, _CHUNK)
                 stream = next(stream for stream in read if stream is key.fileobj)
@@ -124,6 +135,6 @@ def _read(process: subprocess.Popen[bytes], name: str, most: int, seconds: float
                 if not chunk:
                     selector.unregister(stream)
             del err[_MOST_ERRORS:]
-            if len(out) > most:
-                raise Exceeded(f"{name} printed more than {most} bytes")
+            if len(out) > bounds.most:
+                raise Exceeded(f"{name} printed more than {bounds.most} bytes")
     return bytes(out), bytes(err)

@@ -21,8 +21,9 @@ from kerf.sockets import everywhere
 
 #: What a path answers: status, content type, body.
 Answer = tuple[int, str, bytes]
-#: A method and a path.
+#: A method and a path; and what answers a query.
 Asked = tuple[str, str]
+Route = Callable[[Mapping[str, str]], Answer]
 TEXT, JSON = "text/plain; charset=utf-8", "application/json"
 _LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -56,7 +57,7 @@ class Server:
         routes: Mapping[str, Callable[[], Answer]],
         listen: Callable[[int], tuple[socket.socket, ...]] = everywhere,
         *,
-        asked: Mapping[Asked, Callable[[Mapping[str, str]], Answer]] = MappingProxyType({}),
+        asked: Mapping[Asked, Route] = MappingProxyType({}),
         local: bool = False,
         token: str = "",
     ) -> None:
@@ -84,65 +85,71 @@ class Server:
             one.server_close()
 
 
-def _without_query(route: Callable[[], Answer]) -> Callable[[Mapping[str, str]], Answer]:
+def _without_query(route: Callable[[], Answer]) -> Route:
     return lambda query: route()
 
 
-def _handler(
-    routes: Mapping[Asked, Callable[[Mapping[str, str]], Answer]], *, local: bool, token: str
-) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        #: The longest wait for the client's next bytes; for a whole request, and in all, the listener has bounds.
-        timeout = WAIT_SECONDS
-        server: Listener
+class _Handler(BaseHTTPRequestHandler):
+    """Answers by the routes of a subclass, see `_handler`."""
 
-        def handle(self) -> None:
-            # Who hangs up early (a scraper whose time is over) is nothing to tell of.
-            with suppress(ConnectionError):
-                super().handle()
+    routes: Mapping[Asked, Route]
+    local: bool
+    token: str
 
-        def do_GET(self) -> None:
-            self._answer("GET")
+    protocol_version = "HTTP/1.1"
+    #: The longest wait for the client's next bytes; for a whole request, and in all, the listener has bounds.
+    timeout = WAIT_SECONDS
+    server: Listener
 
-        def do_PUT(self) -> None:
-            self._answer("PUT")
+    def handle(self) -> None:
+        # Who hangs up early (a scraper whose time is over) is nothing to tell of.
+        with suppress(ConnectionError):
+            super().handle()
 
-        def _answer(self, method: str) -> None:
-            if not self.server.begin(self.request):
-                self.close_connection = True
-                self._write(503, TEXT, b"too many requests at once\n")
-                return
-            try:
-                found = self._found(method)
-                self.server.write(self.request)
-                self._write(*found)
-            finally:
-                self.server.end(self.request)
+    def do_GET(self) -> None:
+        self._answer("GET")
 
-        def _found(self, method: str) -> Answer:
-            path, _, query = self.path.partition("?")
-            route = routes.get((method, path.rstrip("/") or "/"))
-            if local and self.headers.get("Host", "").rpartition(":")[0] not in _LOCAL:
-                return 403, TEXT, b"only who names this host is answered\n"
-            if token and not self._has_token():
-                return 401, TEXT, b"the debug port needs its token: Authorization: Bearer TOKEN (DEBUG_TOKEN_FILE)\n"
-            if route is None:
-                return 404, TEXT, b"not found\n"
-            return route(dict(parse_qsl(query)))
+    def do_PUT(self) -> None:
+        self._answer("PUT")
 
-        def _has_token(self) -> bool:
-            given = self.headers.get("Authorization", "")
-            return compare_digest(given.encode(errors="replace"), f"Bearer {token}".encode())
+    def _answer(self, method: str) -> None:
+        if not self.server.begin(self.request):
+            self.close_connection = True
+            self._write(503, TEXT, b"too many requests at once\n")
+            return
+        try:
+            found = self._found(method)
+            self.server.write(self.request)
+            self._write(*found)
+        finally:
+            self.server.end(self.request)
 
-        def _write(self, status: int, type_: str, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", type_)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def _found(self, method: str) -> Answer:
+        path, _, query = self.path.partition("?")
+        route = self.routes.get((method, path.rstrip("/") or "/"))
+        if self.local and self.headers.get("Host", "").rpartition(":")[0] not in _LOCAL:
+            return 403, TEXT, b"only who names this host is answered\n"
+        if self.token and not self._has_token():
+            return 401, TEXT, b"the debug port needs its token: Authorization: Bearer TOKEN (DEBUG_TOKEN_FILE)\n"
+        if route is None:
+            return 404, TEXT, b"not found\n"
+        return route(dict(parse_qsl(query)))
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-            """Probes are not worth a line."""
+    def _has_token(self) -> bool:
+        given = self.headers.get("Authorization", "")
+        return compare_digest(given.encode(errors="replace"), f"Bearer {self.token}".encode())
 
-    return Handler
+    def _write(self, status: int, type_: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", type_)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+        """Probes are not worth a line."""
+
+
+def _handler(routes: Mapping[Asked, Route], *, local: bool, token: str) -> type[_Handler]:
+    """The library makes a handler for each connection, from a class alone: so each server has a class of its own."""
+    return type("_HandlerOfServer", (_Handler,), {"routes": routes, "local": local, "token": token})
