@@ -39,7 +39,7 @@ from kerf.model.plan import DeleteObject, Plan, Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.runtime.controller import LONGEST_PAUSE_SECONDS
-from kerf.runtime.program import COLLECTOR_THRESHOLDS
+from kerf.runtime.process.collecting import THRESHOLDS
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from kerf_api.requirements import Requirements
@@ -144,7 +144,7 @@ def measured(shape: str, number: int) -> Measured:
 
 def _put_aside() -> None:
     """As the controller keeps its garbage collector quiet."""
-    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    gc.set_threshold(*THRESHOLDS)
     gc.collect()
     gc.freeze()
 

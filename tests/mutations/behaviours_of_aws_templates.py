@@ -323,9 +323,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "An option that is switched off is not passed on.",
         (
             Edit(
-                "reconciler/kerf/ec2:build",
-                "nested or ''",
-                "nested if nested == 'enabled' else ''",
+                "reconciler/kerf/ec2:_nested",
+                "spec.cpu_options.nested_virtualization or ''",
+                "'enabled' if spec.cpu_options.nested_virtualization == 'enabled' else ''",
             ),
         ),
     ),

@@ -268,7 +268,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nobody counts the nodes that were spared.",
         (
             Edit(
-                "reconciler/kerf/telemetry:Telemetry._came_off",
+                "reconciler/kerf/telemetry:Telemetry._rolled_back",
                 "self.metrics.failed_validations.labels(kind).inc()",
                 "self.metrics.failed_validations.labels(kind)",
             ),

@@ -29,7 +29,7 @@ BUGS = (
     Bug(
         "debug port for everybody who has a name for it",
         "A web page in an operator's browser makes the log louder, by a name that points to this host.",
-        (Edit("reconciler/kerf/runtime:_handler.Handler._found", "local", "False"),),
+        (Edit("reconciler/kerf/runtime:_Handler._found", "self.local", "False"),),
         (_DEBUGGING + "test_a_page_of_another_origin_gets_no_answer_and_changes_nothing",),
     ),
     Bug(

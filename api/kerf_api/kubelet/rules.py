@@ -144,6 +144,12 @@ def _sense(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     """Values of the right type that make no sense."""
     if "registerWithTaints" in map_:
         yield ("registerWithTaints",), "registerWithTaints may not be set"
+    yield from _eviction(map_)
+    yield from _reserved(map_)
+    yield from _numbers(map_)
+
+
+def _eviction(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     for field in _EVICTION:
         for signal, text in reading.texts(map_, field).items():
             if not _is_threshold(text):
@@ -160,8 +166,6 @@ def _sense(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     if soft.keys() != grace.keys():
         place = "evictionSoft" if soft else "evictionSoftGracePeriod"
         yield (place,), "evictionSoft and evictionSoftGracePeriod must have the same keys"
-    yield from _reserved(map_)
-    yield from _numbers(map_)
 
 
 def _reserved(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:

@@ -110,6 +110,14 @@ class Cluster:
         self._claims_of, self._nodes_of = by_name["claims_by_provider"].view, by_name["nodes_by_provider"].view
         #: Claims by the instance that they have, or are to have; live, read-only.
         self.claims_by_instance: Final = by_name["claims_by_instance"].view
+        #: What else is told of each object of a kind, as it was and as it is.
+        self._followers: dict[str, tuple[Callable[[Any, Any], None], ...]] = {
+            kinds.NODE_CLAIM.name: (self._index_claim,),
+            kinds.NODE.name: (self._index_node,),
+            kinds.PDB.name: (self._pdbs.replace,),
+            kinds.NODE_POOL.name: (self._specs.replace, self._overlays.follow),
+            kinds.NODE_OVERLAY.name: (self._overlays.follow,),
+        }
         #: The resource version of each kind's latest complete list.
         self._listed_at: dict[str, int] = {}
 
@@ -231,16 +239,8 @@ class Cluster:
             grouping.replace(old, new)
         if kind is kinds.POD:
             self._index_pod(key, old, new)
-        elif kind is kinds.NODE_CLAIM:
-            self._index_claim(old, new)
-        elif kind is kinds.NODE:
-            self._index_node(old, new)
-        elif kind is kinds.PDB:
-            self._pdbs.replace(old, new)
-        elif kind is kinds.NODE_POOL:
-            self._specs.replace(old, new)
-        if kind in (kinds.NODE_POOL, kinds.NODE_OVERLAY):
-            self._overlays.follow(old, new)
+        for follow in self._followers.get(kind.name, ()):
+            follow(old, new)
 
     def _index_pod(self, key: str, old: Pod | None, new: Pod | None) -> None:
         for name in dict.fromkeys(pod.spec.node_name for pod in (old, new) if pod is not None):

@@ -93,11 +93,14 @@ class Controller:
             Reflector(kind, ports.kube, clock, self.inbox, self.telemetry.watch_failed)
             for kind in kinds.watched(settings)
         ]
-        self._executor = Executor(
+        self._executor = self._own_executor(ports, keys)
+
+    def _own_executor(self, ports: Ports, keys: LaunchKeys) -> Executor:
+        return Executor(
             ports,
             self.inbox,
-            fresh=lambda sources: self.state.fresh(sources, clock.now()),
-            may_act=may_act,
+            fresh=lambda sources: self.state.fresh(sources, ports.clock.now()),
+            may_act=self._may_act,
             marked=keys.marked,
             pool=self._actors,
         )

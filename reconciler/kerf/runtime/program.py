@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,7 @@ from kerf.runtime.leadership.leading import Leading
 from kerf.runtime.leadership.leases import LeaseName
 from kerf.runtime.parts import Parts
 from kerf.runtime.preflight import served
-from kerf.runtime.process import connecting, debugging, health, signals
+from kerf.runtime.process import collecting, connecting, debugging, health, signals
 from kerf.runtime.process.clock import SteadyClock, SystemClock
 from kerf.runtime.process.connecting import NAMESPACE_FILE, Where
 from kerf.runtime.process.loudness import Loudness
@@ -48,9 +47,6 @@ from kerf.telemetry.turns import KEPT
 
 #: Actions under way may take so long to end when the process is asked to; Kubernetes kills after 30 s.
 GRACE_SECONDS = 20.0
-#: New objects before the collector looks at the young; how often it then looks at older ones, and (never) at all.
-COLLECTOR_THRESHOLDS = (2_000, 5, 1_000_000)
-COLLECT_EVERY_SECONDS = 300.0
 #: Turns of the loop that are remembered for its status; how long who asks for that waits for the loop.
 TURNS_KEPT, STATUS_SECONDS = 200, 5.0
 #: A loop that has not looked for this long is stuck, and liveness says so.
@@ -105,23 +101,7 @@ class Process:
         self._loudness = Loudness(threshold or Threshold(), log)
         self._metrics = Metrics(details=options.detailed_metrics).with_process()
         self._kube = self._client(where)
-        events = EventWriter(
-            self._kube,
-            self._clock,
-            threaded=True,
-            on_error=lambda error: self._telemetry.event_failed(error),
-            on_event=lambda type_, outcome: self._metrics.events.labels(type_, outcome).inc(),
-        )
-        kept = KEPT if options.enable_profiling else TURNS_KEPT
-        self._telemetry = Telemetry(
-            log,
-            self._metrics,
-            events,
-            self._clock,
-            turns_kept=kept,
-            single_objects=not options.disable_cluster_state_observability,
-            process=self._identity,
-        )
+        self._telemetry = self._reporting()
         self._keys, self._leads_now = LaunchKeys(options.cluster_name), threading.Event()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._leader = None if options.disable_leader_election else self._election()
@@ -135,6 +115,24 @@ class Process:
         self._controller.state.leading_since = self._leading.since
         waiting = self._metrics.news.labels(name="inbox", controller="loop", priority="")
         waiting.set_function(lambda: len(self._controller.inbox))
+
+    def _reporting(self) -> Telemetry:
+        events = EventWriter(
+            self._kube,
+            self._clock,
+            threaded=True,
+            on_error=lambda error: self._telemetry.event_failed(error),
+            on_event=lambda type_, outcome: self._metrics.events.labels(type_, outcome).inc(),
+        )
+        return Telemetry(
+            self._log,
+            self._metrics,
+            events,
+            self._clock,
+            turns_kept=KEPT if self._options.enable_profiling else TURNS_KEPT,
+            single_objects=not self._options.disable_cluster_state_observability,
+            process=self._identity,
+        )
 
     def ask_to_stop(self) -> None:
         self._stop.set()
@@ -159,12 +157,12 @@ class Process:
             self._thread("karpenter", self._watch_karpenter),
             self._thread("certificates", keepers.certificates),
             self._thread("launch key", launch_key),
-            self._thread("collector", self._keep_collector_quiet),
+            self._thread("collector", partial(collecting.keep_quiet, self._stop)),
         ]
         self._log.info("starting", cluster=self._options.cluster_name, server=self._kube.server)
         self._say_what_is_special()
         try:
-            self._controller.run(self._stop, on_sync=_put_aside)
+            self._controller.run(self._stop, on_sync=collecting.put_aside)
         finally:
             lost = self._leader is not None and self._leader.lost
             self._give_up(lead)
@@ -378,12 +376,6 @@ class Process:
 
         self._karpenter.run(self._stop, changed)
 
-    def _keep_collector_quiet(self) -> None:
-        """Collect what is new now and then, and put it aside. A full collection would stop all threads for 0.3 s."""
-        gc.set_threshold(*COLLECTOR_THRESHOLDS)
-        while not self._stop.wait(COLLECT_EVERY_SECONDS):
-            _put_aside()
-
 
 def _server(
     setting: str,
@@ -396,9 +388,3 @@ def _server(
         return health.Server(port, routes, asked=asked)
     except (OSError, OverflowError) as error:
         raise SettingsError([f"{setting}: {port} cannot be served: {error}"]) from error
-
-
-def _put_aside() -> None:
-    """What is there stays, mostly; the garbage collector need not walk it over and over."""
-    gc.collect()
-    gc.freeze()

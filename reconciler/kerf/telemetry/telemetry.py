@@ -306,21 +306,28 @@ class Telemetry(Troubles):
         elif isinstance(action, DeleteMessage):
             self.metrics.deleted_messages.inc()
         elif verb == "StartCommand" and isinstance(action, PatchObject) and known is not None:
-            fields, reason = disrupting.fields(known, action.patch), action.reason.code
-            if reason in REASONS:  # expiration is no decision of ours
-                kind = disrupting.consolidation_type(disrupting.written(action.patch))
-                decision = fields["decision"], reason.lower(), kind
-                self.metrics.decisions.labels(*decision).inc()
-                self.metrics.decisions_by_pool.labels(*decision, known.pool_name).inc()
-            self.log.info("disrupting node(s)", **about("disruption"), **fields)
+            self._started(action, known)
         elif verb == "RollBackCommand" and isinstance(action, PatchObject) and known is not None:
-            kind = disrupting.given_up(known, action.patch)
-            if kind:
-                self.metrics.failed_validations.labels(kind).inc()
-            if (failed := disrupting.failed(known, action.patch)) is not None:
-                self.metrics.failed_replacements.labels(*failed.labels).inc(failed.replacements)
+            self._rolled_back(action, known)
         elif verb == "TaintNode" and isinstance(known, Node) and not _tainted(known):
             lines.tainted(self.log, known)
+
+    def _started(self, action: PatchObject, claim: NodeClaim) -> None:
+        """Nodes are going to be disrupted."""
+        fields, reason = disrupting.fields(claim, action.patch), action.reason.code
+        if reason in REASONS:  # expiration is no decision of ours
+            kind = disrupting.consolidation_type(disrupting.written(action.patch))
+            decision = fields["decision"], reason.lower(), kind
+            self.metrics.decisions.labels(*decision).inc()
+            self.metrics.decisions_by_pool.labels(*decision, claim.pool_name).inc()
+        self.log.info("disrupting node(s)", **about("disruption"), **fields)
+
+    def _rolled_back(self, action: PatchObject, claim: NodeClaim) -> None:
+        """Nodes are not going to be disrupted after all."""
+        if kind := disrupting.given_up(claim, action.patch):
+            self.metrics.failed_validations.labels(kind).inc()
+        if (failed := disrupting.failed(claim, action.patch)) is not None:
+            self.metrics.failed_replacements.labels(*failed.labels).inc(failed.replacements)
 
     def _ended(self, action: DeleteObject, claim: NodeClaim | None) -> None:
         """A NodeClaim was deleted, and pods will move."""

@@ -195,17 +195,23 @@ def _walk(node: Node, value: Any, old: Any, steps: Steps, faulty: frozenset[Step
             yield from _apply(rule, value, old, steps, faulty)
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
-        for name, child in node.fields.items():
-            if name in value:
-                yield from _walk(child, value[name], before.get(name), (*steps, name), faulty)
-        if node.rest is not None:
-            for name, entry in value.items():
-                if name not in node.fields:
-                    yield from _walk(node.rest, entry, before.get(name), (*steps, name), faulty)
+        for name, child in _children(node, value):
+            yield from _walk(child, value[name], before.get(name), (*steps, name), faulty)
     elif isinstance(value, list) and node.entries is not None:
         # Lists are atomic in our rules' reach, so the old entry at the same index is not "the same" entry.
         for index, entry in enumerate(value):
             yield from _walk(node.entries, entry, None, (*steps, index), faulty)
+
+
+def _children(node: Node, value: dict[str, Any]) -> Iterator[tuple[str, Node]]:
+    """The names that an object has, each with what is said of it: the known fields first."""
+    for name, child in node.fields.items():
+        if name in value:
+            yield name, child
+    if node.rest is not None:
+        for name in value:
+            if name not in node.fields:
+                yield name, node.rest
 
 
 def _apply(rule: Rule, value: Any, old: Any, steps: Steps, faulty: frozenset[Steps]) -> Iterator[Problem]:

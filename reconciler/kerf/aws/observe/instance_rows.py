@@ -8,6 +8,7 @@ then left to parse is the page's token.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -115,26 +116,29 @@ def _row(item: Element) -> Row:
         name = _name(part)
         if name in _PLAIN:
             row[_PLAIN[name]] = part.text or ""
-        elif name == "placement":
-            found = _texts(part)
-            row["Placement"] = {key: found[own] for key, own in _PLACED.items() if own in found}
-        elif name == "instanceState":
-            row["State"] = {"Name": _texts(part).get("name", "")}
-        elif name == "launchTime":
-            row["LaunchTime"] = datetime.fromisoformat(part.text or "")
-        elif name == "groupSet":
-            row["SecurityGroups"] = [{"GroupId": _texts(group).get("groupId", "")} for group in part]
-        elif name == "tagSet":
-            row["Tags"] = [{"Key": tag.get("key", ""), "Value": tag.get("value", "")} for tag in map(_texts, part)]
-        elif name == "networkInterfaceSet":
-            kinds = (_texts(interface).get("interfaceType", "") for interface in part)
-            row["NetworkInterfaces"] = [{"InterfaceType": kind} for kind in kinds]
-        elif name == "iamInstanceProfile":
-            row["IamInstanceProfile"] = {"Arn": _texts(part).get("arn", "")}
-        elif name == "capacityReservationSpecification":
-            preference = _texts(part).get("capacityReservationPreference", "")
-            row["CapacityReservationSpecification"] = {"CapacityReservationPreference": preference}
+        elif name in _STRUCTURED:
+            field, read = _STRUCTURED[name]
+            row[field] = read(part)
     return row
+
+
+def _placement(part: Element) -> Row:
+    found = _texts(part)
+    return {key: found[own] for key, own in _PLACED.items() if own in found}
+
+
+def _tags(part: Element) -> list[Row]:
+    return [{"Key": tag.get("key", ""), "Value": tag.get("value", "")} for tag in map(_texts, part)]
+
+
+def _each(own: str, field: str) -> Callable[[Element], list[Row]]:
+    """One field of each entry of a list."""
+    return lambda part: [{field: _texts(entry).get(own, "")} for entry in part]
+
+
+def _one(own: str, field: str) -> Callable[[Element], Row]:
+    """One field of a structure."""
+    return lambda part: {field: _texts(part).get(own, "")}
 
 
 def _texts(element: Element) -> dict[str, str]:
@@ -144,3 +148,19 @@ def _texts(element: Element) -> dict[str, str]:
 def _name(element: Element) -> str:
     """Without the API version's namespace."""
     return element.tag.rpartition("}")[2]
+
+
+#: What has an inner structure: the field that it becomes, and how it is read.
+_STRUCTURED: Final[Mapping[str, tuple[str, Callable[[Element], Any]]]] = {
+    "placement": ("Placement", _placement),
+    "instanceState": ("State", _one("name", "Name")),
+    "launchTime": ("LaunchTime", lambda part: datetime.fromisoformat(part.text or "")),
+    "groupSet": ("SecurityGroups", _each("groupId", "GroupId")),
+    "tagSet": ("Tags", _tags),
+    "networkInterfaceSet": ("NetworkInterfaces", _each("interfaceType", "InterfaceType")),
+    "iamInstanceProfile": ("IamInstanceProfile", _one("arn", "Arn")),
+    "capacityReservationSpecification": (
+        "CapacityReservationSpecification",
+        _one("capacityReservationPreference", "CapacityReservationPreference"),
+    ),
+}

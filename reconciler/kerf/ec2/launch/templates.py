@@ -20,7 +20,7 @@ from kerf.model.aws.cloud import EFA, ONLY_RESERVED, ClusterFacts, HeldReservati
 from kerf.model.aws.instance_type import Reservation
 from kerf_api.kubelet import reading
 from kerf_api.kubelet.reading import Reserved
-from kerf_api.v1.ec2nodeclass import EC2NodeClass, NetworkInterface
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, NetworkInterface
 from kerf_api.v1.nodeclaim import NodeClaim
 
 PREFIX = "karpenter.k8s.aws/"
@@ -66,11 +66,9 @@ def build(
 ) -> LaunchTemplate:
     """The template of a claim's launch. Raises ValueError when the class's user data is malformed.
 
-    With the gate `reserved_capacity` a launch that is not into a reservation leaves open ones to others. Where the
-    class lists network interfaces, the machine has those.
+    With the gate `reserved_capacity` a launch that is not into a reservation leaves open ones to others.
     """
     spec, reservation = node_class.spec, variant.reservation
-    nested = spec.cpu_options.nested_virtualization if spec.cpu_options is not None else None
     template = LaunchTemplate(
         name="",
         image_id=variant.image_id,
@@ -85,11 +83,11 @@ def build(
         capacity_type=capacity_type,
         ip_prefix_count=spec.ip_prefix_count,
         connection_tracking=spec.connection_tracking,
-        nested_virtualization=nested or "",
+        nested_virtualization=_nested(spec),
         ipv6=is_ipv6(cluster.dns_ip),
         network_interfaces=spec.network_interfaces or _efa(variant.efa),
         capacity_reservations=ONLY_RESERVED if reservation is not None else "none" if reserved_capacity else "",
-        reservation=_held(reservation) if reservation is not None else None,
+        reservation=_held(reservation),
         enclaves=any(claim.requests()[name] for name in ENCLAVES),
         tenancy=place.tenancy,
         placement_group=place.placement_group,
@@ -98,15 +96,21 @@ def build(
     return replace(template, name=_name(template))
 
 
+def _nested(spec: EC2NodeClassSpec) -> str:
+    return (spec.cpu_options.nested_virtualization or "") if spec.cpu_options is not None else ""
+
+
 def _efa(count: int) -> tuple[NetworkInterface, ...]:
-    """One on each network card; the first is the machine's own."""
+    """One on each network card, where the class lists no interfaces; the first is the machine's own."""
     return tuple(
         NetworkInterface(network_card_index=card, device_index=min(card, 1), interface_type=EFA)
         for card in range(count)
     )
 
 
-def _held(reservation: Reservation) -> HeldReservation:
+def _held(reservation: Reservation | None) -> HeldReservation | None:
+    if reservation is None:
+        return None
     return HeldReservation(id=reservation.id, type=reservation.type, interruptible=reservation.interruptible)
 
 

@@ -69,17 +69,13 @@ def status(
         new = replace(new, capacity_reservations=())
     for type_, verdict in _parts(node_class, facts, new):
         rows = _put(rows, type_, verdict, generation, now)
+    planned = profile_for(node_class, cluster)[0] if cluster is not None else ""
+    before, isolated = conditions.get(rows, profile_verdicts.CONDITION), settings.isolated_vpc
     profile = profile_verdicts.of(
-        node_class,
-        facts,
-        profile=new.instance_profile,
-        planned=profile_for(node_class, cluster)[0] if cluster is not None else "",
-        isolated_vpc=settings.isolated_vpc,
-        before=conditions.get(rows, profile_verdicts.CONDITION),
+        node_class, facts, profile=new.instance_profile, planned=planned, isolated_vpc=isolated, before=before
     )
     rows = _put(rows, profile_verdicts.CONDITION, profile, generation, now)
-    types, expressions = facts.problems.get(validation.CONDITION), settings.gates.node_class_cel
-    valid = _validation(node_class, cluster, rows, types, expressions, partial(tried, new))
+    valid = _validation(node_class, facts, cluster, rows, settings, partial(tried, new))
     rows = _put(rows, validation.CONDITION, valid, generation, now)
     return replace(new, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
 
@@ -205,22 +201,19 @@ def _placement_group(node_class: EC2NodeClass, facts: ClassFacts) -> Verdict:
 
 def _validation(
     node_class: EC2NodeClass,
+    facts: ClassFacts,
     cluster: ClusterFacts | None,
     rows: tuple[Condition, ...],
-    types: tuple[str, str] | None,
-    expressions: bool,
+    settings: Settings,
     tried: Callable[[], Verdict | None],
 ) -> Verdict | None:
-    """The first check that fails, in Karpenter's order; None while the cluster's own facts are not known.
-
-    `types`: why the class's instance types cannot be worked out.
-    """
+    """The first check that fails, in Karpenter's order; None while the cluster's own facts are not known."""
     spec, family = node_class.spec, families.of(node_class.family)
     if cluster is None:
         return None
     if family is families.AL2023 and not cluster.service_cidr:
         return (FALSE, "ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
-    kubelet = kubelet_rules.problem(spec.kubelet, family.name, allowed=expressions)
+    kubelet = kubelet_rules.problem(spec.kubelet, family.name, allowed=settings.gates.node_class_cel)
     if kubelet is not None:
         return (FALSE, *kubelet)
     states = [found for type_ in _DEPENDENCIES if (found := conditions.get(rows, type_)) is not None]
@@ -228,7 +221,7 @@ def _validation(
         waiting = [f"{c.type}={c.status}" for c in states if c.status == state]
         if waiting:
             return (state, "DependenciesNotReady", ", ".join(waiting))
-    if types is not None:
+    if (types := facts.problems.get(validation.CONDITION)) is not None:  # they cannot be worked out
         return (FALSE, *types)
     restricted = tags.restricted(spec.tags)
     if restricted:

@@ -146,15 +146,12 @@ def request(
     type_ = _type(node_class, catalogue, wanted)
     if type_ is None:
         return None
+    image_id = images.pick(type_.requirements, images.table(node_class.status.amis)) or ""
     template = templates.build(
         _claim(node_class, linked[0].name if linked else node_class.name),
         node_class,
         cluster,
-        Variant(
-            images.pick(type_.requirements, images.table(node_class.status.amis)) or "",
-            type_.capacity["pods"],
-            type_.reserved,
-        ),
+        Variant(image_id, type_.capacity["pods"], type_.reserved),
         capacity_type=labels.ON_DEMAND,
         reserved_capacity=settings.gates.reserved_capacity,
         place=Place(_tenancy(wanted)),
