@@ -58,3 +58,13 @@ def test_pods_on_a_node_that_may_be_of_the_wrong_capacity_type_leave_a_domain_op
     found = solution(first, w.replicas(3, "web", "1", **SPREAD, nodeSelector=ON_DEMAND))
     assert not found.unplaced
     assert len(zones(found, "web")) == 3
+
+
+def test_the_only_domain_is_as_empty_as_it_is_full() -> None:
+    """Nodes of `open` may be in a zone that `web` may not have. With or without their pods, the rack has no rival."""
+    racks = {"topologySpreadConstraints": [w.spread("rack")], "labels": WEB}
+    open_ = w.replicas(2, "open", "1", priority=1, **racks)
+    world = (w.pool(labels={"rack": "r1"}), open_, w.pod("web", nodeSelector={labels.ZONE: "z1"}, **racks))
+    snapshot, found = w.world(*world), w.solved(*world)
+    assert violations(snapshot, list(snapshot.pods.pending.values()), found) == []
+    assert not found.unplaced

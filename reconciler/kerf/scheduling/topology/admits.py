@@ -94,7 +94,8 @@ def current(constraint: TopologyConstraint, domains: Set[str] = frozenset()) -> 
     """The range of a constraint now; `domains` are those that the skew is measured over (spread only).
 
     Domains where pods are planned by now count too. While there are fewer than minDomains, the least count is 0. A
-    hostname is measured over no domains: a new host is empty.
+    hostname is measured over no domains: a new host is empty. A single domain is measured against itself, whichever of
+    its pods count.
     """
     if constraint.group.kind != SPREAD:
         return bounds(constraint, founded=constraint.group.kind == ANTI or founded(constraint))
@@ -103,7 +104,7 @@ def current(constraint: TopologyConstraint, domains: Set[str] = frozenset()) -> 
         domains = domains | {domain for domain, number in counts.items() if number}
     if not domains or len(domains) < constraint.min_domains:
         return bounds(constraint, 0)
-    if constraint.group.unsure:
+    if constraint.group.unsure and len(domains) > 1:
         return bounds(constraint, min(map(constraint.group.least, domains)))
     return bounds(constraint, min([counts.get(domain, 0) for domain in domains]))
 
