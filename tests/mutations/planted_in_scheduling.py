@@ -181,4 +181,50 @@ BUGS = (
         ),
         ("tests/unit/scheduling/test_tallies.py::test_each_label_that_is_asked_for_tells_nodes_apart",),
     ),
+    Bug(
+        "a single domain has a rival",
+        "A spread over a label with one value refuses pods beside planned nodes that it may not count.",
+        (
+            Edit(
+                "reconciler/kerf/scheduling:current",
+                "constraint.group.unsure and len(domains) > 1",
+                "constraint.group.unsure",
+            ),
+        ),
+        ("tests/unit/scheduling/test_planned_counting.py::test_the_only_domain_is_as_empty_as_it_is_full",),
+    ),
+    Bug(
+        "spreads alike that are not",
+        "Spreads share their domains whatever nodes their pods ask for, and whatever taints these tolerate.",
+        (
+            Edit(
+                "reconciler/kerf/scheduling:Topology._spread_group",
+                "(constraint.topology_key, affinity, taints, marks, keys)",
+                "(constraint.topology_key, affinity, taints, keys)",
+            ),
+            Edit(
+                "reconciler/kerf/scheduling:Topology._spread_group",
+                "(SPREAD, place, selector, *alike)",
+                "(SPREAD, place, selector, marks, *alike)",
+            ),
+        ),
+        ("tests/laws/test_shared_domains_laws.py::test_spreads_that_share_domains_count_as_if_each_had_its_own",),
+    ),
+    Bug(
+        "spreads alike whatever their policy",
+        "Spreads share their domains although one counts tainted nodes and the other does not.",
+        (
+            Edit(
+                "reconciler/kerf/scheduling:Topology._spread_group",
+                "(constraint.topology_key, affinity, taints, marks, keys)",
+                "(constraint.topology_key, affinity, marks, keys)",
+            ),
+            Edit(
+                "reconciler/kerf/scheduling:Topology._spread_group",
+                "(SPREAD, place, selector, *alike)",
+                "(SPREAD, place, selector, taints, *alike)",
+            ),
+        ),
+        ("tests/laws/test_shared_domains_laws.py::test_spreads_that_share_domains_count_as_if_each_had_its_own",),
+    ),
 )
