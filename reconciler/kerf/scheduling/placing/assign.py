@@ -26,9 +26,10 @@ from kerf.scheduling.placing.domains import Opening, PodGroup
 from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
 from kerf.scheduling.placing.ways import ItemKey
 from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, KeepsAway, TopologyConstraint, TopologyGroup
+from kerf.scheduling.pods.topology_constraints import ANTI, KeepsAway, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
+from kerf.scheduling.topology.node_filters import NodeFilters
 from kerf.scheduling.work import Work
 from kerf_api import labels
 
@@ -66,7 +67,7 @@ class Assignment:
         self.left: dict[str, tuple[PodClass, Pod]] = {}
         #: The numbers of classes for which no steps were left.
         self.cut: set[int] = set()
-        self._devices = devices
+        self._devices, self._filters = devices, NodeFilters()
         self.given_up = 0
         self._anew = strategy.anew
         self._opening = Opening(templates, caps, dict(strategy.domains), devices, shut=not open_new, work=self.work)
@@ -372,12 +373,8 @@ class Assignment:
         cls.bind(relaxation)
         if self._devices is not None and cls.claiming:
             self._devices.place(pod, target)
-        for group in cls.counted:
-            found = target.domains(group.key)
-            if group.kind == SPREAD and (len(found) > 1 or not group.admits_node(target.possible, target.taints)):
-                continue
-            if len(found) == 1 or group.kind == ANTI:
-                self._count(group, found, place, owners=False)
+        for group, found in self._filters.counting(cls.counted, target):
+            self._count(group, found, place, owners=False)
         for constraint in relaxation.constraints:
             if constraint.group.kind == ANTI and constraint.required:
                 self._count(constraint.group, target.domains(constraint.key), place, owners=True)

@@ -7,10 +7,11 @@ or none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
+from kerf.scheduling.pods.topology_constraints import TopologyGroup, named_labels
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 
@@ -51,6 +52,27 @@ def counting(group: TopologyGroup, template: NodeClaimTemplate, served: Requirem
                 return Counting((served,), True)
             found.append(nodes)
     return Counting(tuple(found), not found)
+
+
+def countings(
+    groups: Sequence[TopologyGroup], template: NodeClaimTemplate, served: Requirements
+) -> list[tuple[TopologyGroup, Counting]]:
+    """The planned nodes on which each of many groups counts pods; groups with one filter share the answer."""
+    if len(groups) < 2:
+        return [(group, counting(group, template, served)) for group in groups]
+    named, known, found = planned_labels(template, served), dict[object, Counting](), []
+    for group in groups:
+        name = group.filter_name(named)
+        answer = known.get(name)
+        if answer is None:
+            answer = known[name] = counting(group, template, served)
+        found.append((group, answer))
+    return found
+
+
+def planned_labels(template: NodeClaimTemplate, served: Requirements) -> frozenset[str]:
+    """The labels that a planned node has or may have."""
+    return template.table.keys | named_labels(served)
 
 
 def counted_domains(group: TopologyGroup, template: NodeClaimTemplate, served: Requirements) -> frozenset[str]:

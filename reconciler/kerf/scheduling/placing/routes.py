@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, suited
-from kerf.scheduling.placing.planned_counting import counting
+from kerf.scheduling.placing.planned_counting import counting, countings, planned_labels
 from kerf.scheduling.placing.strategy import Pins
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
@@ -31,7 +31,7 @@ _MOST_STEPS: Final = 1024
 #: Steps for a route, its constraints aside, and for a domain that is chosen by its key.
 _A_ROUTE: Final = 8
 _A_DOMAIN: Final = 3
-#: Further ones for a spread that leaves out nodes which its pods may not have.
+#: Further ones for a node filter of spreads.
 _A_FILTER: Final = 2
 
 
@@ -132,9 +132,11 @@ def routes(
     wide = Wide(cls, relaxation, alternative, template, served, tuple(lists), unpinned)
     if wide.size > _MOST_ROUTES:
         return [], wide
-    filtered = sum(group.honors_affinity for group in cls.counted)
+    filtered = [group for group in cls.counted if group.honors_affinity]
+    named = planned_labels(template, served) if filtered else frozenset[str]()
+    filters = len({group.filter_name(named) for group in filtered})
     template.work.charge(
-        wide.size * (_A_ROUTE + len(relaxation.constraints) + len(cls.counted) // 4 + _A_FILTER * filtered)
+        wide.size * (_A_ROUTE + len(relaxation.constraints) + len(cls.counted) // 4 + _A_FILTER * filters)
     )
     every = product(*([(key, domain) for domain in domains] for key, domains in lists))
     return [route for pins in every if (route := wide.route(pins)) is not None], None
@@ -264,7 +266,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
     cls, relaxation, template = wide.cls, wide.relaxation, wide.template
     wanted = relaxation.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins) & suits
     at = dict(pins)
-    counts = [(group, counting(group, template, served)) for group in cls.counted if group.key in at]
+    counts = countings([group for group in cls.counted if group.key in at], template, served)
     return Route(
         template,
         wide.alternative,

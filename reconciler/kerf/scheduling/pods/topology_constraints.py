@@ -8,7 +8,7 @@ bootstrapped only while no pod matches anywhere).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from kerf.model.kubernetes.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
@@ -24,7 +24,7 @@ from kerf.scheduling.pods.requirements import (
     tolerates_all,
 )
 from kerf_api import labels
-from kerf_api.requirements import Requirements
+from kerf_api.requirements import DOES_NOT_EXIST, EMPTY, NOT_IN, Requirements
 from kerf_api.v1.meta import Taint
 
 SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
@@ -69,6 +69,7 @@ class TopologyGroup:
     following: dict[tuple[str, TopologyGroup], int] = field(default_factory=dict)
     asked: tuple[Requirements, ...] | None = None
     terms: NodeTerms | None = None
+    avoided: tuple[frozenset[str], ...] | None = None
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 
     def selects(self, namespace: str, pod_labels: Mapping[str, str]) -> bool:
@@ -108,6 +109,23 @@ class TopologyGroup:
         if self.asked is None:
             self.asked = node_demands(self.filter_pod)
         return self.asked
+
+    def filter_name(self, named: Set[str]) -> object:
+        """A value that groups share only if both count pods on a node, or neither does.
+
+        Args:
+            named: the labels that the node has or may have.
+        """
+        if self.filter_pod is None:
+            return None
+        if self.avoided is None:
+            demands = self.demands()
+            asked = [(EMPTY, EMPTY)] if demands is None else [(one, named_labels(one)) for one in demands]
+            self.avoided = tuple([frozenset(one) for one, wanted in asked if not wanted])
+        for keys in self.avoided:
+            if keys.isdisjoint(named):  # whichever labels and values of labels the term leaves out
+                return self.keys, self.filter_pod.spec.tolerations if self.honors_taints else None
+        return self.alike
 
     def count(self, domain: str, number: int) -> None:
         """So many more pods that the selector matches are in the domain."""
@@ -178,6 +196,11 @@ class TopologyConstraint:
     def describe(self) -> str:
         counts = ", ".join(f"{d}: {n}" for d, n in sorted(self.group.counts.items())[:25] if d[:1] != "\0")
         return f"unsatisfiable topology constraint for {self.group.kind}, key={self.key} (counts = {counts or 'none'})"
+
+
+def named_labels(requirements: Requirements) -> frozenset[str]:
+    """The labels of which requirements ask more than that they be absent or not have some values."""
+    return frozenset([key for key, row in requirements.items() if row.operator not in (NOT_IN, DOES_NOT_EXIST)])
 
 
 #: A pod's own constraint, or a group whose owners keep the pod away.

@@ -26,10 +26,9 @@ from kerf.scheduling.pods.topology_constraints import (
 )
 from kerf.scheduling.topology.counts import MANY, Tallies, less
 from kerf.scheduling.topology.label_table import LabelTable
+from kerf.scheduling.topology.node_filters import FilteredNode, NodeFilters
 from kerf.scheduling.work import Work
 from kerf_api import labels
-from kerf_api.requirements import Requirements
-from kerf_api.v1.meta import Taint
 
 #: Steps to read a term, and to count the pods of one that is new.
 _A_CONSTRAINT: Final = 3
@@ -38,18 +37,14 @@ _A_GROUP: Final = 10
 _NODES_A_STEP: Final = 2
 
 
-class CountedNode(Protocol):
+class CountedNode(FilteredNode, Protocol):
     """What the groups of a solve need of a node that exists or is on its way; `nodes.existing.Target` has it.
 
-    `awaited` are the DaemonSets whose pods are still to come there. `possible` holds each label's possible values.
+    `awaited` are the DaemonSets whose pods are still to come there.
     """
 
     @property
     def state(self) -> StateNode: ...
-    @property
-    def possible(self) -> Requirements: ...
-    @property
-    def taints(self) -> tuple[Taint, ...]: ...
     @property
     def awaited(self) -> tuple[Daemon, ...]: ...
     def domain(self, key: str) -> str | None:
@@ -75,6 +70,7 @@ class Topology:
     ) -> None:
         self._work = work if work is not None else Work()
         self._tallies, self._moving, self._leaving, self._targets = tallies, moving, leaving, targets
+        self._filters = NodeFilters()
         self.groups: dict[object, TopologyGroup] = {}
         #: Groups that only keep pods away so far: which pods they select matters to pods that own such a term alone.
         self._uncounted: set[object] = set()
@@ -195,7 +191,7 @@ class Topology:
     def _on_coming_nodes(self, group: TopologyGroup) -> Iterator[str]:
         for target in (target for target in self._targets if target.state.node is None):
             domain = target.domain(group.key)
-            if domain is not None and group.admits_node(target.possible, target.taints):
+            if domain is not None and self._filters.admit(group, target):
                 yield domain
 
     def _awaited(self, group: TopologyGroup, daemon: Daemon) -> Iterator[str]:
@@ -203,7 +199,7 @@ class Topology:
         for target in self._targets:
             if target.awaited and daemon in target.awaited:
                 domain = target.domain(group.key)
-                if domain is not None and (group.kind != SPREAD or group.admits_node(target.possible, target.taints)):
+                if domain is not None and (group.kind != SPREAD or self._filters.admit(group, target)):
                     yield domain
 
     def selecting(self, pods: Sequence[Pod]) -> Callable[[Pod], tuple[TopologyGroup, ...]]:
