@@ -71,20 +71,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The heaviest preference is not held to.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.relaxation",
-                (
-                    "Demand(requirements, strict, self.tolerations if wishes.avoids_soft_taints else "
-                    "(*self.tolerations, _SOFT), self.spreads + wishes.soft_spreads, self.affinity + "
-                    "tuple((w.pod_affinity_term for w in wishes.affinity)), self.anti_affinity + "
-                    "tuple((w.pod_affinity_term for w in wishes.anti_affinity)), not self.impossible and (not "
-                    "contradicts(every, requirements)))"
-                ),
-                (
-                    "Demand(strict, strict, self.tolerations if wishes.avoids_soft_taints else (*self.tolerations, "
-                    "_SOFT), self.spreads + wishes.soft_spreads, self.affinity + tuple((w.pod_affinity_term for w in "
-                    "wishes.affinity)), self.anti_affinity + tuple((w.pod_affinity_term for w in "
-                    "wishes.anti_affinity)), not self.impossible and (not contradicts(every, requirements)))"
-                ),
+                "reconciler/kerf/scheduling:_Required._asked",
+                "Requirements(every) if preferred else strict",
+                "strict",
             ),
         ),
     ),
@@ -122,11 +111,11 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     33: (
         "The last required term is given up, too.",
-        (Edit("reconciler/kerf/scheduling:_Wishes.relaxed", "len(self.terms) > 1", "self.terms"),),
+        (Edit("reconciler/kerf/scheduling:relaxations_of", "wishes.terms[-1:]", "()"),),
     ),
     34: (
         "The alternatives between the first and the last are skipped.",
-        (Edit("reconciler/kerf/scheduling:_Wishes.relaxed", "self.terms[1:]", "self.terms[-1:]"),),
+        (Edit("reconciler/kerf/scheduling:_Required.by_term", "wishes.terms[1:]", "wishes.terms[-1:]"),),
     ),
     36: (
         "Preferences for nodes are never given up.",
@@ -152,9 +141,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod's node selector is forgotten.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.relaxation",
-                "(*self.selector, *(_rows(wishes.terms[0]) if wishes.terms else ()))",
-                "(*(_rows(wishes.terms[0]) if wishes.terms else ()),)",
+                "reconciler/kerf/scheduling:_Required._asked",
+                "(*self.selector, *_rows(term))",
+                "(*_rows(term),)",
             ),
         ),
     ),
@@ -162,7 +151,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of preferences the lightest comes first.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.relaxation",
+                "reconciler/kerf/scheduling:_preferred_rows",
                 "wishes.preferred[0]",
                 "wishes.preferred[-1]",
             ),

@@ -134,7 +134,7 @@ class StrategySearch:
         """
         strategy, best = PLAIN, self._tried(PLAIN, work)
         last, worth, seen, rest = best, self._worth(best), {PLAIN}, int(self.effort.seats * _REST)
-        better = bool(best.packed or self._waiting(best))
+        better = not best.assignment.cut and bool(best.packed or self._waiting(best))  # cut short, all begins again
         while better and not self.work.worn:
             better = False
             for other in self._changes(strategy, best):

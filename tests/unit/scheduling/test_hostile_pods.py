@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.pods import requirements
 from kerf.scheduling.pods.host_ports import HeldPorts, clash
+from kerf.scheduling.solve import solve
 from kerf_api.requirements import requirement
 from tests.unit.scheduling import worlds as w
 
@@ -78,15 +80,18 @@ def test_a_pod_of_many_alternatives_is_read_in_linear_time(monkeypatch: pytest.M
     assert reads <= 300 * 20
 
 
-def test_alternatives_that_are_not_reached_cost_nothing_to_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first alternative of each pod has a node; only the bound of the price asks for the others, once."""
-    calls = counted(monkeypatch, "_shape")
+@pytest.mark.parametrize("method", ["_shape", "serve"])
+def test_alternatives_that_are_not_reached_cost_nothing_to_place(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """The first alternative of each pod has a node, and opens every offering for the bound of the price."""
+    calls = counted(monkeypatch, method)
     pods = [
         w.pod(f"p{i}", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}-{j}"])] for j in range(50))))
         for i in range(5)
     ]
-    assert not w.solved(w.pool(), pods).unplaced
-    assert calls["_shape"] < 50
+    found = solve(w.world(w.pool()), pods, improve=timedelta(seconds=1))
+    assert not found.unplaced
+    assert found.bound
+    assert calls[method] < 50
 
 
 @pytest.mark.parametrize(
@@ -115,3 +120,32 @@ def test_the_check_of_a_pod_reads_no_alternative_that_needs_no_check(monkeypatch
     pod = w.pod("p", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}"])] for i in range(200))))
     assert requirements.own_problem(pod) is None
     assert made < 10
+
+
+def test_each_alternative_is_read_once_where_there_is_no_preference(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal made
+        made += 1
+        return requirement(*given)
+
+    monkeypatch.setattr(requirements, "requirement", counted)
+    pod = w.pod("p", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}"])] for i in range(200))))
+    found = requirements.relaxations_of(pod, respect_preferences=True, soft_taints=False)
+    assert [str(one.strict["example.com/x"]) for one in found] == [f"example.com/x NotIn [v{i}]" for i in range(200)]
+    assert made == 200
+
+
+def test_alternatives_are_given_up_before_preferences_and_tried_again_without_them() -> None:
+    affinity = w.node_affinity([("x", "In", ["a"])], [("x", "In", ["a"])], [("x", "In", ["b"])])
+    term = {"matchExpressions": [{"key": "x", "operator": "NotIn", "values": ["a"]}]}
+    preferred = [{"weight": 1, "preference": term}]
+    affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
+    found = requirements.relaxations_of(w.pod("p", affinity=affinity), respect_preferences=True, soft_taints=True)
+    assert [(str(one.strict["x"]), one.possible, len(one.tolerations)) for one in found] == [
+        ("x In [a]", False, 0),
+        ("x In [b]", True, 0),
+        ("x In [b]", True, 1),
+        ("x In [a]", True, 1),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kerf.model.kubernetes.objects import Pod
@@ -51,3 +52,12 @@ def test_long_constraints_take_more_for_each_byte() -> None:
     long.read(bytes(80_000), w.pod("p").spec, ())
     assert short.steps == 1 + 1_000
     assert long.steps == 1 + 50_000
+
+
+def test_node_affinity_takes_a_third_for_each_byte() -> None:
+    spec = w.pod("p", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}"])] for i in range(100)))).spec
+    node = len(msgspec.msgpack.encode(spec.affinity.node_affinity)) if spec.affinity is not None else 0
+    found = Reading(1)
+    found.read(bytes(node + 800), spec, ())
+    assert node > 2_400
+    assert found.steps == 1 + 100 + node // 24

@@ -241,7 +241,7 @@ def test_foreseen_packing_closes_a_round_and_the_next_one_is_open() -> None:
 
 def test_refused_pods_wait_until_each_other_pod_has_had_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No node can be made for any of them. When all have been refused once, no further pass follows at once."""
-    monkeypatch.setattr(boundary, "budget", lambda pods: 1000)
+    monkeypatch.setattr(boundary, "budget", lambda pods: 500)
     pods = [
         w.pod(
             f"p{i:02}",

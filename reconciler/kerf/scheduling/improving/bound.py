@@ -133,7 +133,8 @@ def _offers(
     prices, rooms, opens = [], [], []
     for template in templates:
         table = template.table
-        opened = np.array([_opened(template, look) for look in looks], dtype=np.bool_)
+        every = _markets_of(template, template.requirements)
+        opened = np.array([_opened(template, look, every) for look in looks], dtype=np.bool_)
         if template.work.worn:
             return None
         types, markets = np.nonzero(opened.any(axis=0))
@@ -143,8 +144,8 @@ def _offers(
     return _Offers(np.concatenate(prices), np.concatenate(rooms), np.concatenate(opens))
 
 
-def _opened(template: NodeClaimTemplate, look: _Look) -> Bools:
-    """Which offerings [types, markets] a node of the pool for such a pod may be."""
+def _opened(template: NodeClaimTemplate, look: _Look, every: Bools) -> Bools:
+    """Which offerings [types, markets] a node of the pool for such a pod may be; `every` are those of any pod."""
     table = template.table
     found = np.zeros(table.price.shape, dtype=np.bool_)
     for wanted in look.wanted if look.tolerates(template.taints) else ():
@@ -153,9 +154,17 @@ def _opened(template: NodeClaimTemplate, look: _Look) -> Bools:
             break
         served = template.serve(wanted)
         if served is not None:
-            types = template.shape(served).price_at < NO_PRICE
-            found |= types[:, None] & table.market_mask(served) & (table.price < NO_PRICE)
+            found |= _markets_of(template, served)
+            if (found == every).all():  # further terms open none
+                break
     return found & table.market_mask(BOUGHT)
+
+
+def _markets_of(template: NodeClaimTemplate, served: Requirements) -> Bools:
+    """The offerings [types, markets] that are on sale for a node of the pool under these requirements."""
+    table = template.table
+    types = template.shape(served).price_at < NO_PRICE
+    return types[:, None] & table.market_mask(served) & (table.price < NO_PRICE)
 
 
 def _cheapest_markets(offers: _Offers) -> _Offers:

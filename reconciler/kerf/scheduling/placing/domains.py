@@ -316,10 +316,10 @@ class Opening:
         known = self._choices.get(key)
         if known is None:
             constraints = (cls.relaxations[number], cls.counted, cls.volumes)
-            self.work.total += 2
             together, lists = self._alike.pop(constraints, ()), self._routes_of(cls, number, constraints)
             found = [self._choice(cls, number, listed, wide, need, together) for listed, wide in lists]
             known = self._choices[key] = [choice for choice in found if choice.ways or choice.wide is not None]
+            self.work.total += 1 + bool(known)  # most of thousands of alternatives may have none
         return known
 
     def _choice(

@@ -7,17 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from kerf.model.kubernetes.objects import LabelSelector, PodSpec
 
 #: Those labels of a pod that some constraint looks at.
 Marks = tuple[tuple[str, str], ...]
-#: So many bytes of constraints are read in one step; from so many on, to relax them takes longer for each.
+#: So many bytes of constraints are read in one step, and of node affinity, which needs no look at other pods; from so
+#: many on, to relax them takes longer for each.
 _BYTES_A_STEP: Final = 8
+_NODE_BYTES_A_STEP: Final = 24
 _LONG: Final = 20_000
 #: Steps to read a term at one relaxation of preferences.
 _A_TERM: Final = 3
 #: So many pods are held against a term in one step.
 _MATCHES_A_STEP: Final = 10
+_encode = msgspec.msgpack.Encoder().encode
 
 
 @dataclass(slots=True)
@@ -43,8 +48,9 @@ class Reading:
 
     def read(self, constraints: bytes, spec: PodSpec, marks: Marks) -> None:
         """Count the constraints and labels of a pod. Pods of which both are equal are read once."""
-        size = len(constraints)
-        self.own += size // _BYTES_A_STEP * (1 + size // _LONG) + _A_TERM * _terms_of_relaxations(spec)
+        size, node = len(constraints), _node_bytes(spec)
+        plain = (size - node) // _BYTES_A_STEP + node // _NODE_BYTES_A_STEP
+        self.own += plain * (1 + size // _LONG) + _A_TERM * _terms_of_relaxations(spec)
         for mark in marks:
             self.marks[mark] += 1
             self.matches += self.asked[mark]
@@ -55,6 +61,12 @@ class Reading:
                 mark = min(selector.match_labels.items())
                 self.asked[mark] += 1
                 self.matches += self.marks[mark]
+
+
+def _node_bytes(spec: PodSpec) -> int:
+    """The bytes of the node affinity."""
+    affinity = spec.affinity
+    return len(_encode(affinity.node_affinity)) if affinity is not None and affinity.node_affinity is not None else 0
 
 
 def _terms_of_relaxations(spec: PodSpec) -> int:

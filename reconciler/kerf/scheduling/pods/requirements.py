@@ -69,11 +69,7 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
 
 def filled(terms: Iterable[NodeSelectorTerm]) -> tuple[NodeSelectorTerm, ...]:
     """Those that may select a node: an empty term selects none."""
-    return tuple(filter(_selects, terms))
-
-
-def _selects(term: NodeSelectorTerm) -> bool:
-    return bool(term.match_expressions or term.match_fields)
+    return tuple([term for term in terms if term.match_expressions or term.match_fields])
 
 
 def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
@@ -85,7 +81,9 @@ def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
 def selects_nothing(pod: Pod) -> bool:
     """Whether it has a required node affinity of which no term can select a node."""
     required = _required(pod)
-    return required is not None and not any(map(_selects, required.node_selector_terms))
+    return required is not None and not any(
+        term.match_expressions or term.match_fields for term in required.node_selector_terms
+    )
 
 
 def _required(pod: Pod) -> NodeSelector | None:
@@ -162,9 +160,7 @@ class _Wishes:
     avoids_soft_taints: bool
 
     def relaxed(self) -> _Wishes | None:
-        """One step down; None on the last relaxation."""
-        if len(self.terms) > 1:
-            return replace(self, terms=self.terms[1:])
+        """One preference less; None where there is none. Terms are given up before."""
         for name in ("affinity", "anti_affinity", "preferred", "soft_spreads"):
             wishes = getattr(self, name)
             if wishes:
@@ -179,19 +175,21 @@ def relaxations_of(pod: Pod, *, respect_preferences: bool, soft_taints: bool) ->
     `soft_taints` says that some NodePool has a PreferNoSchedule taint. Raises ValueError on a malformed expression.
     """
     required = _Required.of(pod)
-    wishes: _Wishes | None = _wishes(pod, required.terms, respect_preferences, soft_taints)
-    relaxations: list[Demand] = []
-    while wishes is not None:
-        demand, last = required.relaxation(wishes), wishes
-        if not relaxations or relaxations[-1] != demand:
+    wishes = _wishes(pod, required.terms, respect_preferences, soft_taints)
+    relaxations, below = required.by_term(wishes), replace(wishes, terms=wishes.terms[-1:]).relaxed()
+    if below is None:
+        return tuple(relaxations)
+    while below is not None:
+        demand, last = required.relaxation(below), below
+        if relaxations[-1] != demand:
             relaxations.append(demand)
-        wishes = wishes.relaxed()
+        below = last.relaxed()
     if len(required.terms) < 2:
         return tuple(relaxations)
     known: dict[Requirements, list[Demand]] = {}
     for relaxation in relaxations:
         known.setdefault(relaxation.requirements, []).append(relaxation)
-    others = (required.relaxation(replace(last, terms=(term,))) for term in required.terms[:-1])
+    others = required.by_term(replace(last, terms=required.terms[:-1]))
     return (*relaxations, *(demand for demand in others if demand not in known.get(demand.requirements, ())))
 
 
@@ -250,12 +248,34 @@ class _Required:
             affinity.pod_anti_affinity.required if affinity.pod_anti_affinity is not None else (),
         )
 
+    def by_term(self, wishes: _Wishes) -> list[Demand]:
+        """A relaxation for each term of the wishes, one at least, without repeats that follow each other.
+
+        Raises ValueError on a malformed expression.
+        """
+        found = [self.relaxation(wishes)]
+        latest, preferred = found[0], _preferred_rows(wishes)
+        for term in wishes.terms[1:]:
+            strict, requirements, possible = self._asked(term, preferred)
+            if requirements == latest.requirements and strict == latest.strict and possible == latest.possible:
+                continue
+            latest = Demand(
+                requirements,
+                strict,
+                latest.tolerations,
+                latest.spreads,
+                latest.affinity,
+                latest.anti_affinity,
+                possible,
+            )
+            found.append(latest)
+        return found
+
     def relaxation(self, wishes: _Wishes) -> Demand:
-        """One relaxation. Raises ValueError on a malformed expression."""
-        rows = (*self.selector, *(_rows(wishes.terms[0]) if wishes.terms else ()))
-        preferred = _rows(wishes.preferred[0].preference) if wishes.preferred else []
-        strict, every = Requirements(rows), (*rows, *preferred)
-        requirements = Requirements(every) if preferred else strict
+        """The relaxation of the first term. Raises ValueError on a malformed expression."""
+        strict, requirements, possible = self._asked(
+            wishes.terms[0] if wishes.terms else NodeSelectorTerm(), _preferred_rows(wishes)
+        )
         return Demand(
             requirements,
             strict,
@@ -263,8 +283,22 @@ class _Required:
             self.spreads + wishes.soft_spreads,
             self.affinity + tuple(w.pod_affinity_term for w in wishes.affinity),
             self.anti_affinity + tuple(w.pod_affinity_term for w in wishes.anti_affinity),
-            not self.impossible and not contradicts(every, requirements),
+            possible,
         )
+
+    def _asked(
+        self, term: NodeSelectorTerm, preferred: Sequence[Requirement]
+    ) -> tuple[Requirements, Requirements, bool]:
+        """The strict requirements, those with a preference, and whether these can be met at all."""
+        rows = (*self.selector, *_rows(term))
+        strict, every = Requirements(rows), (*rows, *preferred)
+        requirements = Requirements(every) if preferred else strict
+        clash = len(requirements) < len(every) and contradicts(every, requirements)
+        return strict, requirements, not self.impossible and not clash
+
+
+def _preferred_rows(wishes: _Wishes) -> list[Requirement]:
+    return _rows(wishes.preferred[0].preference) if wishes.preferred else []
 
 
 def contradicts(rows: Sequence[Requirement], together: Requirements) -> bool:
@@ -308,8 +342,8 @@ def _problems(pod: Pod) -> Iterator[str]:
     for term in required_terms(pod):
         if term.match_fields:
             yield "node affinity by fields is not supported"
-        keys |= {e.key for e in term.match_expressions}
         for e in term.match_expressions:
+            keys.add(e.key)
             if e.operator == IN and not e.values:
                 yield f"{e.key} In needs at least one value"
     for key in sorted(labels.normalise(key) for key in keys):
