@@ -106,3 +106,29 @@ def test_domains_of_planned_nodes_count_on_the_course_alone_that_plans_them() ->
     snapshot = w.world(pools, node, first, web, db, catalogue=ONE_ZONE)
     found = solve(snapshot, list(snapshot.pods.pending.values()), improve=timedelta(seconds=0.02))
     assert not found.unplaced
+
+
+def test_a_planned_node_brings_the_domains_of_the_instance_types_that_it_lists() -> None:
+    """The node of `other` is in zone z1, of a type that the spread of `web` does not count."""
+    near = w.between("podAffinity", labels.ZONE, labelSelector={"matchLabels": {"version": "2"}})
+    first = w.pod("first", labels={**WEB, "version": "2"}, nodeSelector={labels.ZONE: "z2"})
+    small = {labels.INSTANCE_TYPE: "small"}
+    web = w.pod("web", labels=WEB, affinity=near, nodeSelector=small, topologySpreadConstraints=[w.spread()])
+    catalogue = (
+        w.instance_type("small", 1, 4, markets=(("z1", "spot"), ("z2", "spot"))),
+        w.instance_type("large", 4, 4, markets=(("z1", "spot"),)),
+    )
+    found = w.solved(w.pool(), w.pod("other", "2"), first, web, catalogue=catalogue)
+    assert not found.unplaced
+    assert {one.zones for one in found.new_nodes} == {("z1",), ("z2",)}
+
+
+def test_no_domain_counts_that_only_an_earlier_plan_brings() -> None:
+    """With `web` on the node, `other` would get one in zone z2, where `web` has no pod; so `other` goes first."""
+    own = w.between("podAffinity", labels.ZONE)
+    there = (w.node("n", cpu="3"), w.pod("old", "1", node="n", labels=WEB))
+    web = w.replicas(2, "web", "1", labels=WEB, affinity=own, topologySpreadConstraints=[w.spread()])
+    found = solution(*there, web, w.pod("other", "900m"))
+    assert found.placed == dict.fromkeys(("default/other", "default/web-0"), "node/n")
+    assert found.order == ("default/other", "default/web-0")
+    assert list(found.unplaced) == ["default/web-1"]

@@ -21,6 +21,7 @@ from kerf.scheduling.packing.finalize import Packed, close
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.second_tries import on_new_nodes
 from kerf.scheduling.pods.topology_constraints import AFFINITY
 from kerf.scheduling.topology.admits import bounds
 from kerf_api.requirements import EMPTY, Requirements
@@ -36,13 +37,17 @@ def with_leftovers(
     most_types: int,
     *,
     frugal: bool,
+    unlimited: bool = False,
 ) -> tuple[list[Packed], int]:
     """These nodes and others for pods that had no place, and how many trials it took; who has one now is told of in the
-    assignment."""
-    if not assignment.left or all(template.remaining is None for template in templates):
+    assignment.
+
+    Where no NodePool has limits, these have left over none: nothing is tried, unless `unlimited` says so.
+    """
+    if not assignment.left or not (unlimited or any(template.remaining is not None for template in templates)):
         return list(packed), 0
     table = _Table(templates, packed, most_types, frugal)
-    assignment.retried(table.place)
+    on_new_nodes(assignment, table.place)
     return table.nodes(), table.trials
 
 

@@ -8,7 +8,8 @@ then the pass is planned again with them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from typing import Final
 
 from kerf.scheduling.answers.nodeclaims import claim_labels
@@ -20,7 +21,7 @@ from kerf.scheduling.placing.routes import pin_requirements
 from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf_api import labels
-from kerf_api.requirements import Requirements
+from kerf_api.requirements import IN, Requirements, requirement
 
 Brought = Callable[[TopologyGroup], frozenset[str]]
 #: Stands for the hostname of a planned node.
@@ -68,18 +69,11 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
     """
     labelled = [_labelled(node.template, node.requirements) for node in packed]
     nodes = dict.fromkeys((node.template, planned) for node, planned in zip(packed, labelled, strict=True))
-    found: dict[TopologyGroup, frozenset[str]] = {}
-
-    def brought(group: TopologyGroup) -> frozenset[str]:
-        if group not in found:
-            if group.key == labels.HOSTNAME:
-                found[group] = _HOST if any(counting(group, *node).nodes for node in nodes) else frozenset()
-            else:
-                found[group] = frozenset[str]().union(*(counted_domains(group, *node) for node in nodes))
-        return found[group]
-
     spread = [(cls, constraint) for cls in classes if cls.domains for constraint in _hard(cls)]
-    broken = {constraint.group for cls, constraint in spread if _breaks(cls, constraint, brought)}
+    perhaps = _brought(nodes)
+    doubtful = [(cls, constraint) for cls, constraint in spread if _breaks(cls, constraint, perhaps)]
+    brought = _brought(_listing(packed, labelled)) if doubtful else perhaps
+    broken = {constraint.group for cls, constraint in doubtful if _breaks(cls, constraint, brought)}
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)
@@ -87,6 +81,51 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
     over_daemons = {group for cls, _ in spread for group in cls.daemon_spreads}
     other = [group for group in over_daemons if _arrive(group, packed, labelled)]
     return bool(new or emptier or other)
+
+
+def outdated(classes: Iterable[PodClass], packed: Sequence[Packed]) -> dict[TopologyGroup, frozenset[str]]:
+    """The spreads of these classes that count on domains which no planned node brings, with those that one does bring.
+
+    An earlier plan of the pass had a node for each.
+    """
+    groups = dict.fromkeys(constraint.group for cls in classes for row in cls.relaxations for constraint in row.spreads)
+    counted = [group for group in groups if group.brought]
+    if not counted:
+        return {}
+    brought = _brought(_listing(packed, [_labelled(node.template, node.requirements) for node in packed]))
+    return {group: brought(group) for group in counted if not group.brought <= brought(group) | group.standing()}
+
+
+def _brought(nodes: Collection[tuple[NodeClaimTemplate, Requirements]]) -> Brought:
+    """The domains that planned nodes bring to a spread."""
+
+    @cache
+    def brought(group: TopologyGroup) -> frozenset[str]:
+        if group.key == labels.HOSTNAME:
+            return _HOST if any(counting(group, *node).nodes for node in nodes) else frozenset()
+        return frozenset[str]().union(*(counted_domains(group, *node) for node in nodes))
+
+    return brought
+
+
+def _listing(
+    packed: Sequence[Packed], labelled: Sequence[Requirements]
+) -> Collection[tuple[NodeClaimTemplate, Requirements]]:
+    """The planned nodes with the instance types that they list: not all that their requirements allow."""
+    found: dict[tuple[NodeClaimTemplate, Requirements, bytes], Requirements] = {}
+    for node, planned in zip(packed, labelled, strict=True):
+        key = (node.template, planned, node.types.tobytes())
+        if key not in found:
+            found[key] = _listed(node, planned)
+    return dict.fromkeys((template, listed) for (template, _, _), listed in found.items())
+
+
+def _listed(node: Packed, planned: Requirements) -> Requirements:
+    if len(node.types) == len(node.template.shape(planned).types):
+        return planned
+    names = sorted({node.template.table.names[int(place)] for place in node.types})
+    types = Requirements((requirement(labels.INSTANCE_TYPE, IN, names),))
+    return node.template.join(planned, types) or planned
 
 
 def _labelled(template: NodeClaimTemplate, planned: Requirements) -> Requirements:

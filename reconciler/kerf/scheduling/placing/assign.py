@@ -70,8 +70,8 @@ class Assignment:
         self._devices, self._filters = devices, NodeFilters()
         self.given_up = 0
         self._anew = strategy.anew
-        self._opening = Opening(templates, caps, dict(strategy.domains), devices, shut=not open_new, work=self.work)
-        self._followers = AffinitySeed((), {}, self._opening)
+        self.opening = Opening(templates, caps, dict(strategy.domains), devices, shut=not open_new, work=self.work)
+        self._followers = AffinitySeed((), {}, self.opening)
         self._static: dict[tuple[int, int], Bools] = {}
         self._needs: Mapping[int, Ints] = {}
         self._on_hosts: dict[tuple[TopologyGroup, bool], Ints] = {}
@@ -79,7 +79,7 @@ class Assignment:
     @property
     def items(self) -> Mapping[ItemKey, PodGroup]:
         """The pods that are to go on new nodes."""
-        return self._opening.items
+        return self.opening.items
 
     def hopeful(self, cls: PodClass) -> bool:
         """Whether some node, there or new, would do for a pod of the class if the others were nowhere."""
@@ -87,7 +87,7 @@ class Assignment:
         numbers = (n for n, one in enumerate(cls.relaxations) if one.demand.possible)
         there = (self.places.free >= need).all(axis=1)
         return not self.columns.unknown(cls.requests) and any(
-            self._opening.routes(cls, n, need) or (self._suiting(cls, n) & there).any() for n in numbers
+            self.opening.routes(cls, n, need) or (self._suiting(cls, n) & there).any() for n in numbers
         )
 
     def domains(self, cls: PodClass) -> list[Pins]:
@@ -95,48 +95,8 @@ class Assignment:
         need = self.columns.vector(cls.requests)
         about = cls.counted or cls.daemon_spreads
         asked = (n for n, one in enumerate(cls.relaxations) if one.demand.possible and (about or one.constraints))
-        found = (pins for n in asked if not self.work.worn for pins in self._opening.routes(cls, n, need) if pins)
+        found = (pins for n in asked if not self.work.worn for pins in self.opening.routes(cls, n, need) if pins)
         return list(dict.fromkeys(found))
-
-    def retried(self, place: Callable[[PodGroup, int], int]) -> None:
-        """Plan pods that have no place once more on new nodes, as many as `place` finds room for.
-
-        It is asked for so many pods of an item, the last ones, and says how many of them have a place. Those of the
-        highest priority come first; who depends on others' counts comes one by one.
-        """
-        progress = True
-        while progress:
-            progress = False
-            self._opening.lift()
-            for cls, pods in self._waiting():
-                done = self._retry(cls, pods, place)
-                progress = progress or (done > 0 and any(c.waits for c, _ in self._waiting()))
-
-    def _waiting(self) -> list[Batch]:
-        found: dict[int, tuple[PodClass, list[Pod]]] = {}
-        for cls, pod in self.left.values():
-            if not cls.claiming and not self.columns.unknown(cls.requests):
-                found.setdefault(cls.number, (cls, []))[1].append(pod)
-        return sorted(found.values(), key=lambda batch: -batch[0].sample.spec.priority)
-
-    def _retry(self, cls: PodClass, pods: Sequence[Pod], place: Callable[[PodGroup, int], int]) -> int:
-        """Plan pods of one class where that leads to a place; how many (the first ones)."""
-        need, done = self.columns.vector(cls.requests), 0
-        for number, relaxation in enumerate(cls.relaxations):
-            alone = bool(relaxation.constraints or cls.counted)
-            while done < len(pods) and relaxation.demand.possible:
-                asked = pods[done : done + 1] if alone else pods[done:]
-                planned = self._opening.retry(cls, number, asked, need)
-                if planned is None:
-                    break
-                found = place(planned[0], len(asked))
-                if found < len(asked):
-                    self._opening.withdraw(*planned, len(asked) - found)
-                self.order += [pod.key for pod in asked[:found]]
-                for pod in asked[:found]:
-                    del self.left[pod.key]
-                done += found
-        return done
 
     # --- the queue ----------------------------------------------------------------------------------------------
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
@@ -152,15 +112,15 @@ class Assignment:
         queue: list[Batch] = [(cls, cls.members) for cls in classes]
         if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
-        self._opening.expect(classes, needs, sum(len(pods) for _, pods in queue))
-        self._followers = AffinitySeed(classes, needs, self._opening)
+        self.opening.expect(classes, needs, sum(len(pods) for _, pods in queue))
+        self._followers = AffinitySeed(classes, needs, self.opening)
         company = Company([cls for cls, _ in queue])
         while queue:
             waiting: list[Batch] = []
             progress = False
             for turn, (cls, pods) in enumerate(queue):
-                self._opening.put_off = company.comes_later(cls, turn)
-                progress = progress or self._opening.put_off
+                self.opening.put_off = company.comes_later(cls, turn)
+                progress = progress or self.opening.put_off
                 done = 0 if cls.number in unknown else self._place_all(cls, pods, needs[cls.number])
                 progress = progress or done > 0
                 if done < len(pods):
@@ -191,11 +151,17 @@ class Assignment:
         return done
 
     def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
-        relaxations = [number for number, relaxation in enumerate(cls.relaxations) if relaxation.demand.possible]
-        for number in relaxations:
-            if self._seat(cls, number, pod, need) or self._open(cls, number, (pod,), need):
+        for number, relaxation in enumerate(cls.relaxations):
+            if relaxation.demand.possible and (
+                self._seat(cls, number, pod, need) or self._open(cls, number, (pod,), need)
+            ):
                 return True
-        return self._opening.without_nodes(cls, lambda: any(self._seat(cls, n, pod, need) for n in relaxations))
+        return self.place_without_nodes(cls, pod, need)
+
+    def place_without_nodes(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
+        """Put the pod on an existing node as if no node could be made for its class."""
+        numbers = [number for number, relaxation in enumerate(cls.relaxations) if relaxation.demand.possible]
+        return self.opening.without_nodes(cls, lambda: any(self._seat(cls, n, pod, need) for n in numbers))
 
     def _seat(self, cls: PodClass, number: int, pod: Pod, need: Ints) -> bool:
         """Put the pod on an existing node at one relaxation."""
@@ -208,7 +174,7 @@ class Assignment:
         """Plan these pods on new nodes; how many (the first ones)."""
         if self._devices is not None and cls.claiming and self._devices.settled_here(cls.sample):
             return 0
-        done = self._opening.plan(cls, number, pods, need) if len(pods) else 0
+        done = self.opening.plan(cls, number, pods, need) if len(pods) else 0
         self.order += [pod.key for pod in pods[:done]]
         if self._devices is not None and cls.claiming and done:
             self._devices.look_ahead(cls.sample)
@@ -309,7 +275,7 @@ class Assignment:
 
     def _bounds(self, cls: PodClass, relaxation: Relaxation) -> dict[TopologyConstraint, Bounds]:
         """The counts at which each of the relaxation's constraints admits one more pod now."""
-        return self._opening.limits(cls, cls.relaxations.index(relaxation), self._needs[cls.number])
+        return self.opening.limits(cls, cls.relaxations.index(relaxation), self._needs[cls.number])
 
     def _by_domain(self, key: str, holds: Callable[[tuple[str | None, ...]], bool]) -> Bools:
         values, codes = self.places.domains(key)

@@ -103,6 +103,10 @@ class PodClass:
             for constraint in relaxation.constraints
         )
 
+    def owns(self, groups: Set[TopologyGroup]) -> bool:
+        """Whether pods of the class own one of these spreads."""
+        return any(constraint.group in groups for relaxation in self.relaxations for constraint in relaxation.spreads)
+
     def domains_of(self, constraint: TopologyConstraint) -> Set[str]:
         """The domains that a spread's skew is measured over: of nodes there are, and of nodes that can be made."""
         found = self.domains.get(constraint.group)
