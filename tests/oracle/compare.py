@@ -41,7 +41,7 @@ from tests.oracle.unmade import unmade
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`ours` is None when the engine raised. See `exceptions.Case` for the last five."""
+    """`ours` is None when the engine raised. See `exceptions.Case` for the last six."""
 
     world: Json
     ours: Ours | None
@@ -51,6 +51,7 @@ class Comparison:
     soon: tuple[Difference, ...] | None = None
     apart: frozenset[str] = frozenset()
     between: frozenset[str] = frozenset()
+    lifted: frozenset[str] = frozenset()
 
 
 def compare(world: Json, oracle: Oracle) -> Comparison:
@@ -67,6 +68,9 @@ def compare(world: Json, oracle: Oracle) -> Comparison:
     found = found or (*missed(world, ours, oracle), *one_more(world, ours, oracle))
     later = frozenset(one.pod for one in found if one.message == NEW_NODE and _later(there, ours, before, one, oracle))
     apart = frozenset(one.pod for one in found if one.message == NEW_NODE and _apart(world, ours, one, oracle))
+    lifted = frozenset(
+        one.pod for one in found if one.message == NEW_NODE and _lifted(there, ours, before, one, oracle)
+    )
     full = bound_as(there, {**before, **ours.homes})
     refusals = [one for one in found if one.direction == MISSED and one.pod not in ours.homes]
     between = frozenset(one.pod for one in refusals if domain_comes_between(full, one, oracle))
@@ -76,7 +80,7 @@ def compare(world: Json, oracle: Oracle) -> Comparison:
     names = {node["metadata"]["name"] for node in world["nodes"]}
     settled = bound_as({**there, "nodes": world["nodes"]}, {k: node for k, node in before.items() if node in names})
     differences = (*found, *_of_the_referee(settled, there, ours, wrong, oracle))
-    return Comparison(world, ours, differences, frozenset(refused), later, soon, apart, between)
+    return Comparison(world, ours, differences, frozenset(refused), later, soon, apart, between, lifted)
 
 
 def _of_the_referee(
@@ -262,6 +266,17 @@ def _apart(world: Json, ours: Ours, missed: Difference, oracle: Oracle) -> bool:
     before = _placements(there, ours, oracle)[0]
     others = {key: node for key, node in ours.homes.items() if key != missed.pod}
     found = oracle.ask(kubernetes(bound_as(there, {**before, **others})), verdicts=[(missed.pod, missed.node)])
+    return found.verdicts[0].plugin == "PodTopologySpread"
+
+
+def _lifted(world: Json, ours: Ours, before: Mapping[str, str], missed: Difference, oracle: Oracle) -> bool:
+    """Whether a spread keeps the pod off the node while its planned node is not there, which has no other such pod."""
+    home = ours.homes[missed.pod]
+    if list(ours.homes.values()).count(home) > 1:
+        return False
+    there = {**world, "nodes": [node for node in world["nodes"] if node["metadata"]["name"] != home]}
+    others = {key: node for key, node in {**before, **ours.homes}.items() if node != home}
+    found = oracle.ask(kubernetes(bound_as(there, others)), verdicts=[(missed.pod, missed.node)])
     return found.verdicts[0].plugin == "PodTopologySpread"
 
 

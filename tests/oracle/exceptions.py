@@ -28,7 +28,8 @@ class Case:
     existing node only after pods that the engine places after them; `soon` are the differences that are left when the
     pods that terminate within seconds are gone, None without such pods; `apart` are pods that do not fit there while
     one more node without pods is there; `between` are refused pods that a spread keeps off the node while one more node
-    of the NodePools, without pods, is there.
+    of the NodePools, without pods, is there; `lifted` are pods that fit there only beside the node that is planned for
+    them alone.
     """
 
     world: Json
@@ -38,6 +39,7 @@ class Case:
     soon: tuple[Difference, ...] | None = None
     apart: frozenset[str] = frozenset()
     between: frozenset[str] = frozenset()
+    lifted: frozenset[str] = frozenset()
 
     @property
     def pod(self) -> Json | None:
@@ -82,6 +84,11 @@ def _hosts_to_come(case: Case) -> bool:
     """The pod gets a new node: its spread over hostnames is measured against a host without pods, as in Karpenter."""
     over_hosts = any(one["topologyKey"] == HOST for one in hard(case.spec))
     return over_hosts and case.difference.pod in case.apart
+
+
+def _beside_its_node(case: Case) -> bool:
+    """The pod gets a node alone, and fits on an existing one only when that node has brought pods of a DaemonSet."""
+    return case.difference.pod in case.lifted and bool(hard(case.spec)) and _SPREAD_OVER_DAEMONS(case.world)
 
 
 def _one_term_of_several(case: Case) -> bool:
@@ -139,6 +146,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule("short grace", "a pod that terminates within a launch counts as gone", _terminating),
     Rule("later pods", "a pod with a new node would fit, but only after pods that are placed after it", _later),
     Rule("hosts to come", "a spread over hostnames is measured against a host without pods", _hosts_to_come),
+    Rule("beside its node", "a pod fits elsewhere only beside the daemon pods of its new node", _beside_its_node),
     Rule("node affinity: OR", "a term is tried on all nodes, new ones too, before the next term", _one_term_of_several),
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
     Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),

@@ -15,6 +15,7 @@ from tests.oracle.difference import MISSED, Difference
 from tests.oracle.objects import HOST, ZONE, Json, node, pod, spread
 from tests.oracle.ours import answer
 from tests.oracle.to_come import domain_comes_between
+from tests.oracle.worlds import world_of
 
 CATEGORY = "karpenter.k8s.aws/instance-category"
 CLASS = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
@@ -124,3 +125,10 @@ def test_a_domain_comes_between_if_a_node_there_keeps_the_pod_off(oracle: Oracle
     world["instanceTypes"][0]["offerings"][0]["zone"] = zone
     difference = Difference(MISSED, "default/web-2", "node-0", "", "no place")
     assert domain_comes_between({**world, "daemonSets": []}, difference, oracle) == between
+
+
+def test_a_pod_may_need_the_daemon_pods_of_a_node_that_is_planned_for_it_alone(oracle: Oracle) -> None:
+    """The node brings a pod of the DaemonSet to its zone, so the spread of the pod admits it in other zones as well."""
+    exceptions, _, unexplained = sorted_out(compare(world_of(577), oracle))
+    assert "beside its node" in {rule for _, rule in exceptions}
+    assert unexplained == ()

@@ -25,6 +25,7 @@ from kerf.scheduling.packing.draft import needs_company
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.planned_domains import outdated, overlooked
+from kerf.scheduling.packing.replay import holds
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.placing.assign import Assignment
@@ -237,25 +238,24 @@ class StrategySearch:
         caps: dict[ItemKey, int] = {}
         bound = set[ItemKey]()
         self.topology.forget()
-        late = True
+        new_nodes = True
         for number in range(_ROUNDS):
             done = self._round(strategy, caps, self.open_new, Effort() if caps else effort)
             if not done.failed:
                 done = self._with_leftovers(done, strategy, effort)
                 if number == _ROUNDS - 1:
                     return done
-                again = overlooked(self._all(), done.packed)
-                if not again and late:
-                    again = self._broken_by_late_pods(done, strategy, effort, capped=bool(bound))
-                    late = not again
-                if again:
+                if any(overlooked(self._all(), done.packed)):
                     items = {item.key: item for item in done.assignment.items.values() if item.cls.daemon_spreads}
                     bound |= {key for key, item in items.items() if _counts_daemons(item)}
                     if number >= _FOLLOWED:
                         caps.update((key, len(item.pods)) for key, item in items.items())
                         caps.update((key, 0) for key in bound - items.keys())
                     continue
-                return done
+                if not self._broken_by_late_pods(done, strategy, effort, capped=bool(bound), new_nodes=new_nodes):
+                    return done
+                new_nodes = False  # for pods that come late, in the same round again
+                continue
             if self.work.over:
                 return done.cut_short()
             for item in done.failed:
@@ -263,40 +263,45 @@ class StrategySearch:
                 caps[item.key] = len(item.pods) - done.left[item] if exact else 0
         return self._round(strategy, caps, False, Effort())
 
-    def _broken_by_late_pods(self, done: Round, strategy: Strategy, effort: Effort, *, capped: bool) -> bool:
+    def _broken_by_late_pods(
+        self, done: Round, strategy: Strategy, effort: Effort, *, capped: bool, new_nodes: bool
+    ) -> bool:
         """Place pods that are left over for domains which the plan does not bring, or for the pods of DaemonSets in
-        another one (`capped`), after all others; whether new nodes for them break a spread of those.
+        another one (`capped`), after all others; whether `new_nodes` for them break a spread of those.
 
         Then the spreads are as they were before.
         """
         if self.scattered is not None or self.work.worn:
             return False
         classes = list({cls.number: cls for cls, _ in done.assignment.left.values()}.values())
-        groups = outdated(classes, done.packed)
-        if capped:
-            groups |= {group: group.brought for cls in classes for group in cls.daemon_spreads}
+        groups = {group: group.brought for cls in classes if capped for group in cls.daemon_spreads}
+        groups |= outdated(classes, done.packed)
         if not any(cls.owns(groups.keys()) for cls in classes):
             return False
-        assumed = {group: group.brought for group in groups}
+        assumed = {group: (group.brought, group.arriving) for group in self.topology.groups.values()}
         for group, brought in groups.items():
             group.brought = brought
         on_existing_nodes(done.assignment, groups.keys())
         before = done.packed
-        self._with_leftovers(done, strategy, effort, unlimited=True)
-        if done.packed == before or not overlooked(self._all(), done.packed):
+        if new_nodes:
+            self._with_leftovers(done, strategy, effort, late=True)
+        if done.packed == before:
             return False
-        for group, brought in assumed.items():
-            group.brought |= brought
+        domains, daemons = overlooked(self._all(), done.packed)
+        if not domains and not (daemons and not holds(done.assignment, self._all(), done.packed)):
+            return False
+        for group, (brought, arriving) in assumed.items():
+            group.brought, group.arriving = brought, arriving
         return True
 
-    def _with_leftovers(self, done: Round, strategy: Strategy, effort: Effort, *, unlimited: bool = False) -> Round:
-        """The round with what limits left over, or all that has no place (`unlimited`); nothing is tried where capacity
+    def _with_leftovers(self, done: Round, strategy: Strategy, effort: Effort, *, late: bool = False) -> Round:
+        """The round with what limits left over, or all that has no place (`late`); nothing is tried where capacity
         reservations have their say, or where little work is left."""
         plain = self.open_new and not self.reserved and self.scattered is None
         if plain and not self.work.worn:
             templates = strategy.turned(self.templates)
             done.packed, trials = with_leftovers(
-                done.assignment, templates, done.packed, self.most_types, frugal=strategy.frugal, unlimited=unlimited
+                done.assignment, templates, done.packed, self.most_types, frugal=strategy.frugal, late=late
             )
             effort.used += trials // _TRIALS_A_SEAT
         return done

@@ -195,3 +195,25 @@ def test_a_spread_over_hosts_gets_types_without_daemon_pods_that_leave_no_place(
     assert not solution.unplaced
     assert len(solution.new_nodes) == 2
     assert "gpu-a" not in _types(solution)
+
+
+def test_a_domain_that_comes_with_a_node_has_the_daemon_pods_of_that_node() -> None:
+    """No zone has a node. The first node brings a pod of `web` to its zone, which is the only domain then."""
+    agent = w.daemon_set("agent", labels={"app": "web"})
+    web = w.pod("web", labels={"app": "web"}, topologySpreadConstraints=[w.spread()])
+    found = w.solved(w.pool(), agent, web)
+    assert len(found.new_nodes) == 1
+    least = w.pod("web", labels={"app": "web"}, topologySpreadConstraints=[w.spread(minDomains=3)])
+    assert list(w.solved(w.pool(), agent, least).unplaced) == ["default/web"]
+
+
+def test_a_node_without_daemon_pods_in_a_domain_that_would_come_with_them_counts() -> None:
+    """The node of `other` brings no pod of the DaemonSet to zone z2, so `web` would be one too many in zone z1."""
+    agent = w.daemon_set("agent", labels={"app": "web"})
+    pools = [w.pool(), w.pool("tainted", taints=[{"key": "team", "effect": "NoSchedule"}])]
+    tolerates = [{"key": "team", "operator": "Exists", "effect": "NoSchedule"}]
+    other = w.pod("other", nodeSelector={labels.ZONE: "z2", labels.NODEPOOL: "tainted"}, tolerations=tolerates)
+    web = w.pod("web", labels={"app": "web"}, topologySpreadConstraints=[w.spread()])
+    for more, zone in (((), "z1"), ((other,), "z2")):
+        found = w.solved(pools, agent, web, *more)
+        assert [one.zones for one in found.new_nodes if one.pool == "default"] == [(zone,)]

@@ -37,17 +37,17 @@ def with_leftovers(
     most_types: int,
     *,
     frugal: bool,
-    unlimited: bool = False,
+    late: bool = False,
 ) -> tuple[list[Packed], int]:
     """These nodes and others for pods that had no place, and how many trials it took; who has one now is told of in the
     assignment.
 
-    Where no NodePool has limits, these have left over none: nothing is tried, unless `unlimited` says so.
+    Where no NodePool has limits, these have left over none: nothing is tried, except for pods that come `late`.
     """
-    if not assignment.left or not (unlimited or any(template.remaining is not None for template in templates)):
+    if not assignment.left or not (late or any(template.remaining is not None for template in templates)):
         return list(packed), 0
     table = _Table(templates, packed, most_types, frugal)
-    on_new_nodes(assignment, table.place)
+    on_new_nodes(assignment, table.place, late=late)
     return table.nodes(), table.trials
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from kerf.scheduling.answers.nodeclaims import claim_labels
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
@@ -62,7 +62,14 @@ def _expect(group: TopologyGroup, new: int) -> None:
         group.counts[_NEW_HOST] = new
 
 
-def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
+class Overlooked(NamedTuple):
+    """Whether a plan was made without `domains` that matter, or with another number of DaemonSet pods (`daemons`)."""
+
+    domains: bool
+    daemons: bool
+
+
+def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> Overlooked:
     """Whether a spread may not hold with the domains and the DaemonSet pods of all planned nodes.
 
     Its group has them from then on.
@@ -80,7 +87,7 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
     emptier = [group for group in broken if group.key == labels.HOSTNAME and _emptier(group, nodes)]
     over_daemons = {group for cls, _ in spread for group in cls.daemon_spreads}
     other = [group for group in over_daemons if _arrive(group, packed, labelled)]
-    return bool(new or emptier or other)
+    return Overlooked(bool(new or emptier), bool(other))
 
 
 def outdated(classes: Iterable[PodClass], packed: Sequence[Packed]) -> dict[TopologyGroup, frozenset[str]]:
@@ -92,8 +99,13 @@ def outdated(classes: Iterable[PodClass], packed: Sequence[Packed]) -> dict[Topo
     counted = [group for group in groups if group.brought]
     if not counted:
         return {}
-    brought = _brought(_listing(packed, [_labelled(node.template, node.requirements) for node in packed]))
+    brought = brought_by(packed)
     return {group: brought(group) for group in counted if not group.brought <= brought(group) | group.standing()}
+
+
+def brought_by(packed: Sequence[Packed]) -> Brought:
+    """The domains that planned nodes bring to a spread, as one of the instance types that they list."""
+    return _brought(_listing(packed, [_labelled(node.template, node.requirements) for node in packed]))
 
 
 def _brought(nodes: Collection[tuple[NodeClaimTemplate, Requirements]]) -> Brought:

@@ -15,7 +15,7 @@ from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.packing_work import Packing
-from kerf.scheduling.placing.routes import Route, Wide, routes
+from kerf.scheduling.placing.routes import Route, Wide, expect_daemons, routes
 from kerf.scheduling.placing.strategy import Pins, by_key
 from kerf.scheduling.placing.ways import Choice, ItemKey, Spent, Way
 from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, TopologyConstraint, TopologyGroup
@@ -320,6 +320,8 @@ class Opening:
             found = [self._choice(cls, number, listed, wide, need, together) for listed, wide in lists]
             known = self._choices[key] = [choice for choice in found if choice.ways or choice.wide is not None]
             self.work.total += 1 + bool(known)  # most of thousands of alternatives may have none
+            if cls.daemon_spreads:
+                expect_daemons(cls.relaxations[number], (way.route for one in known for way in one.ways))
         return known
 
     def _choice(
@@ -337,8 +339,7 @@ class Opening:
             if together:
                 route.template.reckon(route.served, together, company)
             way = self._way(choice, route, cls, number, need)
-            if way is not None:
-                choice.ways.append(way)
+            choice.ways += [] if way is None else [way]
         return choice
 
     def _way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints) -> Way | None:

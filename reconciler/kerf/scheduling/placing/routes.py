@@ -6,7 +6,7 @@ emptiest first, so that no combination is out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -303,6 +303,14 @@ def _far(cls: PodClass, daemon: Daemon, at: Mapping[str, str]) -> tuple[tuple[To
     """The groups that may keep pods of the DaemonSet off the domains of a node."""
     far = (group for group in cls.keep_company_away if group.key in at and group.keeps_away(daemon))
     return tuple((group, at[group.key]) for group in far)
+
+
+def expect_daemons(relaxation: Relaxation, found: Iterable[Route]) -> None:
+    """Have the spreads of a relaxation expect the pods of DaemonSets that come with a node on any of these routes."""
+    own = {constraint.group for constraint in relaxation.spreads}
+    for group, domain, number in (one for route in found for one in route.arrivals):
+        if group in own:
+            group.expect(domain, number)
 
 
 def arriving(group: TopologyGroup, template: NodeClaimTemplate, served: Requirements) -> int:

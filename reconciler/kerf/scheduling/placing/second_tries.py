@@ -11,18 +11,19 @@ from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 
 
-def on_new_nodes(assignment: Assignment, place: Callable[[PodGroup, int], int]) -> None:
+def on_new_nodes(assignment: Assignment, place: Callable[[PodGroup, int], int], *, late: bool = False) -> None:
     """Plan pods that have no place once more on new nodes, as many as `place` finds room for.
 
     It is asked for so many pods of an item, the last ones, and says how many of them have a place. Those of the
-    highest priority come first; who depends on others' counts comes one by one.
+    highest priority come first; who depends on others' counts comes one by one. A `late` pod goes on an existing node
+    that a spread opens to it meanwhile.
     """
     progress = True
     while progress:
         progress = False
         assignment.opening.lift()
         for cls, pods in _waiting(assignment):
-            done = _planned(assignment, cls, pods, place)
+            done = _planned(assignment, cls, pods, place, late)
             progress = progress or (done > 0 and any(c.waits for c, _ in _waiting(assignment)))
 
 
@@ -48,13 +49,19 @@ def _waiting(assignment: Assignment) -> list[Batch]:
     return sorted(found.values(), key=lambda batch: -batch[0].sample.spec.priority)
 
 
-def _planned(assignment: Assignment, cls: PodClass, pods: Sequence[Pod], place: Callable[[PodGroup, int], int]) -> int:
+def _planned(
+    assignment: Assignment, cls: PodClass, pods: Sequence[Pod], place: Callable[[PodGroup, int], int], late: bool
+) -> int:
     """Plan pods of one class where that leads to a place; how many (the first ones)."""
     need, done = assignment.columns.vector(cls.requests), 0
     for number, relaxation in enumerate(cls.relaxations):
         alone = bool(relaxation.constraints or cls.counted)
         while done < len(pods) and relaxation.demand.possible:
             asked = pods[done : done + 1] if alone else pods[done:]
+            if late and assignment.place_without_nodes(cls, asked[0], need):
+                del assignment.left[asked[0].key]
+                done += 1
+                continue
             planned = assignment.opening.retry(cls, number, asked, need)
             if planned is None:
                 break

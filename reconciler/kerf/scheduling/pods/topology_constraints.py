@@ -40,7 +40,8 @@ class TopologyGroup:
     New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
     anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is; `arriving` are
     those of planned nodes, by domain of a spread; `reached` are domains that get such a node after
-    pods which the spread binds have been placed (`binds`). `unsure` are those of `counts` on planned nodes that the
+    pods which the spread binds have been placed (`binds`); `to_come` are those that a node for such pods brings there.
+    `unsure` are those of `counts` on planned nodes that the
     spread may not count: the instance types and offerings that are still open differ in that. `following` are those of
     `counts` on planned nodes that must be near pods of another group on their host, by domain and that group.
     """
@@ -63,6 +64,7 @@ class TopologyGroup:
     on_new_hosts: int = 0
     arriving: dict[str, int] = field(default_factory=dict)
     reached: set[str] = field(default_factory=set)
+    to_come: dict[str, int] = field(default_factory=dict)
     binds: bool = False
     fresh: int = 0
     unsure: dict[str, int] = field(default_factory=dict)
@@ -154,10 +156,22 @@ class TopologyGroup:
 
         Where only nodes that may not count make it a domain, it is one with a pod of theirs, or none.
         """
-        number, unsure = self.counts.get(domain, 0), self.unsure.get(domain, 0)
+        number, unsure = self.counts.get(domain, 0) + self.expected(domain), self.unsure.get(domain, 0)
         if number > unsure or not unsure:
             return number - unsure
         return int(domain not in self.brought and domain not in self.standing())
+
+    def expected(self, domain: str) -> int:
+        """The pods of DaemonSets on the first node in the domain, which is neither there nor planned (spread only).
+
+        It is no domain before, so the spread never has fewer pods there.
+        """
+        there = self.counts.get(domain) or domain in self.reached or domain in self.arriving or domain in self.brought
+        return 0 if there or domain in self.standing() else self.to_come.get(domain, 0)
+
+    def expect(self, domain: str, number: int) -> None:
+        """A node in the domain that can be made for pods of the spread brings so many pods of DaemonSets."""
+        self.to_come[domain] = min(self.to_come.get(domain, number), number)
 
     def own(self, domain: str, number: int) -> None:
         """So many more pods with the anti-affinity are in the domain."""

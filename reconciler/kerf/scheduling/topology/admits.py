@@ -104,7 +104,11 @@ def current(constraint: TopologyConstraint, domains: Set[str] = frozenset()) -> 
         domains = domains | {domain for domain, number in counts.items() if number}
     if not domains or len(domains) < constraint.min_domains:
         return bounds(constraint, 0)
-    if constraint.group.unsure and len(domains) > 1:
+    if constraint.group.to_come:
+        known = [domain for domain in domains if not constraint.group.expected(domain)]
+        if len(known) < constraint.min_domains:
+            return bounds(constraint, 0)
+    if (constraint.group.unsure or constraint.group.to_come) and len(domains) > 1:
         return bounds(constraint, min(map(constraint.group.least, domains)))
     return bounds(constraint, min([counts.get(domain, 0) for domain in domains]))
 
