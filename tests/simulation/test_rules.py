@@ -13,7 +13,7 @@ import pytest
 
 from kerf.model import kinds
 from kerf.ports import Expired, Forbidden, Invalid, Unavailable
-from kerf.runtime.leadership.leader import Leader
+from kerf.runtime.leadership.leader import Candidate, Leader
 from kerf.sandbox.api.api_server import Record
 from kerf.sandbox.api.manifests import timestamp
 from kerf.sandbox.faults import Call
@@ -147,7 +147,7 @@ def test_pods_are_listed_once_more_before_an_empty_node_goes() -> None:
 def test_no_action_starts_after_the_renew_deadline() -> None:
     """The API server takes twelve seconds for a write: what the plan wanted after it is not begun."""
     stage = Stage()
-    leader = Leader(stage.world.kube, stage.world.clock, "kube-system", "kerf", "one")
+    leader = Leader(stage.world.kube, stage.world.clock, Candidate("kube-system", "kerf", "one"))
     stage.lead_by(leader)
     stage.settle()
     begun: list[tuple[str, bool]] = []
