@@ -96,7 +96,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     _misread(
         "an empty term matches every node",
         "reconciler/kerf/scheduling:filled",
-        "filter(_selects, terms)",
+        "[term for term in terms if term.match_expressions or term.match_fields]",
         "terms",
     ),
     _misread(

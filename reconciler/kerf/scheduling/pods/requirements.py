@@ -81,9 +81,7 @@ def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
 def selects_nothing(pod: Pod) -> bool:
     """Whether it has a required node affinity of which no term can select a node."""
     required = _required(pod)
-    return required is not None and not any(
-        term.match_expressions or term.match_fields for term in required.node_selector_terms
-    )
+    return required is not None and not filled(required.node_selector_terms)
 
 
 def _required(pod: Pod) -> NodeSelector | None:
