@@ -31,8 +31,8 @@ BUGS: tuple[Bug, ...] = (
         (
             Edit(
                 "reconciler/kerf/model:read",
-                "bounded(msgspec.json.decode(text, type=kind), kind)",
-                "msgspec.json.decode(text, type=kind)",
+                "bounded(decoder_of(kind).decode(text), kind)",
+                "decoder_of(kind).decode(text)",
             ),
         ),
         (f"{_LAWS}::test_an_annotation_is_bounded_as_an_object_is",),

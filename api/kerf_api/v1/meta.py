@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from kerf_api.bounds import Seconds, bounded
+from kerf_api.decoders import decoder_of
 
 T = TypeVar("T")
 
@@ -101,6 +102,7 @@ def decode(kind: type[T], manifest: Mapping[str, Any]) -> T:
 
     Raises msgspec.ValidationError, naming the path, when the shape is wrong.
     """
+    decoder_of(kind)  # works the type out
     return bounded(msgspec.convert(manifest, kind, strict=True), kind)
 
 

@@ -22,6 +22,7 @@ from kerf.kube.watching import HttpWatch
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
 from kerf.ports import AlreadyExists, AlreadyGone, Conflict, Expired, Lease, Listing, Unavailable, Watch
+from kerf_api.decoders import decoder_of
 
 PAGE = 500
 LIST_SECONDS = 60.0
@@ -253,7 +254,7 @@ class _Lease(msgspec.Struct, frozen=True):
 
 def _lease(raw: bytes) -> Lease:
     with _understood("Lease"):
-        found = msgspec.json.decode(raw, type=_Lease)
+        found: _Lease = decoder_of(_Lease).decode(raw)
     spec = found.spec
     return Lease(
         holder=spec.holder_identity or "",

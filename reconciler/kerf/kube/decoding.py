@@ -18,6 +18,7 @@ from kerf.kube.salvage import salvage
 from kerf.model.kinds import Kind
 from kerf.ports import Change, Disconnected, Expired, Forbidden, PortError
 from kerf_api.bounds import Bound, bound_of
+from kerf_api.decoders import decoder_of
 from kerf_api.v1.meta import Value
 
 T = TypeVar("T")
@@ -55,8 +56,8 @@ class KindDecoder:
 
     def __init__(self, kind: Kind, on_poison: OnPoison) -> None:
         self._kind, self._on_poison = kind, on_poison
-        self._one = msgspec.json.Decoder(kind.type)
-        self._page = msgspec.json.Decoder(Page[kind.type])  # type: ignore[name-defined]
+        self._one = decoder_of(kind.type)
+        self._page = decoder_of(Page[kind.type])  # type: ignore[name-defined]
         self._kept = _keeper(bound_of(kind.type), interner(kind))
 
     def one(self, raw: bytes | msgspec.Raw) -> Any:

@@ -19,6 +19,7 @@ from kerf.ports import (
     Throttled,
     Unavailable,
 )
+from kerf_api.decoders import decoder_of
 
 
 class _Cause(msgspec.Struct, frozen=True):
@@ -48,7 +49,8 @@ _SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 def read_status(body: bytes) -> Status:
     """What an answer's body says; an empty Status when it is not one (a proxy answered, perhaps)."""
     try:
-        return msgspec.json.decode(body, type=Status)
+        found: Status = decoder_of(Status).decode(body)
+        return found
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return Status(message=body[:200].decode(errors="replace").strip())
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from kerf_api.bounds import bounded
+from kerf_api.decoders import decoder_of
 
 T = TypeVar("T")
 
@@ -16,7 +17,7 @@ def read(annotations: Mapping[str, str], key: str, kind: type[T]) -> T | None:
     """What stands there; None when nothing does, or when it cannot be read."""
     text = annotations.get(key)
     try:
-        return None if text is None else bounded(msgspec.json.decode(text, type=kind), kind)
+        return None if text is None else bounded(decoder_of(kind).decode(text), kind)
     except (ValueError, RecursionError):  # the latter of values nested too deeply
         return None
 
