@@ -29,7 +29,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from tests.referee.cost import lp_bound
 
@@ -107,7 +107,7 @@ def carry_out(yard: Yard, snapshot: Snapshot, gone: frozenset[str], number: int)
     """These nodes go, and what has to comes for them; the pods are bound anew. How many pods that evicts."""
     nodes = {yard.nodes[key][1].metadata.name for key in gone}
     moved = [pod for pod in yard.pods.values() if pod.spec.node_name in nodes]
-    planned = solve(snapshot, moved, exclude=gone).new_nodes
+    planned = solve(snapshot, moved, SolveOptions(exclude=gone)).new_nodes
     for key in gone:
         del yard.nodes[key]
     for pod in moved:
@@ -123,7 +123,7 @@ def carry_out(yard: Yard, snapshot: Snapshot, gone: frozenset[str], number: int)
 def _schedule(yard: Yard) -> int:
     """Bind what waits, as the kube-scheduler does; how many pods find no place."""
     waiting = _waiting(yard)
-    placed = solve(yard.snapshot(), waiting, scattered=KubeSchedulerOrder, open_new=False).placed
+    placed = solve(yard.snapshot(), waiting, SolveOptions(scattered=KubeSchedulerOrder, open_new=False)).placed
     for key, target in placed.items():
         yard.bind(key, target)
     return len(waiting) - len(placed)

@@ -29,7 +29,7 @@ from kerf.model.cluster import build
 from kerf.model.kubernetes.objects import Pod, PodCondition, PodStatus
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.resources import Resources
@@ -199,7 +199,7 @@ def run(
     gc.collect()
     gc.freeze()
     started, cpu = perf_counter(), process_time()
-    solution = solve(snapshot, pods, improve=timedelta(seconds=improve))
+    solution = solve(snapshot, pods, SolveOptions(improve=timedelta(seconds=improve)))
     ended, busy = perf_counter(), process_time() - cpu
     gc.unfreeze()
     peak = peak_mib()

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Final
 
 from kerf.provisioning.pending import pending_pods
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from tests.differential.draft import GPU, ZONES, Draft, Json, Workload, filled, template_spec
 from tests.differential.features import FEATURES, Feature
 from tests.differential.generator import begun, manifests
@@ -106,7 +106,7 @@ def _world(number: int, chosen: Sequence[Feature]) -> BindingWorld:
 def _all_placed(small: Json) -> bool:
     snapshot = snapshot_of(small)
     pending, refused = pending_pods(snapshot)
-    return not refused and not solve(snapshot, pending, reasons=False).unplaced
+    return not refused and not solve(snapshot, pending, SolveOptions(reasons=False)).unplaced
 
 
 def _draft(dice: Random, features: Sequence[Feature]) -> Draft:

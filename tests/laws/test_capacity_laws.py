@@ -16,7 +16,7 @@ import pytest
 
 from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.solve import Solution, solve
+from kerf.scheduling.solve import Solution, SolveOptions, solve
 from kerf_api import labels
 from kerf_api.requirements import IN, requirement
 from tests.referee.cost import whole_cost
@@ -119,7 +119,7 @@ def a_world(rng: Random) -> tuple[list[Any], Catalogue]:
 
 def answered(objects: list[Any], catalogue: Catalogue, improve: timedelta) -> tuple[Snapshot, Solution]:
     snapshot = w.world(objects, catalogue=catalogue)
-    return snapshot, solve(snapshot, list(snapshot.pods.pending.values()), improve=improve)
+    return snapshot, solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(improve=improve))
 
 
 # --- more capacity ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import requests
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode, Solution
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from tests.laws.test_capacity_laws import a_type
@@ -104,7 +104,7 @@ def left_in_vain(seed: int, improve: timedelta) -> list[str]:
     """Pods that wait although there is a place; of pods that are alike, one."""
     snapshot = a_world(Random(seed))
     pods = list(snapshot.pods.pending.values())
-    found = solve(snapshot, pods, improve=improve)
+    found = solve(snapshot, pods, SolveOptions(improve=improve))
     assert violations(snapshot, pods, found) == []
     kinds = {key.rsplit("-", 1)[0]: snapshot.pods[key] for key in found.unplaced}
     trials = ((pod.key, trial) for pod in kinds.values() for trial in with_one_more(snapshot, found, pod))

@@ -19,7 +19,7 @@ from kerf.model.kubernetes.objects import Node, Pod, Volume
 from kerf.model.kubernetes.storage import CSINode
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import nominations
-from kerf.scheduling.solve import Solution, solve, survey
+from kerf.scheduling.solve import Solution, SolveOptions, solve, survey
 from kerf_api import labels
 from kerf_api.requirements import IN, requirement
 from kerf_api.v1.meta import decode
@@ -159,7 +159,7 @@ def test_the_referee_finds_nothing(seed: int) -> None:
 def test_effort_breaks_no_rule_and_costs_nobody_his_place(seed: int) -> None:
     snapshot = a_world(Random(seed))
     pods, plain = solve_all(snapshot)
-    found = solve(snapshot, pods, improve=timedelta(seconds=0.05))
+    found = solve(snapshot, pods, SolveOptions(improve=timedelta(seconds=0.05)))
     assert violations(snapshot, pods, found) == []
     assert len(found.unplaced) <= len(plain.unplaced)
 
@@ -184,7 +184,9 @@ def test_the_order_of_nodes_and_of_all_else_does_not_matter(seed: int) -> None:
     rng.shuffle(types)
     again = w.world(objects, catalogue=tuple(types))
     for improve in (timedelta(), timedelta(seconds=0.02)):
-        answers = (solve(one, list(one.pods.pending.values()), improve=improve) for one in (snapshot, again))
+        answers = (
+            solve(one, list(one.pods.pending.values()), SolveOptions(improve=improve)) for one in (snapshot, again)
+        )
         assert repr(next(answers)) == repr(next(answers))
 
 
@@ -198,8 +200,10 @@ def test_what_solves_share_changes_no_answer(seed: int) -> None:
         moving = [pod for pod in snapshot.pods.values() if pod.spec.node_name == snapshot.state_nodes[key].name]
         for exclude, spare in ((frozenset({key}), True), (frozenset(), False)):
             asked = [*moving, *pending]
-            alone = solve(snapshot, asked, exclude=exclude, respect_consolidate_after=spare)
-            again = solve(snapshot, asked, exclude=exclude, respect_consolidate_after=spare, ground=shared)
+            alone = solve(snapshot, asked, SolveOptions(exclude=exclude, respect_consolidate_after=spare))
+            again = solve(
+                snapshot, asked, SolveOptions(exclude=exclude, respect_consolidate_after=spare), ground=shared
+            )
             assert repr(again) == repr(alone)
 
 

@@ -17,7 +17,7 @@ from kerf.model.kubernetes.pods import of_daemon_set
 from kerf.model.snapshot import Snapshot
 from kerf.sandbox.api.kinds import EVENT
 from kerf.sandbox.world import World
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from tests.referee.cost import lp_bound
 from tests.scenarios.player import Player
@@ -72,7 +72,11 @@ class Sights:
         """The same, in per cent of the nodes that would be bought for these pods if there were none; what whole pods,
         topology and NodePools rule out is no part of the bound."""
         snapshot = self._player.snapshot()
-        found = solve(snapshot, _ours(snapshot), exclude=frozenset(snapshot.state_nodes), improve=timedelta(seconds=1))
+        found = solve(
+            snapshot,
+            _ours(snapshot),
+            SolveOptions(exclude=frozenset(snapshot.state_nodes), improve=timedelta(seconds=1)),
+        )
         return _percent(cost(snapshot), sum(new.price for new in found.new_nodes))
 
     def see_claims(self, _: object) -> int:

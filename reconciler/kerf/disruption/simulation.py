@@ -31,7 +31,7 @@ from kerf.scheduling.placing.as_kube_scheduler import (
 )
 from kerf.scheduling.pods.buffer_pods import settled_pods, virtual_pods
 from kerf.scheduling.pods.requirements import own_problem
-from kerf.scheduling.solve import Ground, solve, survey
+from kerf.scheduling.solve import Ground, SolveOptions, solve, survey
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api.v1.nodepool import NodePool
 
@@ -129,13 +129,15 @@ class Scheduler:
         return solve(
             self._snapshot,
             [pod for pod in wanted if pod.key not in self._hopeless],
-            exclude=exclude,
-            respect_consolidate_after=manner is Manner.SPARING,
-            scattered=SCATTERED.get(manner),
+            SolveOptions(
+                exclude=exclude,
+                respect_consolidate_after=manner is Manner.SPARING,
+                scattered=SCATTERED.get(manner),
+                reasons=False,
+                first=frozenset(pod.metadata.uid for pod in wanted if pod.spec.node_name),
+            ),
             ground=ground,
-            reasons=False,
             work=work,
-            first=frozenset(pod.metadata.uid for pod in wanted if pod.spec.node_name),
         )
 
     def refusals(
@@ -146,11 +148,8 @@ class Scheduler:
         solution = solve(
             self._snapshot,
             [pod for pod in wanted if pod.key not in self._hopeless],
-            exclude=exclude,
-            respect_consolidate_after=sparing,
-            open_new=open_new,
+            SolveOptions(exclude=exclude, respect_consolidate_after=sparing, open_new=open_new, accounts=len(wanted)),
             ground=self._ground,
-            accounts=len(wanted),
         )
         return solution.unplaced
 

@@ -21,8 +21,8 @@ from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.waiting import patiently
 from kerf.scheduling.fixes import with_fixes
-from kerf.scheduling.placing.classes import Shape, shape_of
-from kerf.scheduling.solve import Ground, PodRefusal, Solution, solve, survey
+from kerf.scheduling.placing.pod_parts import Shape, shape_of
+from kerf.scheduling.solve import Ground, PodRefusal, Solution, SolveOptions, solve, survey
 from kerf.scheduling.work import Work
 from kerf_api.v1.meta import ObjectMeta
 
@@ -77,7 +77,9 @@ def _solved(snapshot: Snapshot, pods: Sequence[Pod], ground: Ground, accounts: i
         ) -> Solution:
             improve = world.settings.improve if improved else timedelta()
             work = Work(budget(len(asked)), luxury=int(improve.total_seconds() * _STEPS_A_SECOND))
-            return solve(world, asked, gone=gone, improve=improve, ground=ground, accounts=accounts, work=work)
+            return solve(
+                world, asked, SolveOptions(gone=gone, improve=improve, accounts=accounts), ground=ground, work=work
+            )
 
         solution = patiently(snapshot, pods, ground, solved)
         work = Work(budget(len(pods)) // _FOR_FIXES)
@@ -125,7 +127,7 @@ def _sound(snapshot: Snapshot, ground: Ground) -> Ground:
     everywhere = frozenset(snapshot.state_nodes)
     for pair in ground.pools:
         try:
-            solve(snapshot, (_PLAINEST,), exclude=everywhere, ground=replace(ground, pools=(pair,)))
+            solve(snapshot, (_PLAINEST,), SolveOptions(exclude=everywhere), ground=replace(ground, pools=(pair,)))
             sound.append(pair)
         except Exception as error:
             reason = broken(error)

@@ -15,7 +15,7 @@ from kerf.model import kinds
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Event, Nomination
 from kerf.model.snapshot import Snapshot, StateNode
-from kerf.scheduling.placing.classes import label_keys
+from kerf.scheduling.placing.pod_parts import label_keys
 
 #: Time for the kube-scheduler to bind a pod to an initialized node on which it is expected.
 BINDS: Final = timedelta(minutes=5)

@@ -177,37 +177,51 @@ def _pools(
     """A pool with a malformed requirement or limit, or with a class at fault, loses only itself."""
     found: list[tuple[NodeClaimTemplate, Usage]] = []
     problems: dict[str, PodRefusal] = {}
-    strict = snapshot.settings.min_values_policy == "Strict"
     for name in sorted(snapshot.node_pools, reverse=True):
         try:
-            pool = snapshot.node_pools[name]
-            if pool.metadata.unreadable:
-                problems[name] = PodRefusal(MALFORMED, f"the NodePool cannot be read: {pool.metadata.unreadable}")
-                continue
-            if not usable(pool):
-                continue
-            table = tables.of(name, pool.class_name) or TypeTable((), columns, snapshot)
-            if isinstance(table, Exception):
-                problems[name] = _invalid(table)
-                continue
-            check_pool(pool)
-            usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
-            known = turn.snapshot.pool_specs.get(name) is pool.spec  # a trial may have another spec
-            required = turn.one(REQUIREMENTS, turn.noted, name) if known else pool.requirements()
-            promised = required.without(*labels_missing_for(snapshot, pool))
-            taints = taints_for(snapshot, pool)
-            template = NodeClaimTemplate(
-                pool, promised, table, daemons, strict_min_values=strict, learned_taints=taints
-            )
-            problem = held(pool, snapshot) or (_late(pool, snapshot) if name in late else None) or _emptiness(template)
+            made = _pool(snapshot, turn, columns, tables, daemons, name, late=name in late)
         except Exception as error:
-            problems[name] = _invalid(error)
-            continue
-        if problem is None:
-            found.append((template, usage))
-        else:
-            problems[name] = problem
+            made = _invalid(error)
+        if isinstance(made, PodRefusal):
+            problems[name] = made
+        elif made is not None:
+            found.append(made)
     return tuple(sorted(found, key=lambda pair: -pair[0].pool.spec.weight)), problems
+
+
+def _pool(
+    snapshot: Snapshot,
+    turn: Turn,
+    columns: Columns,
+    tables: Tables,
+    daemons: Sequence[Daemon],
+    name: str,
+    *,
+    late: bool,
+) -> tuple[NodeClaimTemplate, Usage] | PodRefusal | None:
+    """What the pool gives nodes from; or why none are to be had of it, or (None) are to be made."""
+    pool = snapshot.node_pools[name]
+    if pool.metadata.unreadable:
+        return PodRefusal(MALFORMED, f"the NodePool cannot be read: {pool.metadata.unreadable}")
+    if not usable(pool):
+        return None
+    table = tables.of(name, pool.class_name) or TypeTable((), columns, snapshot)
+    if isinstance(table, Exception):
+        return _invalid(table)
+    check_pool(pool)
+    usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
+    known = turn.snapshot.pool_specs.get(name) is pool.spec  # a trial may have another spec
+    required = turn.one(REQUIREMENTS, turn.noted, name) if known else pool.requirements()
+    template = NodeClaimTemplate(
+        pool,
+        required.without(*labels_missing_for(snapshot, pool)),
+        table,
+        daemons,
+        strict_min_values=snapshot.settings.min_values_policy == "Strict",
+        learned_taints=taints_for(snapshot, pool),
+    )
+    problem = held(pool, snapshot) or (_late(pool, snapshot) if late else None) or _emptiness(template)
+    return problem if problem is not None else (template, usage)
 
 
 def _edited(template: NodeClaimTemplate, pool: NodePool, daemons: Sequence[Daemon]) -> NodeClaimTemplate:

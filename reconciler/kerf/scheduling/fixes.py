@@ -18,7 +18,7 @@ from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.context import Ground
 from kerf.scheduling.offerings.instance_types import MOST
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf.scheduling.work import Work
 from kerf_api.resources import Resources
 
@@ -127,7 +127,7 @@ class _Trials:
             return None
         self.left -= max(len(pods), _LEAST)
         self.tried += 1
-        found = solve(self.snapshot, pods, ground=ground, reasons=False, work=self.work)
+        found = solve(self.snapshot, pods, SolveOptions(reasons=False), ground=ground, work=self.work)
         return found if found.unplaced.keys() <= self.solution.unplaced.keys() - keys else None
 
     # --- limits -------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ that spreads stay exact; rounds end because each takes something away.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -16,7 +17,7 @@ from kerf.model.kubernetes.pods import virtual
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.context import Ground, survey
-from kerf.scheduling.devices.ledger import devices_of
+from kerf.scheduling.devices.ledger import DeviceLedger, devices_of
 from kerf.scheduling.devices.refused import device_refusals
 from kerf.scheduling.improving.bound import least_price
 from kerf.scheduling.nodes.table import ExistingNodes
@@ -28,52 +29,88 @@ from kerf.scheduling.packing.new_nodes import new_nodes
 from kerf.scheduling.packing.plan_order import after_company
 from kerf.scheduling.packing.planned_domains import foresee
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
-from kerf.scheduling.placing.classes import classes_of
+from kerf.scheduling.placing.classes import PodClass, PodFacts, classes_of
 from kerf.scheduling.placing.pending_zones import effective_zones
 from kerf.scheduling.pods.volumes import volume_demands
 from kerf.scheduling.refusals.explain import Outcome, left_for_later, no_place, not_readable
-from kerf.scheduling.strategies import StrategySearch
+from kerf.scheduling.strategies import Round, StrategySearch
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Turns, Work
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
 
-__all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
+__all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "SolveOptions", "solve", "survey"]
 
 #: Seats for pods that the search for a cheaper answer looks for: in a second, and at most for each pod, or for few.
 _SEATS_A_SECOND, _SEATS_A_POD, _SEATS_FOR_FEW = 2000, 40, 800
 
 
+@dataclass(frozen=True, slots=True)
+class SolveOptions:
+    """How a solve goes about its pods.
+
+    `exclude` are keys of `snapshot.state_nodes` that are no targets; `gone` are pods that take no room and count
+    nowhere any more. `scattered` leaves the choice of nodes to the kube-scheduler.
+    `improve` is work for a cheaper answer, in steps that take about so long: the same pods get the same answer.
+    For pods without a place each pool says why, unless no `reasons` are wanted; so many classes of them get a full
+    account. The pods with the UIDs in `first` are the first of their namespace to get work; by default those that the
+    latest pass has left over.
+    """
+
+    exclude: frozenset[str] = frozenset()
+    gone: Sequence[Pod] = ()
+    respect_consolidate_after: bool = False
+    open_new: bool = True
+    scattered: type[KubeSchedulerOrder] | None = None
+    improve: timedelta = timedelta()
+    reasons: bool = True
+    accounts: int = 0
+    first: Set[str] | None = None
+
+    def effort(self, pods: int) -> int:
+        """How many seats a search for a cheaper answer looks for."""
+        return min(int(self.improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * pods, _SEATS_FOR_FEW))
+
+
 def solve(
     snapshot: Snapshot,
     pods: Sequence[Pod],
+    options: SolveOptions = SolveOptions(),
     *,
-    exclude: frozenset[str] = frozenset(),
-    gone: Sequence[Pod] = (),
-    respect_consolidate_after: bool = False,
-    open_new: bool = True,
-    scattered: type[KubeSchedulerOrder] | None = None,
-    improve: timedelta = timedelta(),
     ground: Ground | None = None,
-    reasons: bool = True,
-    accounts: int = 0,
     work: Work | None = None,
-    first: Set[str] | None = None,
 ) -> Solution:
     """Where these pods would go.
 
-    `exclude` are keys of `snapshot.state_nodes` that are no targets. Pods that are bound somewhere are moved: they
-    take no room and count nowhere until they are placed; `gone` ones never do. `scattered` leaves the choice of nodes
-    to the kube-scheduler.
-    `improve` is work for a cheaper answer, in steps that take about so long: the same pods get the same answer.
-    `ground` (from `survey`) spares repeated work on a snapshot. For pods without a place each pool says why, unless no
-    `reasons` are wanted; so many classes of them get a full account.
-    Pods for which no `work` is left are refused with the code WorkBudget. The pods with the UIDs in `first` are the
-    first of their namespace to get work; by default those that the latest pass has left over.
+    Pods that are bound somewhere are moved: they take no room and count nowhere until they are placed. `ground` (from
+    `survey`) spares repeated work on a snapshot. Pods for which no `work` is left are refused with the code WorkBudget.
     """
     shared = ground if ground is not None else survey(snapshot)
     work = work if work is not None else Work()
-    templates, problems = shared.templates(exclude, work), shared.problems
+    templates = shared.templates(options.exclude, work)
+    asked = _asked(snapshot, pods, shared, options.exclude)
+    queue = _queue(snapshot, asked, shared, templates, work, options)
+    search = _search(snapshot, asked, shared, queue, templates, work, options)
+    done = search.run()
+    taken = frozenset(id_ for id_ in search.reserved if not done.ledger.left(id_))
+    wanted = options.open_new, options.reasons, options.accounts
+    outcome = Outcome(snapshot, done.assignment, templates, shared.problems, *wanted, taken)
+    return _solution(asked, queue, done, outcome, options.effort(len(asked.found)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The pods that are `found` to make sense, in the order of their keys, with what their volumes and devices demand;
+    and those that are refused before anything is tried: by what they claim, or because of an error."""
+
+    found: Sequence[Pod]
+    volumes: Mapping[str, tuple[Requirements, ...]]
+    devices: DeviceLedger | None
+    claiming: Mapping[str, PodRefusal]
+    broken: dict[str, Exception]
+
+
+def _asked(snapshot: Snapshot, pods: Sequence[Pod], shared: Ground, exclude: frozenset[str]) -> _Asked:
     asked = dict(sorted({pod.key: pod for pod in pods}.items()))
     ignored = snapshot.settings.ignore_dra_requests
     devices = None if ignored else devices_of(snapshot, asked.values(), exclude)
@@ -82,28 +119,53 @@ def solve(
     broken |= shared.sole_users.refusals(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     volumes |= devices.demands(volumes) if devices is not None else {}
     found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
-    away = [*(pod for pod in found if pod.spec.node_name), *gone]
+    return _Asked(found, volumes, devices, claiming, broken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """The classes of the pods in their order, those of virtual pods in a wave of its own, and what they are placed on.
+
+    `kept` are pods that stay where the latest pass sent them, for their constraints are not read in this one; of those
+    that are `waiting` nothing is known.
+    """
+
+    topology: Topology
+    places: ExistingNodes
+    classes: Sequence[PodClass]
+    waves: Sequence[Sequence[PodClass]]
+    promises: Mapping[str, str]
+    turns: Turns
+    malformed: dict[str, Exception]
+    waiting: Sequence[Pod]
+    kept: dict[str, str]
+
+
+def _queue(
+    snapshot: Snapshot,
+    asked: _Asked,
+    shared: Ground,
+    templates: Sequence[NodeClaimTemplate],
+    work: Work,
+    options: SolveOptions,
+) -> _Queue:
+    found, devices, exclude = asked.found, asked.devices, options.exclude
+    away = [*(pod for pod in found if pod.spec.node_name), *options.gone]
     places = shared.places_for(away, exclude)
-    topology = Topology(
-        shared.tallies,
-        found,
-        frozenset(pod.key for pod in away),
-        _node_names(snapshot, exclude),
-        [target for target in places.targets if target.key not in exclude],
-        work,
-    )
+    targets = [target for target in places.targets if target.key not in exclude]
+    gone, names = frozenset(pod.key for pod in away), _node_names(snapshot, exclude)
+    topology = Topology(shared.tallies, found, gone, names, targets, work)
     promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
-    turns = Turns(
-        snapshot.left_over if first is None else first,
-        partial(places.settled, promises),
-        snapshot.had_turn if first is None else frozenset(),
+    turns = _turns(snapshot, options.first, partial(places.settled, promises))
+    facts = PodFacts(
+        asked.volumes,
+        attaching(snapshot, found, places.attached),
+        _settled(snapshot, found) if options.respect_consolidate_after else frozenset(),
+        devices.claims if devices is not None else (),
     )
     classes, malformed, waiting = classes_of(
         found,
-        volumes=volumes,
-        attaching=attaching(snapshot, found, places.attached),
-        settled=_settled(snapshot, found) if respect_consolidate_after else frozenset(),
-        claiming=devices.claims if devices is not None else (),
+        facts,
         topology=topology,
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
@@ -114,42 +176,61 @@ def solve(
     waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
     places, kept = places.kept_for(waiting, promises) if waiting else (places, {})
     waiting = [pod for pod in waiting if pod.key not in kept]
-    effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * len(found), _SEATS_FOR_FEW))
-    reserved = machines_left(snapshot, (template.table.reservations for template in templates))
-    search = StrategySearch(
+    return _Queue(topology, places, classes, waves, promises, turns, malformed, waiting, kept)
+
+
+def _turns(snapshot: Snapshot, first: Set[str] | None, settled: Callable[[Pod], bool]) -> Turns:
+    """Whose turn comes first; by default that of who was left over, before who had one while others waited."""
+    if first is not None:
+        return Turns(first, settled, frozenset())
+    return Turns(snapshot.left_over, settled, snapshot.had_turn)
+
+
+def _search(
+    snapshot: Snapshot,
+    asked: _Asked,
+    shared: Ground,
+    queue: _Queue,
+    templates: Sequence[NodeClaimTemplate],
+    work: Work,
+    options: SolveOptions,
+) -> StrategySearch:
+    return StrategySearch(
         shared.columns,
-        topology,
+        queue.topology,
         templates,
-        places,
-        waves,
-        promises,
-        open_new,
-        scattered,
-        Effort(effort),
+        queue.places,
+        queue.waves,
+        queue.promises,
+        options.open_new,
+        options.scattered,
+        Effort(options.effort(len(asked.found))),
         snapshot.settings.max_instance_types,
-        reserved,
-        devices,
+        machines_left(snapshot, (template.table.reservations for template in templates)),
+        asked.devices,
         work,
-        turns,
+        queue.turns,
     )
-    round_ = search.run()
-    taken = frozenset(id_ for id_ in reserved if not round_.ledger.left(id_))
-    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts, taken)
-    nodes, left, order = new_nodes(round_.packed), no_place(outcome), round_.assignment.order
-    topology.reset()  # zones are for people, as things stand before anything is planned
-    zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
+
+
+def _solution(asked: _Asked, queue: _Queue, done: Round, outcome: Outcome, effort: int) -> Solution:
+    groups, devices, assignment = queue.topology.groups.values(), asked.devices, done.assignment
+    nodes, left, order = new_nodes(done.packed), no_place(outcome), assignment.order
+    queue.topology.reset()  # zones are for people, as things stand before anything is planned
+    zones = effective_zones(queue.waves[0], groups, _zones(outcome.templates, queue.places))
     if devices is not None:
         nodes, left = devices.equipped(nodes), devices.explained(left)
-        order = devices.ordered(order, round_.assignment.placed)
+        order = devices.ordered(order, assignment.placed)
+    refused = {**asked.claiming, **not_readable(asked.broken | queue.malformed), **left_for_later(queue.waiting)}
     return Solution(
-        placed=dict(sorted((round_.assignment.placed | kept).items())),
+        placed=dict(sorted((assignment.placed | queue.kept).items())),
         new_nodes=nodes,
-        unplaced={**claiming, **not_readable(broken | malformed), **left_for_later(waiting), **left},
-        pool_problems=problems,
-        order=(*kept, *after_company(order, nodes, round_.packed, classes, topology.groups.values())),
+        unplaced={**refused, **left},
+        pool_problems=outcome.problems,
+        order=(*queue.kept, *after_company(order, nodes, done.packed, queue.classes, groups)),
         zones=zones,
-        bound=least_price(templates, round_.packed, effort),
-        devices=devices.granted(round_.assignment.placed) if devices is not None else (),
+        bound=least_price(outcome.templates, done.packed, effort),
+        devices=devices.granted(assignment.placed) if devices is not None else (),
     )
 
 

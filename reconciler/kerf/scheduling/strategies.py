@@ -20,7 +20,7 @@ from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.offerings.instance_types import Columns
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.reservations import BOUGHT, Ledger
-from kerf.scheduling.pack import pack
+from kerf.scheduling.pack import Packer
 from kerf.scheduling.packing.draft import needs_company
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.finalize import Packed
@@ -28,13 +28,12 @@ from kerf.scheduling.packing.planned_domains import outdated, overlooked
 from kerf.scheduling.packing.replay import holds
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
-from kerf.scheduling.placing.assign import Assignment
+from kerf.scheduling.placing.assign import Assignment, Supply
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.placing.second_tries import on_existing_nodes
 from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
 from kerf.scheduling.placing.ways import ItemKey
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.seating.reserved import on_reservations
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import NO_TURNS, Turns, Work
@@ -190,22 +189,13 @@ class StrategySearch:
         opened = list({item.key[0]: item.cls for item in done.assignment.items.values()}.values())
         for domains in _all_to_one(opened, strategy, done):
             yield replace(strategy, domains=domains)
-        for cls in (*waiting, *opened):
-            for domains in _other_domains(cls, strategy, done):
-                yield replace(strategy, domains=domains)
-                if waiting and limited and not strategy.frugal:
-                    yield replace(strategy, domains=domains, frugal=True)
-        for cls in opened:
-            for domains in _other_domains(cls, strategy, done):
-                for turn in turns:
-                    yield replace(strategy, domains=domains, turn=turn)
-        for cls in opened:
-            if cls.counted and strategy.first[:1] != (cls.number,):
-                yield replace(strategy, first=_to_front(cls, strategy))
-        for cls in opened:
-            if len(cls.members) > 1:
-                for two in islice(permutations(done.assignment.domains(cls), 2), _MOST_DOMAINS):
-                    yield replace(strategy, domains=tuple(sorted({**dict(strategy.domains), cls.number: two}.items())))
+        for domains in (one for cls in (*waiting, *opened) for one in _other_domains(cls, strategy, done)):
+            yield replace(strategy, domains=domains)
+            if waiting and limited and not strategy.frugal:
+                yield replace(strategy, domains=domains, frugal=True)
+        for domains in (one for cls in opened for one in _other_domains(cls, strategy, done)):
+            yield from (replace(strategy, domains=domains, turn=turn) for turn in turns)
+        yield from _first_or_split(opened, strategy, done)
 
     def _waiting(self, done: Round) -> list[PodClass]:
         """Classes of which some have no place, though by themselves they could have one."""
@@ -307,52 +297,42 @@ class StrategySearch:
         return done
 
     def _round(self, strategy: Strategy, caps: dict[ItemKey, int], open_new: bool, effort: Effort) -> Round:
+        templates = strategy.turned(self.templates)
+        self._begin(templates)
+        supply = Supply(self.columns, self.places, templates, self.devices)
+        kind = self.scattered or Assignment
+        assignment = kind(supply, caps, open_new=open_new, strategy=strategy, work=self.work)
+        for classes in self.waves:
+            queue = strategy.queue(classes)
+            assignment.run(self.turns.fairly(queue, _members) if self.fair else queue, self.promises)
+        done = Round(assignment, Ledger(self.reserved))
+        if self.fair or not assignment.cut:  # else all begins again
+            done.left = {item: len(item.pods) for item in assignment.items.values()}
+            self._pack(done, templates, strategy, effort)
+        return done
+
+    def _begin(self, templates: Sequence[NodeClaimTemplate]) -> None:
+        """Nothing is planned."""
         self.topology.reset()
         for cls in self._all():
             cls.measured.clear()
-        templates = strategy.turned(self.templates)
         for template in templates:
             template.reset()
         self.work.begin()
         if self.devices is not None:
             self.devices.reset()
-        kind = self.scattered or Assignment
-        assignment = kind(
-            self.columns,
-            self.places,
-            templates,
-            caps,
-            open_new=open_new,
-            strategy=strategy,
-            devices=self.devices,
-            work=self.work,
-        )
-        for classes in self.waves:
-            queue = strategy.queue(classes)
-            assignment.run(self.turns.fairly(queue, _members) if self.fair else queue, self.promises)
-        ledger = Ledger(self.reserved)
-        if assignment.cut and not self.fair:  # all begins again
-            return Round(assignment, ledger)
-        done = Round(assignment, ledger, left={item: len(item.pods) for item in assignment.items.values()})
-        seated: set[TopologyGroup] = set()
+
+    def _pack(self, done: Round, templates: Sequence[NodeClaimTemplate], strategy: Strategy, effort: Effort) -> None:
+        """New nodes for what is left, on reservations first, pool by pool."""
+        within = BOUGHT if self.reserved else EMPTY
+        packer = Packer(set(), self.most_types, effort, within, self.devices, strategy, self.few)
         for template in templates:
             if done.failed and self.reserved:
                 others = [item for item in done.left if not item.cls.claiming]  # these are seated device by device
+                seated, ledger = packer.seated, done.ledger
                 done.packed += on_reservations(template, others, done.left, seated, self.most_types, ledger)
             if done.failed:
-                done.packed += pack(
-                    template,
-                    list(done.left),
-                    done.left,
-                    seated,
-                    self.most_types,
-                    effort,
-                    BOUGHT if self.reserved else EMPTY,
-                    self.devices,
-                    strategy=strategy,
-                    few=self.few,
-                )
-        return done
+                done.packed += packer.pack(template, list(done.left), done.left)
 
 
 def _counts_daemons(item: PodGroup) -> bool:
@@ -366,6 +346,17 @@ def _members(cls: PodClass) -> Sequence[Pod]:
 
 def _to_front(cls: PodClass, strategy: Strategy) -> tuple[int, ...]:
     return (cls.number, *(number for number in strategy.first if number != cls.number))
+
+
+def _first_or_split(classes: Sequence[PodClass], strategy: Strategy, done: Round) -> Iterator[Strategy]:
+    """Each class that others depend on before all others; then each over two domains."""
+    for cls in classes:
+        if cls.counted and strategy.first[:1] != (cls.number,):
+            yield replace(strategy, first=_to_front(cls, strategy))
+    for cls in classes:
+        if len(cls.members) > 1:
+            for two in islice(permutations(done.assignment.domains(cls), 2), _MOST_DOMAINS):
+                yield replace(strategy, domains=tuple(sorted({**dict(strategy.domains), cls.number: two}.items())))
 
 
 def _other_domains(

@@ -10,7 +10,7 @@ import pytest
 from kerf.kube.interning import Interner
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf.telemetry.series.usage import Usage
 from kerf_api.resources import Resources
 from kerf_api.v1.meta import decode
@@ -143,7 +143,7 @@ def test_room_that_a_resize_has_not_freed_yet_is_taken() -> None:
 def test_pods_that_differ_in_their_resize_only_are_told_apart() -> None:
     same = pod(container("200m"), name="same")
     snapshot = w.world(w.node("n", cpu="2"), w.node("m", cpu="1"), w.node("o", cpu="2"), RESIZED, same)
-    found = solve(snapshot, [RESIZED, same], exclude=frozenset({"node/n"})).placed
+    found = solve(snapshot, [RESIZED, same], SolveOptions(exclude=frozenset({"node/n"}))).placed
     assert found["default/old"] == "node/o"
 
 

@@ -8,7 +8,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.explanation import Account, PoolAccount
 from kerf.scheduling.answers.solution import PodRefusal, Solution
 from kerf.scheduling.fixes import with_fixes
-from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.solve import SolveOptions, solve, survey
 from tests.unit.scheduling import worlds as w
 
 PLENTY = 1_000_000
@@ -17,7 +17,7 @@ PLENTY = 1_000_000
 def explained(snapshot: Snapshot, *, accounts: int = 50, spend: int = PLENTY, only: str = "") -> Solution:
     """The solution for all pending pods, with accounts and what helps in them."""
     pods, ground = list(snapshot.pods.pending.values()), survey(snapshot)
-    solution = solve(snapshot, pods, ground=ground, accounts=accounts)
+    solution = solve(snapshot, pods, SolveOptions(accounts=accounts), ground=ground)
     return with_fixes(snapshot, pods, solution, ground, spend=spend, only=only)
 
 

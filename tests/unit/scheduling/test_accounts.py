@@ -11,7 +11,7 @@ from kerf.model import kinds
 from kerf.model.kubernetes.storage import CSINode
 from kerf.scheduling.answers import explanation as words
 from kerf.scheduling.refusals.explain import MOST_ACCOUNTS, MOST_CLASSES
-from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.solve import SolveOptions, solve, survey
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
@@ -369,7 +369,7 @@ def test_words_that_fail_cost_no_pod_its_place() -> None:
     ground = survey(snapshot)
     for template, _ in ground.pools:
         template.table.listed = template.table.listed[:0]
-    solution = solve(snapshot, list(snapshot.pods.pending.values()), ground=ground, accounts=5)
+    solution = solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(accounts=5), ground=ground)
     (refusal,) = solution.unplaced.values()
     assert (refusal.code, dict(refusal.pools), refusal.account) == ("Incompatible", {}, None)
     assert [node.pods for node in solution.new_nodes] == [("default/q",)]

@@ -12,7 +12,7 @@ from kerf.model.kubernetes.storage import CSINode, PersistentVolume, PersistentV
 from kerf.model.plan import Nomination
 from kerf.scheduling.nodes.volume_usage import Attaching, attaching
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
-from kerf.scheduling.solve import Solution, solve, survey
+from kerf.scheduling.solve import Solution, SolveOptions, solve, survey
 from kerf_api.v1.meta import decode
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
@@ -156,7 +156,9 @@ def test_a_node_that_is_full_is_told_of() -> None:
         "no existing node has room for it (1 would, but cannot attach its volumes within the limit of ebs.csi.aws.com)"
     )
     for open_new, end in ((False, ""), (True, " and no NodePool can make one")):
-        refusal = solve(snapshot, list(snapshot.pods.pending.values()), open_new=open_new).unplaced["default/p"]
+        refusal = solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(open_new=open_new)).unplaced[
+            "default/p"
+        ]
         assert refusal.text == words + end
 
 
@@ -184,8 +186,8 @@ def test_consolidation_leaves_no_more_volumes_than_can_be(scattered: type[KubeSc
     nodes = [w.node("old"), w.node("n"), csi_node("old", ebs=9), csi_node(ebs=2)]
     there = [disk("c"), on("n", "there", "c"), *(disk(f"c{i}") for i in range(2))]
     snapshot = w.world(w.pool(), DISKS, nodes, old, there)
-    done = solve(snapshot, old, exclude=frozenset(("node/old",)), scattered=scattered)
+    done = solve(snapshot, old, SolveOptions(exclude=frozenset(("node/old",)), scattered=scattered))
     assert (len(done.placed), len(done.new_nodes)) == (1, 1)
-    stay = solve(snapshot, old, exclude=frozenset(("node/old",)), scattered=scattered, open_new=False)
+    stay = solve(snapshot, old, SolveOptions(exclude=frozenset(("node/old",)), scattered=scattered, open_new=False))
     assert len(stay.unplaced) == 1
     assert "ebs.csi.aws.com" in next(iter(stay.unplaced.values())).text

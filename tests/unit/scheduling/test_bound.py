@@ -13,7 +13,7 @@ from benchmarks import scheduling, workloads
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.plan import Purchase
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.solve import Solution, solve
+from kerf.scheduling.solve import Solution, SolveOptions, solve
 from kerf_api import labels
 from tests.laws.test_scheduling_laws import a_world
 from tests.referee.cost import lp_bound
@@ -24,7 +24,7 @@ DOLLAR = 1_000_000
 
 
 def solved(snapshot: Snapshot, improve: timedelta = SECOND) -> Solution:
-    return solve(snapshot, list(snapshot.pods.pending.values()), improve=improve)
+    return solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(improve=improve))
 
 
 def judged(snapshot: Snapshot, solution: Solution) -> float:

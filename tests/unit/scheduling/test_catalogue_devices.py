@@ -11,7 +11,7 @@ from kerf.kube.interning import interner
 from kerf.model import kinds
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 
@@ -57,7 +57,7 @@ def test_a_node_with_such_a_pod_has_no_replacement() -> None:
     )
     bound = msgspec.structs.replace(bound, status=msgspec.structs.replace(bound.status, phase="Running", conditions=()))
     snapshot = w.world(w.pool(), w.node("n"), w.node("m"), bound, w.pod("large", "2"))
-    moved = solve(snapshot, [bound], exclude=frozenset({"node/n"}))
+    moved = solve(snapshot, [bound], SolveOptions(exclude=frozenset({"node/n"})))
     assert list(moved.unplaced) == ["default/p"]
     assert solve(snapshot, list(snapshot.pods.pending.values())).placed == {"default/large": "node/m"}
 

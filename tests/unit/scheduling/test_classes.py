@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from kerf.scheduling.placing.classes import shape_of
+from kerf.scheduling.placing.pod_parts import shape_of
 from tests.unit.scheduling import worlds as w
 
 ONE = w.pod("one", nodeSelector={"a": "1", "b": "2"}, requests={"example.com/gpu": "1"})

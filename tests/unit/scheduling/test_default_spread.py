@@ -9,9 +9,10 @@ import pytest
 
 from kerf.model.kubernetes.objects import Pod, TopologySpreadConstraint
 from kerf.model.kubernetes.selectors import Selector, selector_of
-from kerf.scheduling.placing.classes import classes_of, shape_of
+from kerf.scheduling.placing.classes import PodFacts, classes_of
+from kerf.scheduling.placing.pod_parts import shape_of
 from kerf.scheduling.pods.default_constraints import DefaultSpread
-from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.solve import SolveOptions, solve, survey
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work
 from kerf_api import labels
@@ -146,9 +147,7 @@ def test_pods_of_one_workload_stay_of_one_class() -> None:
     topology = Topology(ground.tallies, found, frozenset(), frozenset())
     classes, odd, waiting = classes_of(
         found,
-        volumes={},
-        attaching={},
-        settled=frozenset(),
+        PodFacts(),
         topology=topology,
         respect_preferences=True,
         soft_taints=False,
@@ -163,5 +162,5 @@ def test_a_pod_that_moves_is_spread_as_well() -> None:
     node = w.node("n", cpu="8")
     running = [pod(name=f"p-{n}", node="n") for n in range(3)]
     snapshot = w.world(w.pool(), workload(), node, running, default_constraints=(HOST,))
-    moved = solve(snapshot, running, exclude=frozenset({"node/n"}))
+    moved = solve(snapshot, running, SolveOptions(exclude=frozenset({"node/n"})))
     assert [len(one.pods) for one in moved.new_nodes] == [1, 1, 1]

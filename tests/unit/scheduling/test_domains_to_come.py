@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from kerf.scheduling.answers.solution import Solution
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from tests.referee.judge import violations
 from tests.unit.scheduling import worlds as w
@@ -104,7 +104,7 @@ def test_domains_of_planned_nodes_count_on_the_course_alone_that_plans_them() ->
     db = w.replicas(2, "db", "10m", ports=[{"containerPort": 80, "hostPort": 80}])
     node = w.node("n", labels={RACK: "r1", "team": "blue"})
     snapshot = w.world(pools, node, first, web, db, catalogue=ONE_ZONE)
-    found = solve(snapshot, list(snapshot.pods.pending.values()), improve=timedelta(seconds=0.02))
+    found = solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(improve=timedelta(seconds=0.02)))
     assert not found.unplaced
 
 

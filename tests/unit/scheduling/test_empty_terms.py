@@ -8,7 +8,7 @@ import pytest
 
 from kerf.scheduling.answers.edits import DropExpression
 from kerf.scheduling.pods.requirements import accepted_by_node, own_problem
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 
@@ -33,7 +33,7 @@ def test_a_pod_whose_terms_are_all_empty_gets_no_node_and_says_why(rows: list[An
 def test_such_a_pod_does_not_move_either(rows: list[Any]) -> None:
     one = w.pod("p", node="n", **terms(*rows))
     snapshot = w.world(w.pool(), w.node("n"), w.node("m"), one)
-    assert solve(snapshot, [one], exclude=frozenset({"node/n"})).unplaced
+    assert solve(snapshot, [one], SolveOptions(exclude=frozenset({"node/n"}))).unplaced
 
 
 def test_a_term_that_asks_for_something_is_an_alternative_to_an_empty_one() -> None:

@@ -12,7 +12,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.pods import requirements
 from kerf.scheduling.pods.host_ports import HeldPorts, clash
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api.requirements import requirement
 from tests.unit.scheduling import worlds as w
 
@@ -88,7 +88,7 @@ def test_alternatives_that_are_not_reached_cost_nothing_to_place(monkeypatch: py
         w.pod(f"p{i}", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}-{j}"])] for j in range(50))))
         for i in range(5)
     ]
-    found = solve(w.world(w.pool()), pods, improve=timedelta(seconds=1))
+    found = solve(w.world(w.pool()), pods, SolveOptions(improve=timedelta(seconds=1)))
     assert not found.unplaced
     assert found.bound
     assert calls[method] < 50

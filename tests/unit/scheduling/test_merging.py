@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from tests.referee.judge import violations
 from tests.unit.scheduling import worlds as w
 
@@ -22,7 +22,7 @@ def together(affinity: dict[str, Any]) -> list[list[str]]:
     web = w.replicas(2, "web", "1500m", labels={"app": "web"}, affinity=affinity)
     snapshot = w.world(w.pool(), web, w.pod("one", "6"), w.pod("two", "6"), catalogue=CATALOGUE)
     pending = list(snapshot.pods.pending.values())
-    found = solve(snapshot, pending, improve=timedelta(seconds=1))
+    found = solve(snapshot, pending, SolveOptions(improve=timedelta(seconds=1)))
     assert violations(snapshot, pending, found) == []
     return sorted(sorted(key.partition("/")[2] for key in node.pods) for node in found.new_nodes)
 

@@ -12,7 +12,7 @@ from benchmarks import workloads
 from benchmarks.scheduling import read_catalogue, read_pods, snapshot_of
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.packing.linear import duals, most_of
-from kerf.scheduling.solve import Solution, solve
+from kerf.scheduling.solve import Solution, SolveOptions, solve
 from kerf_api import labels
 from tests.referee import violations
 from tests.referee.cost import cost, lp_bound, whole_cost
@@ -26,7 +26,7 @@ def _market(kind: str, count: int, seed: int) -> Snapshot:
 
 
 def _solved(world: Snapshot, seconds: float = 0.0) -> Solution:
-    return solve(world, list(world.pods.pending.values()), improve=timedelta(seconds=seconds))
+    return solve(world, list(world.pods.pending.values()), SolveOptions(improve=timedelta(seconds=seconds)))
 
 
 def test_duals_say_what_each_resource_is_worth() -> None:

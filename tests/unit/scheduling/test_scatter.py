@@ -15,7 +15,7 @@ from kerf.scheduling.placing.as_kube_scheduler import (
     KubeSchedulerOrderLargeFirst,
     Line,
 )
-from kerf.scheduling.solve import Solution, solve
+from kerf.scheduling.solve import Solution, SolveOptions, solve
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import volume, volume_claim
@@ -25,7 +25,7 @@ A, B = w.node("a", cpu="1"), w.node("b", cpu="2")
 
 def scattered(*objects: Any, by: type[KubeSchedulerOrder] = KubeSchedulerOrder) -> Solution:
     snapshot = w.world(*objects)
-    return solve(snapshot, list(snapshot.pods.pending.values()), scattered=by)
+    return solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(scattered=by))
 
 
 def test_the_emptiest_node_is_taken_first_though_another_pod_will_miss_the_room() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.solve import Solution, solve
+from kerf.scheduling.solve import Solution, SolveOptions, solve
 from kerf_api import labels
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
@@ -19,7 +19,7 @@ TYPE = w.instance_type("four", 4, 8, pods=20)
 def answer(*objects: Any, seconds: float = 0.2, **facts: Any) -> tuple[Snapshot, Solution]:
     snapshot = w.world(*objects, **{"catalogue": (TYPE,), **facts})
     pods = list(snapshot.pods.pending.values())
-    found = solve(snapshot, pods, improve=timedelta(seconds=seconds))
+    found = solve(snapshot, pods, SolveOptions(improve=timedelta(seconds=seconds)))
     assert violations(snapshot, pods, found) == []
     return snapshot, found
 

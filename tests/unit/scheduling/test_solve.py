@@ -11,7 +11,7 @@ from kerf.model.aws.cloud import Instance
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.kubernetes.objects import Namespace
 from kerf.model.snapshot import LaunchFailure
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from kerf_api.requirements import Requirements, requirement
 from tests.referee import violations
@@ -112,7 +112,7 @@ def test_excluded_and_tainted_nodes_are_no_targets() -> None:
     taint = [{"key": labels.DISRUPTED_TAINT, "effect": "NoSchedule"}]
     assert not w.solved(w.pool(), w.node("n", taints=taint), w.pod("p")).placed
     snapshot = w.world(w.pool(), w.node("n"), w.pod("p"))
-    assert not solve(snapshot, [snapshot.pods["default/p"]], exclude=frozenset({"node/n"})).placed
+    assert not solve(snapshot, [snapshot.pods["default/p"]], SolveOptions(exclude=frozenset({"node/n"}))).placed
 
 
 def test_bound_pods_take_room_unless_they_are_moved() -> None:
@@ -121,7 +121,7 @@ def test_bound_pods_take_room_unless_they_are_moved() -> None:
     assert solve(snapshot, pods[1:]).placed == {"default/b": "node/m"}
     both = solve(snapshot, pods)
     assert sorted(both.placed.values()) == ["node/m", "node/n"]
-    alone = solve(snapshot, pods, exclude=frozenset({"node/n"}), open_new=False)
+    alone = solve(snapshot, pods, SolveOptions(exclude=frozenset({"node/n"}), open_new=False))
     assert len(alone.placed) == 1
     assert len(alone.unplaced) == 1
 

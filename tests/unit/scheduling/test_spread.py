@@ -10,7 +10,7 @@ import pytest
 
 from kerf.model.aws.instance_type import Offering
 from kerf.scheduling.nodes.table import serves
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, Requirement, requirement
 from tests.unit.scheduling import worlds as w
@@ -205,7 +205,7 @@ def test_a_moved_pod_does_not_count_where_it_was() -> None:
     """Were it counted in z1, the node in z2 would do, and comes first."""
     (moving,) = web(1, name="moving", node="old")
     snapshot = w.world(w.node("old", "z1"), moving, running("z2", 1), w.node("a", "z2"), w.node("b", "z1"))
-    moved = solve(snapshot, [moving], exclude=frozenset({"node/old"}), open_new=False)
+    moved = solve(snapshot, [moving], SolveOptions(exclude=frozenset({"node/old"}), open_new=False))
     assert moved.placed == {"default/moving-0": "node/b"}
 
 
@@ -214,21 +214,23 @@ def test_the_zone_of_a_node_that_is_left_out_is_no_domain() -> None:
     (moving,) = web(1, name="moving", node="old")
     objects = [pool, w.node("old", "z3"), moving, *running("z1", 1), *running("z2", 1)]
     for others, fits in (([], True), ([w.node("stays", "z3", cpu="50m")], False)):
-        solution = solve(w.world(objects, others), [moving], exclude=frozenset({"node/old"}))
+        solution = solve(w.world(objects, others), [moving], SolveOptions(exclude=frozenset({"node/old"})))
         assert bool(solution.new_nodes) == fits
 
 
 def test_the_company_that_a_moved_pod_was_is_gone_with_it() -> None:
     shy = w.pod("shy", node="old", labels=WEB, affinity=w.between("podAntiAffinity", labels.ZONE))
     snapshot = w.world(w.node("old", "z1"), shy, w.node("a", "z1"), w.pod("plain", labels=WEB))
-    alone = solve(snapshot, [snapshot.pods["default/plain"]], open_new=False)
+    alone = solve(snapshot, [snapshot.pods["default/plain"]], SolveOptions(open_new=False))
     assert "default/plain" in alone.unplaced
-    assert solve(snapshot, [shy], exclude=frozenset({"node/old"}), open_new=False).placed == {"default/shy": "node/a"}
+    assert solve(snapshot, [shy], SolveOptions(exclude=frozenset({"node/old"}), open_new=False)).placed == {
+        "default/shy": "node/a"
+    }
 
 
 def test_a_node_that_is_left_out_does_not_count_against_the_limits() -> None:
     pool = w.pool(limits={"nodes": "1"})
     moving = w.pod("p", node="old")
     snapshot = w.world(pool, w.node("old", labels={labels.NODEPOOL: "default"}), moving)
-    assert solve(snapshot, [moving], exclude=frozenset({"node/old"})).new_nodes
-    assert not solve(snapshot, [w.pod("q", "3900m")], exclude=frozenset()).new_nodes
+    assert solve(snapshot, [moving], SolveOptions(exclude=frozenset({"node/old"}))).new_nodes
+    assert not solve(snapshot, [w.pod("q", "3900m")], SolveOptions(exclude=frozenset())).new_nodes

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
@@ -163,7 +163,7 @@ def test_a_claim_for_one_pod_is_free_when_its_pod_has_ended_or_moves() -> None:
     ended = replace(user, status=replace(user.status, phase="Succeeded"))
     assert not w.solved(w.pool(), w.node("n"), *sole(), ended, using("b")).unplaced
     snapshot = w.world(w.pool(), w.node("n"), w.node("m"), *sole(), user)
-    assert solve(snapshot, [user], exclude=frozenset({"node/n"})).placed == {"default/a": "node/m"}
+    assert solve(snapshot, [user], SolveOptions(exclude=frozenset({"node/n"}))).placed == {"default/a": "node/m"}
 
 
 def test_a_pod_that_is_expected_on_a_node_has_its_claim() -> None:

@@ -18,7 +18,7 @@ from kerf.provisioning.provision import provision
 from kerf.runtime.state.batching import BatchWindow
 from kerf.scheduling.answers.solution import Solution
 from kerf.scheduling.placing import routes
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf.scheduling.work import WORK_BUDGET, Turns, Work
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
@@ -122,7 +122,7 @@ def test_pods_in_a_chain_of_affinity_are_read_in_one_pass() -> None:
 def test_the_bound_of_the_price_is_not_worked_out_when_no_work_is_left() -> None:
     pods = [w.pod(f"p{i}", affinity=w.node_affinity([("example.com/x", "NotIn", [f"v{i}"])])) for i in range(5)]
     known, unknown = (
-        solve(w.world(w.pool(), pods), pods, improve=timedelta(seconds=1), work=Work(limit)).bound
+        solve(w.world(w.pool(), pods), pods, SolveOptions(improve=timedelta(seconds=1)), work=Work(limit)).bound
         for limit in (1_000_000, 350)
     )
     assert known is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.scheduling.solve import solve
+from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
@@ -114,7 +114,7 @@ def test_a_zone_that_only_a_node_has_counts() -> None:
 def test_pods_that_run_and_move_are_none_of_those_that_wait() -> None:
     moving = w.pod("p", node="n-z1")
     snapshot = w.world(w.pool(), THERE, moving)
-    assert solve(snapshot, [moving], exclude=frozenset({"node/n-z1"})).zones == {}
+    assert solve(snapshot, [moving], SolveOptions(exclude=frozenset({"node/n-z1"}))).zones == {}
 
 
 def test_nothing_pending_leaves_no_series() -> None:

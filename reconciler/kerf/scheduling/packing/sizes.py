@@ -109,9 +109,8 @@ class Sizes:
     ) -> Mix:
         """Sizes and how many nodes of each to fill, so that the demand of so many pods is served for the least money.
 
-        There are to be `least` nodes at least. With `noise` prices are taken a little wrong, and so other mixes that
-        are about as good are found. `unit` is what each pod needs, if all need the same: then pods are counted. None
-        needs less than `smallest`.
+        There are `least` nodes at least. `noise` makes prices a little wrong, to find other mixes that are as good.
+        `unit` is what each pod needs, if all need the same: then pods are counted. None needs less than `smallest`.
         """
         self._template.work.charge(_A_MIX)
         frontier = self._frontier(requirements)
@@ -119,29 +118,24 @@ class Sizes:
             return []
         wanted = self._in_units(demand[None, :], unit)[0] if unit is None else np.array([float(pods)])
         every = self._in_units(frontier.whole, unit, smallest)
-        price, best = frontier.price, _BEST
+        price, best, steps = frontier.price, _BEST, _STEPS
         if noise is not None:
             wanted = wanted * (1 + noise.uniform(0, _MARGIN))
             price = price * (1 + noise.random(len(price)) * noise.choice(_WRONG))
-            best = _BEST_AT_RANDOM
-        whole = np.ceil(_times(wanted, every)) * price
-        rows = np.sort(np.argsort(whole, kind="stable")[:best])
+            best, steps = _BEST_AT_RANDOM, _STEPS_AT_RANDOM
+        rows = np.sort(np.argsort(np.ceil(_times(wanted, every)) * price, kind="stable")[:best])
         if pods > _FEW:
-            value = (
-                self._values(requirements, every, frontier.price, wanted)
-                if unit is None
-                else np.maximum(every[:, 0], 1e-9)
-            )
-            dense = np.argsort(price / value, kind="stable")[:best]
-            rows = np.array(sorted({*rows.tolist(), *dense.tolist()}), dtype=np.intp)
+            most = np.maximum(every[:, 0], 1e-9)
+            value = most if unit is not None else self._values(requirements, every, frontier.price, wanted)
+            rows = np.union1d(rows, np.argsort(price / value, kind="stable")[:best])
         if least > 1:
             rows, wanted = _about(every, wanted / least), wanted * _LOSS
         sizes = [self._at(requirements, int(frontier.rows[row])) for row in rows]
         room = self._in_units(np.array([size.room for size in sizes]), unit, smallest)
         numbers = _best_pair(room, price[rows], wanted, max(pods, least), least)
         if least <= 1 and 1 < sum(numbers.values()) <= _WHOLE:
-            slack, steps = 1.0 if unit is not None else _SLACK, _STEPS if noise is None else _STEPS_AT_RANDOM
-            numbers = _cheaper_cover(room, price[rows], wanted * slack, numbers, steps)
+            demanded = wanted * (1.0 if unit is not None else _SLACK)
+            numbers = _cheaper_cover(room, price[rows], demanded, numbers, steps)
         return [(sizes[i], number) for i, number in sorted(numbers.items()) if number]
 
     def _in_units(self, rooms: Ints, unit: Ints | None, smallest: Ints | None = None) -> Floats:

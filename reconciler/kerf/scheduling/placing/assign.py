@@ -8,6 +8,7 @@ counters are exact and the second half only has to pack.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -39,6 +40,16 @@ Batch = tuple[PodClass, Sequence[Pod]]
 _A_CLASS: Final = 4
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Supply:
+    """What pods can be placed on: the nodes there are, the NodePools in their turn, and devices if there are any."""
+
+    columns: Columns
+    places: ExistingNodes
+    templates: Sequence[NodeClaimTemplate]
+    devices: DeviceLedger | None = None
+
+
 class Assignment:
     """The state of the first half. `caps` limits how many pods an item may have (learned from a failed packing).
 
@@ -47,18 +58,16 @@ class Assignment:
 
     def __init__(
         self,
-        columns: Columns,
-        places: ExistingNodes,
-        templates: Sequence[NodeClaimTemplate],
+        supply: Supply,
         caps: Mapping[ItemKey, int],
         *,
         open_new: bool,
         strategy: Strategy = PLAIN,
-        devices: DeviceLedger | None = None,
         work: Work | None = None,
     ) -> None:
         self.work = work if work is not None else Work()
-        self.columns, self.places, self.targets = columns, places, places.targets
+        places, devices = supply.places, supply.devices
+        self.columns, self.places, self.targets = supply.columns, places, places.targets
         self.free = places.free.copy()
         self.slots = VolumeSlots(places.attached, len(places.targets))
         self.ports: dict[int, HeldPorts] = {}
@@ -70,7 +79,9 @@ class Assignment:
         self._devices, self._filters = devices, NodeFilters()
         self.given_up = 0
         self._anew = strategy.anew
-        self.opening = Opening(templates, caps, dict(strategy.domains), devices, shut=not open_new, work=self.work)
+        self.opening = Opening(
+            supply.templates, caps, dict(strategy.domains), devices, shut=not open_new, work=self.work
+        )
         self._followers = AffinitySeed((), {}, self.opening)
         self._static: dict[tuple[int, int], Bools] = {}
         self._needs: Mapping[int, Ints] = {}

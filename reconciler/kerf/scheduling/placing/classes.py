@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-import msgspec
-
 from kerf.model.kubernetes import pods
-from kerf.model.kubernetes.objects import Pod, PodAffinity
-from kerf.model.kubernetes.selectors import selector_of
+from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.nodes.volume_usage import NOTHING, Attaching
+from kerf.scheduling.placing.pod_parts import Shape, has_terms, label_keys, shapes_of
 from kerf.scheduling.placing.reading import Marks, Reading
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.host_ports import HostPort, host_ports
@@ -23,11 +21,6 @@ from kerf.scheduling.work import NO_TURNS, Turns, Work
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
 from kerf_api.resources import Resources
-
-#: The bytes of what a pod asks of nodes and of others, and of what it takes of a node.
-Shape = tuple[bytes, bytes]
-#: The hook is for mappings that are no dict.
-_encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministic", enc_hook=dict).encode
 
 
 @dataclass(slots=True, eq=False)
@@ -135,13 +128,30 @@ class _Draft:
     particulars: _Particulars
 
 
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What is known of pods by their keys: what their volumes demand, what has to be attached for them; who runs
+    somewhere now (`settled`), and who claims devices (`claiming`)."""
+
+    volumes: Mapping[str, tuple[Requirements, ...]] = field(default_factory=dict)
+    attaching: Mapping[str, Attaching] = field(default_factory=dict)
+    settled: frozenset[str] = frozenset()
+    claiming: Collection[str] = ()
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing is known of any pod."""
+        return not (self.volumes or self.attaching or self.settled or self.claiming)
+
+    def of(self, name: str) -> _Particulars:
+        alone = name if name in self.claiming else ""
+        return _Particulars(self.volumes.get(name), self.attaching.get(name), name in self.settled, alone)
+
+
 def classes_of(
     found: Sequence[Pod],
+    facts: PodFacts,
     *,
-    volumes: Mapping[str, tuple[Requirements, ...]],
-    attaching: Mapping[str, Attaching],
-    settled: frozenset[str],
-    claiming: Collection[str] = (),
     topology: Topology,
     respect_preferences: bool,
     soft_taints: bool,
@@ -150,36 +160,11 @@ def classes_of(
 ) -> tuple[list[PodClass], dict[str, Exception], list[Pod]]:
     """The pods' classes in the order in which they are placed; the pods that make no sense with the reason; and those
     that have to wait, because to read the constraints of all would take more than half of the `work` of a round.
-
-    `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
-    keys of pods that run somewhere now, `claiming` of those that claim devices.
     """
-    readable, unreadable = _shapes(found)
-    wishes = {shape[0]: pod for pod, shape in reversed(readable)}
-    read = {key for pod in wishes.values() for key in label_keys(pod)}
-    read |= {key for g in topology.groups.values() for key in g.selector.keys}
-    local = bool(topology.groups) or any(_has_terms(pod) for pod in wishes.values())
-    drafts: dict[tuple[object, ...], _Draft] = {}
-    marks: dict[int, Marks] = {}  # pods of one workload share their labels, too
-    particulars, plain = _Particulars(), not (volumes or attaching or settled or claiming)
-    for pod, shape in readable:
-        own = pod.metadata.labels
-        chosen = marks.get(id(own)) if read and own else ()
-        if chosen is None:
-            chosen = marks[id(own)] = tuple(sorted([item for item in own.items() if item[0] in read]))
-        place = pod.metadata.namespace if local else ""
-        if not plain:
-            name = pod.key
-            alone = name if name in claiming else ""
-            particulars = _Particulars(volumes.get(name), attaching.get(name), name in settled, alone)
-        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, particulars)
-        draft = drafts.get(key)
-        if draft is None:
-            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), particulars)
-        draft.members.append(pod)
+    readable, unreadable = shapes_of(found)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
-    affordable, waiting = _affordable([*drafts.values()], work, turns)
+    affordable, waiting = _affordable(_drafts(readable, facts, topology), work, turns)
     for draft in affordable:
         try:
             classes.append(builder.built(len(classes), draft))
@@ -187,6 +172,31 @@ def classes_of(
             unreadable |= dict.fromkeys((pod.key for pod in draft.members), error)
     builder.count(classes)
     return sorted(classes, key=_Order()), unreadable, waiting
+
+
+def _drafts(readable: Sequence[tuple[Pod, Shape]], facts: PodFacts, topology: Topology) -> list[_Draft]:
+    """The pods, sorted into those that are equal in all that decides about their place."""
+    wishes = {shape[0]: pod for pod, shape in reversed(readable)}
+    read = {key for pod in wishes.values() for key in label_keys(pod)}
+    read |= {key for g in topology.groups.values() for key in g.selector.keys}
+    local = bool(topology.groups) or any(has_terms(pod) for pod in wishes.values())
+    drafts: dict[tuple[object, ...], _Draft] = {}
+    marks: dict[int, Marks] = {}  # pods of one workload share their labels, too
+    particulars, plain = _Particulars(), facts.none
+    for pod, shape in readable:
+        own = pod.metadata.labels
+        chosen = marks.get(id(own)) if read and own else ()
+        if chosen is None:
+            chosen = marks[id(own)] = tuple(sorted([item for item in own.items() if item[0] in read]))
+        place = pod.metadata.namespace if local else ""
+        if not plain:
+            particulars = facts.of(pod.key)
+        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, particulars)
+        draft = drafts.get(key)
+        if draft is None:
+            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), particulars)
+        draft.members.append(pod)
+    return list(drafts.values())
 
 
 def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> tuple[Sequence[_Draft], list[Pod]]:
@@ -305,83 +315,3 @@ class _Order:
             counts = any(other.kind == SPREAD and other not in own for other in counted)
             known = self._known[relaxation, counted] = (not own, not (own and counts))
         return known
-
-
-def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Exception]]:
-    """The pods with their shapes; and those, by key, whose constraints cannot even be looked through."""
-    shapes: list[tuple[Pod, Shape]] = []
-    unreadable: dict[str, Exception] = {}
-    same: dict[tuple[int, ...], Shape] = {}
-    looked_through: set[bytes] = set()
-    for pod in found:
-        try:
-            # pods of one workload share their parts (see kube/interning), so most need no second look
-            parts = parts_of(pod)
-            shape = same.get(parts)
-            if shape is None:
-                shape = shape_of(pod)
-                if shape[0] not in looked_through:
-                    label_keys(pod)
-                    looked_through.add(shape[0])
-                same[parts] = shape
-        except Exception as error:
-            unreadable[pod.key] = error
-        else:
-            shapes.append((pod, shape))
-    return shapes, unreadable
-
-
-def parts_of(pod: Pod) -> tuple[int, ...]:
-    """The identities of what scheduling reads of a pod, labels and volumes aside; 0 for what is empty."""
-    spec = pod.spec
-    parts = (
-        id(spec.node_selector) if spec.node_selector else 0,
-        id(spec.affinity) if spec.affinity else 0,
-        id(spec.tolerations) if spec.tolerations else 0,
-        id(spec.topology_spread_constraints) if spec.topology_spread_constraints else 0,
-        id(spec.containers),
-        id(spec.init_containers) if spec.init_containers else 0,
-        id(spec.overhead) if spec.overhead else 0,
-        id(spec.resources) if spec.resources else 0,
-        int(spec.host_network),
-    )
-    return (*parts, *map(id, pods.reported(pod))) if spec.node_name else parts
-
-
-def shape_of(pod: Pod) -> Shape:
-    """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises what nonsense may raise."""
-    spec = pod.spec
-    wishes = (spec.node_selector, spec.affinity, spec.tolerations, spec.topology_spread_constraints)
-    takes = (
-        [(c.resources.requests, c.resources.limits, c.ports) for c in spec.containers],
-        [(c.resources.requests, c.resources.limits, c.restart_policy, c.ports) for c in spec.init_containers],
-        spec.overhead,
-        spec.resources,
-        spec.host_network,
-        pods.reported(pod),
-    )
-    return _encode(wishes), _encode(takes)
-
-
-def _has_terms(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    between = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
-    return between or bool(pod.spec.topology_spread_constraints)
-
-
-def label_keys(pod: Pod) -> set[str]:
-    """The pod label keys that some constraint of the pod looks at."""
-    keys: set[str] = set()
-    for constraint in pod.spec.topology_spread_constraints:
-        keys |= selector_of(constraint.label_selector, {}, ()).keys | set(constraint.match_label_keys)
-    if pod.spec.affinity is not None:
-        for affinity in (pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity):
-            keys |= _affinity_keys(affinity)
-    return keys
-
-
-def _affinity_keys(affinity: PodAffinity | None) -> set[str]:
-    if affinity is None:
-        return set()
-    terms = (*affinity.required, *(w.pod_affinity_term for w in affinity.preferred))
-    return {key for term in terms for key in selector_of(term.label_selector, {}, ()).keys}

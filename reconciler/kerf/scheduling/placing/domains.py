@@ -187,13 +187,12 @@ class Opening:
                 continue
             if route.hosts is not hosts:  # mostly those of the relaxation
                 hosts, begins = route.hosts, route.begins()
-            if not begins:
-                continue
-            if route.inverse and any(group.owners.get(domain, 0) for group, domain in route.inverse):
-                continue
-            if route.company and route.lonely():
-                continue
-            if cls.number in self._closed and admits.brings(relaxation.spreads, route.pins, cls.domains):
+            if (
+                not begins
+                or (route.inverse and any(group.owners.get(domain, 0) for group, domain in route.inverse))
+                or (route.company and route.lonely())
+                or (cls.number in self._closed and admits.brings(relaxation.spreads, route.pins, cls.domains))
+            ):
                 continue
             crowd = route.crowd(limits, cls.domains) if limits else 0
             if crowd is None or (least is not None and crowd > least[0]):

@@ -16,7 +16,7 @@ import msgspec
 from kerf.model.kubernetes.objects import Pod, PodAffinity
 from kerf.model.kubernetes.selectors import selector_of
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.placing.classes import label_keys, parts_of
+from kerf.scheduling.placing.pod_parts import label_keys, parts_of
 
 #: Labels whose values tell one pod, or one generation of pods, from another.
 GENERATED: Final = frozenset(

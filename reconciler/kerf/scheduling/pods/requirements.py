@@ -331,6 +331,13 @@ def _problems(pod: Pod) -> Iterator[str]:
         asked = Resources.parse(container.resources.requests)
         if any(value < 0 for value in asked.values()):
             yield f"container {container.name} requests less than nothing"
+    yield from _problems_of_labels(pod)
+    capacity = selector_requirements(pod.spec.node_selector).get(labels.CAPACITY_TYPE)
+    if capacity is not None and not capacity.values & {labels.ON_DEMAND, labels.SPOT, labels.RESERVED}:
+        yield f"{labels.CAPACITY_TYPE} must be one of on-demand, reserved, spot"
+
+
+def _problems_of_labels(pod: Pod) -> Iterator[str]:
     pool = _first_requirements(pod).get(labels.NODEPOOL)
     if pool is not None and not pool.complement and not pool.values:
         yield ""
@@ -347,6 +354,3 @@ def _problems(pod: Pod) -> Iterator[str]:
     for key in sorted(labels.normalise(key) for key in keys):
         if labels.is_restricted(key):
             yield f"label {key} is restricted"
-    capacity = selector_requirements(pod.spec.node_selector).get(labels.CAPACITY_TYPE)
-    if capacity is not None and not capacity.values & {labels.ON_DEMAND, labels.SPOT, labels.RESERVED}:
-        yield f"{labels.CAPACITY_TYPE} must be one of on-demand, reserved, spot"

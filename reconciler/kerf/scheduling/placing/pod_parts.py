@@ -1,0 +1,97 @@
+"""The shapes of pods: what scheduling reads of a pod, as bytes; and which labels of pods some constraint looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod, PodAffinity
+from kerf.model.kubernetes.selectors import selector_of
+
+#: The bytes of what a pod asks of nodes and of others, and of what it takes of a node.
+Shape = tuple[bytes, bytes]
+#: The hook is for mappings that are no dict.
+_encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministic", enc_hook=dict).encode
+
+
+def shapes_of(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Exception]]:
+    """The pods with their shapes; and those, by key, whose constraints cannot even be looked through."""
+    shapes: list[tuple[Pod, Shape]] = []
+    unreadable: dict[str, Exception] = {}
+    same: dict[tuple[int, ...], Shape] = {}
+    looked_through: set[bytes] = set()
+    for pod in found:
+        try:
+            # pods of one workload share their parts (see kube/interning), so most need no second look
+            parts = parts_of(pod)
+            shape = same.get(parts)
+            if shape is None:
+                shape = shape_of(pod)
+                if shape[0] not in looked_through:
+                    label_keys(pod)
+                    looked_through.add(shape[0])
+                same[parts] = shape
+        except Exception as error:
+            unreadable[pod.key] = error
+        else:
+            shapes.append((pod, shape))
+    return shapes, unreadable
+
+
+def parts_of(pod: Pod) -> tuple[int, ...]:
+    """The identities of what scheduling reads of a pod, labels and volumes aside; 0 for what is empty."""
+    spec = pod.spec
+    parts = (
+        id(spec.node_selector) if spec.node_selector else 0,
+        id(spec.affinity) if spec.affinity else 0,
+        id(spec.tolerations) if spec.tolerations else 0,
+        id(spec.topology_spread_constraints) if spec.topology_spread_constraints else 0,
+        id(spec.containers),
+        id(spec.init_containers) if spec.init_containers else 0,
+        id(spec.overhead) if spec.overhead else 0,
+        id(spec.resources) if spec.resources else 0,
+        int(spec.host_network),
+    )
+    return (*parts, *map(id, pods.reported(pod))) if spec.node_name else parts
+
+
+def shape_of(pod: Pod) -> Shape:
+    """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises what nonsense may raise."""
+    spec = pod.spec
+    wishes = (spec.node_selector, spec.affinity, spec.tolerations, spec.topology_spread_constraints)
+    takes = (
+        [(c.resources.requests, c.resources.limits, c.ports) for c in spec.containers],
+        [(c.resources.requests, c.resources.limits, c.restart_policy, c.ports) for c in spec.init_containers],
+        spec.overhead,
+        spec.resources,
+        spec.host_network,
+        pods.reported(pod),
+    )
+    return _encode(wishes), _encode(takes)
+
+
+def has_terms(pod: Pod) -> bool:
+    """Whether the pod has constraints about other pods."""
+    affinity = pod.spec.affinity
+    between = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+    return between or bool(pod.spec.topology_spread_constraints)
+
+
+def label_keys(pod: Pod) -> set[str]:
+    """The pod label keys that some constraint of the pod looks at."""
+    keys: set[str] = set()
+    for constraint in pod.spec.topology_spread_constraints:
+        keys |= selector_of(constraint.label_selector, {}, ()).keys | set(constraint.match_label_keys)
+    if pod.spec.affinity is not None:
+        for affinity in (pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity):
+            keys |= _affinity_keys(affinity)
+    return keys
+
+
+def _affinity_keys(affinity: PodAffinity | None) -> set[str]:
+    if affinity is None:
+        return set()
+    terms = (*affinity.required, *(w.pod_affinity_term for w in affinity.preferred))
+    return {key for term in terms for key in selector_of(term.label_selector, {}, ()).keys}
