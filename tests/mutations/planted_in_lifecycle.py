@@ -248,7 +248,7 @@ BUGS = (
         "An annotation that cannot be read keeps the whole plan from being made.",
         (
             Edit(
-                "reconciler/kerf/lifecycle:guarded",
+                "reconciler/kerf/model:guarded",
                 "Exception",
                 "KeyError",
             ),

@@ -12,5 +12,5 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     drift/           nodes that differ from their NodePool or EC2NodeClass
     simulation.py    where pods would go
     candidates/      nodes that may be disrupted, their costs and budgets
-    view.py command.py writes.py
+    view.py command.py on_nodes.py
 """

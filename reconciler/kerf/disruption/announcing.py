@@ -17,8 +17,8 @@ from kerf.disruption.consolidation.moves import REPLACE
 from kerf.disruption.consolidation.proposals import attractive
 from kerf.disruption.consolidation.worth import TOO_LITTLE, unreadable
 from kerf.disruption.drift.conditions import CONSOLIDATABLE
+from kerf.disruption.on_nodes import node_events
 from kerf.disruption.view import View
-from kerf.disruption.writes import told
 from kerf.model import kinds
 from kerf.model.instants import rfc3339
 from kerf.model.plan import Event
@@ -104,7 +104,7 @@ def approved(view: View, candidates: Sequence[Candidate], saving: int) -> Iterat
         )
         words = f"Score {score.text} (at least {1 / K} is asked, k = {K}): NodePool {pool.name} saves {percents}"
         if len(candidates) == 1:
-            yield from told(candidates[0].state, "ConsolidationApproved", words)
+            yield from node_events(candidates[0].state, "ConsolidationApproved", words)
         else:
             yield Event(kinds.ref(pool), pool.metadata.uid, "Normal", "ConsolidationApproved", words)
 
@@ -112,9 +112,9 @@ def approved(view: View, candidates: Sequence[Candidate], saving: int) -> Iterat
 def _once(state: StateNode, words: str, code: str) -> tuple[Event, ...]:
     """What somebody has wished is no news every hour: it is told once while this process runs."""
     return tuple(
-        replace(event, same_seconds=_FOR_EVER) for event in told(state, "Unconsolidatable", words, dedupe=code)
+        replace(event, same_seconds=_FOR_EVER) for event in node_events(state, "Unconsolidatable", words, dedupe=code)
     )
 
 
 def _stands(state: StateNode, reason: str, words: str, dedupe: str) -> tuple[Event, ...]:
-    return tuple(event.standing() for event in told(state, reason, words, dedupe=dedupe))
+    return tuple(event.standing() for event in node_events(state, reason, words, dedupe=dedupe))

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from kerf.disruption.announcing import CHURN, rejected
 from kerf.disruption.candidates.candidates import Candidate, pod_blocker, unreadable, waived
 from kerf.disruption.command import Command, Failure, command_id, failure_of
+from kerf.disruption.on_nodes import leaving, taint, tainted, terminating, tried, untaint
 from kerf.disruption.view import View
-from kerf.disruption.writes import annotate, guarded, leaving, taint, tainted, terminating, untaint
 from kerf.model import kinds
 from kerf.model.annotations import text_of
 from kerf.model.instants import SKEW, rfc3339
@@ -39,6 +39,7 @@ from kerf.model.plan import (
     joined,
 )
 from kerf.model.snapshot import StateNode
+from kerf.model.writes import annotate
 from kerf_api import labels
 from kerf_api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -121,7 +122,7 @@ def progress(view: View) -> Plan:
 
 
 def _next(view: View, name: str, command: Command) -> Plan:
-    return guarded(view.snapshot, f"nodeclaim/{name}", lambda: _advance(view, name, command))
+    return tried(view.snapshot, f"nodeclaim/{name}", lambda: _advance(view, name, command))
 
 
 def _advance(view: View, name: str, command: Command) -> Plan:

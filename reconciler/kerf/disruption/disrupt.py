@@ -22,11 +22,11 @@ from kerf.disruption.forced.interruption import interrupt
 from kerf.disruption.forced.repair import repair
 from kerf.disruption.forced.surplus import surplus
 from kerf.disruption.methods.methods import METHODS, Method
+from kerf.disruption.on_nodes import tried
 from kerf.disruption.share import Share
 from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.standing import staying
 from kerf.disruption.view import View, view
-from kerf.disruption.writes import guarded
 from kerf.model.memory import Memory, Turn
 from kerf.model.plan import NOTHING, DeleteObject, Plan, Reason, Refusal, Source, joined
 from kerf.model.snapshot import Snapshot
@@ -42,18 +42,18 @@ def disrupt(
     `methods` are what begins commands, in their order."""
     turn = turn or Memory().turn(snapshot)
     forced = forced_ends(snapshot, turn)
-    return forced + guarded(
+    return forced + tried(
         snapshot, "disruption", lambda: _chosen(turn, _deleted(forced), ask or Scheduler(snapshot, turn), methods)
     )
 
 
 def forced_ends(snapshot: Snapshot, turn: Turn) -> Plan:
     """What must go now, whatever budgets say. No cause takes the others with it when it fails."""
-    forced = guarded(snapshot, "interruption", partial(interrupt, snapshot))
-    forced += guarded(snapshot, "impairment", partial(impaired, snapshot, _deleted(forced)))
-    forced += guarded(snapshot, "expiration", partial(expire, turn))
-    forced += guarded(snapshot, "repair", partial(repair, turn, _deleted(forced)))
-    return forced + guarded(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
+    forced = tried(snapshot, "interruption", partial(interrupt, snapshot))
+    forced += tried(snapshot, "impairment", partial(impaired, snapshot, _deleted(forced)))
+    forced += tried(snapshot, "expiration", partial(expire, turn))
+    forced += tried(snapshot, "repair", partial(repair, turn, _deleted(forced)))
+    return forced + tried(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
 
 
 def _deleted(plan: Plan) -> frozenset[str]:
@@ -76,7 +76,7 @@ def _chosen(turn: Turn, ending: frozenset[str], ask: Solve, methods: Sequence[Me
         ("rollout", partial(rollout, seen)),
         ("savings", partial(measure, seen)),
     )
-    return joined(guarded(seen.snapshot, name, part) for name, part in parts)
+    return joined(tried(seen.snapshot, name, part) for name, part in parts)
 
 
 def _started(seen: View, ledger: Ledger, ask: Solve, methods: Sequence[Method]) -> Plan:
@@ -118,7 +118,7 @@ def _new_here(snapshot: Snapshot) -> Plan | None:
 
 
 def _tried(method: Method, seen: View, ledger: Ledger, share: Share) -> Plan:
-    return guarded(seen.snapshot, f"disruption/{method.name}", lambda: method.run(seen, ledger, share))
+    return tried(seen.snapshot, f"disruption/{method.name}", lambda: method.run(seen, ledger, share))
 
 
 def _blind(snapshot: Snapshot, sources: Iterable[Source]) -> Plan | None:

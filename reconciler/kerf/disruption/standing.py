@@ -19,8 +19,8 @@ from kerf.disruption.candidates.pacing import backing_off
 from kerf.disruption.consolidation.attraction import unattractive
 from kerf.disruption.consolidation.proposals import attractive
 from kerf.disruption.view import View
-from kerf.disruption.writes import earliest
 from kerf.model import kinds
+from kerf.model.instants import earliest
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import planning

@@ -8,8 +8,8 @@ from kerf.disruption.command import Command, replaced_by
 from kerf.disruption.commands import awaited, ends_at
 from kerf.disruption.consolidation.consequences import evicted
 from kerf.disruption.forced.expiration import end_of
+from kerf.disruption.on_nodes import tainted
 from kerf.disruption.view import View
-from kerf.disruption.writes import tainted
 from kerf.judgement.draining import going
 from kerf.judgement.values import Fact, Stage
 from kerf.lifecycle.nodeclaim.liveness import given_up_at

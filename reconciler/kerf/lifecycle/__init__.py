@@ -8,5 +8,5 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     nodepool/        status of NodePools
     nodeclaim/       a NodeClaim from its launch on: registration, initialization, consistency, liveness
     node_overlays.py shifted_zones.py
-    view.py          what a step sees of the snapshot        writes.py   the writes of steps
+    view.py          what a step sees of the snapshot
 """

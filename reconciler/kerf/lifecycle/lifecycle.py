@@ -23,10 +23,11 @@ from kerf.lifecycle.nodeclass import node_classes, unused
 from kerf.lifecycle.nodepool import node_pools
 from kerf.lifecycle.termination import deletion_guard, termination
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import guarded, unreadable
+from kerf.model.boundaries import guarded
 from kerf.model.memory import Memory, Step, Turn, planning, said
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.model.snapshot import Snapshot
+from kerf.model.writes import unreadable
 from kerf_api.v1.nodeclaim import NodeClaim
 
 _STEPS = (hydrate, register, demote, initialize, check, note_pod_events, tag, deletion_guard.note_leave)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import changed, unreadable
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal
+from kerf.model.writes import changed, unreadable
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
 from kerf_api.v1.meta import Condition

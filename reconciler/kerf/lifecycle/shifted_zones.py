@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import normal, warning
 from kerf.model.aws.cloud import Instance
 from kerf.model.instants import rfc3339
 from kerf.model.plan import Event, Plan, Reason, Refusal, Source
+from kerf.model.writes import normal, warning
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 from kerf_api.v1.nodeclaim import NodeClaim

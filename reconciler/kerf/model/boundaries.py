@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from kerf.model.plan import INTERNAL_ERROR, Reason, Refusal
+from kerf.model.plan import INTERNAL_ERROR, NOTHING, Plan, Reason, Refusal
 
 T = TypeVar("T")
 
@@ -17,6 +17,14 @@ def broken(error: Exception) -> Reason:
     if isinstance(error, ValueError):
         return Reason(MALFORMED, str(error))
     return Reason(INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+
+
+def guarded(subject: str, step: Callable[[], Plan], otherwise: Plan = NOTHING) -> Plan:
+    """The plan of a step. A step that fails becomes a refusal about its subject beside the plan `otherwise`."""
+    try:
+        return step()
+    except Exception as error:
+        return otherwise + Plan(refusals=(Refusal(subject, broken(error)),))
 
 
 class Boundary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
@@ -23,3 +24,8 @@ def is_ahead(instant: datetime, now: datetime) -> bool:
 def rfc3339(instant: datetime) -> str:
     """In UTC and whole seconds, as Kubernetes writes it: `2026-03-04T12:00:00Z`."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def earliest(instants: Iterable[datetime | None]) -> datetime | None:
+    """The earliest of those that there are."""
+    return min((instant for instant in instants if instant is not None), default=None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from kerf.lifecycle.writes import with_annotations
 from kerf.model import kinds
 from kerf.model.ends import HELD
 from kerf.model.kinds import Kind
 from kerf.model.plan import EvictPod, Plan
+from kerf.model.writes import with_annotations
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.meta import Condition

@@ -11,11 +11,11 @@ import pytest
 from kerf.lifecycle.garbage import garbage_guard
 from kerf.lifecycle.garbage.garbage import collect
 from kerf.lifecycle.garbage.garbage_guard import GAUGE, HALTED, WINDOW
-from kerf.lifecycle.writes import with_annotations
 from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
 from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, Plan, TerminateInstance
+from kerf.model.writes import with_annotations
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.meta import Condition

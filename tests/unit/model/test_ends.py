@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from kerf.lifecycle.writes import deletion
 from kerf.model import ends, kinds
 from kerf.model.plan import Action, DeleteObject, PatchObject, Reason, Source
+from kerf.model.writes import deletion
 from kerf_api import labels
 from tests.unit.lifecycle.world import World, node_claim, prepared, running
 

@@ -14,8 +14,8 @@ from functools import cached_property
 
 from kerf.disruption.candidates import costs
 from kerf.disruption.command import replaced_by
+from kerf.disruption.on_nodes import node_events
 from kerf.disruption.view import View
-from kerf.disruption.writes import told
 from kerf.model import kinds
 from kerf.model.boundaries import broken
 from kerf.model.kubernetes import pods
@@ -229,5 +229,5 @@ def refused(state: StateNode, blocker: Blocker, now: datetime | None = None) -> 
     """A refusal about the node, told as an event unless nobody cares. `now` makes the plan look again then."""
     refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
     words = f"Cannot disrupt: {blocker.text}"
-    events = () if blocker.quiet else told(state, "DisruptionBlocked", words, dedupe=blocker.code)
+    events = () if blocker.quiet else node_events(state, "DisruptionBlocked", words, dedupe=blocker.code)
     return Plan(refusals=(refusal,), events=tuple(event.standing() for event in events), next_due=now)

@@ -18,14 +18,15 @@ from kerf.disruption.candidates import costs
 from kerf.disruption.command import Command, command_of, replaced_by
 from kerf.disruption.consolidation.pausing import after, pause_of
 from kerf.disruption.view import View
-from kerf.disruption.writes import annotate, earliest
 from kerf.model import kinds
 from kerf.model.annotations import text_of
 from kerf.model.aws.accounts import NO_ACCOUNTS, Account, Accounts, Gone, Measured
+from kerf.model.instants import earliest
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
+from kerf.model.writes import annotate
 from kerf.scheduling.offerings.prices import dollars
 from kerf_api import labels
 from kerf_api.v1.budgets import UNDERUTILIZED

@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 
 from kerf.disruption.command import Command
 from kerf.disruption.drift.drift import drift_detail, drift_reason, type_check_due
+from kerf.disruption.on_nodes import rows_with
 from kerf.disruption.view import View
-from kerf.disruption.writes import earliest, set_conditions, with_condition
 from kerf.model.claims import since
-from kerf.model.instants import is_ahead
+from kerf.model.instants import earliest, is_ahead
 from kerf.model.memory import planning, said
 from kerf.model.plan import NOTHING, Plan, Reason
+from kerf.model.writes import set_conditions
 from kerf_api.v1 import conditions as rules
 from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -119,4 +120,4 @@ def _held(view: View, claim: NodeClaim, wanted: Conditions, type_: str, reason: 
     message = message or ("" if reason == type_ else reason)
     if known is not None and (known.status, known.reason, known.message) == (rules.TRUE, reason, message):
         return wanted
-    return with_condition(view.snapshot, claim, wanted, type_, rules.TRUE, reason, message)
+    return rows_with(view.snapshot, claim, wanted, type_, rules.TRUE, reason, message)

@@ -17,12 +17,13 @@ from typing import Final
 from kerf.disruption.candidates.candidates import Blocker, known_candidate
 from kerf.disruption.candidates.pacing import next_try
 from kerf.disruption.drift.drift import drift_reason
+from kerf.disruption.on_nodes import rows_with, tried
 from kerf.disruption.view import View
-from kerf.disruption.writes import guarded, set_conditions, with_condition
 from kerf.model import kinds
 from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
 from kerf.model.snapshot import StateNode
+from kerf.model.writes import set_conditions
 from kerf_api import labels
 from kerf_api.v1 import budgets, hashes
 from kerf_api.v1 import conditions as rules
@@ -51,7 +52,7 @@ def rollout(view: View) -> Plan:
         behind.setdefault(role.pool, []).append(key)
     pools = view.snapshot.node_pools
     return joined(
-        guarded(view.snapshot, f"nodepool/{name}", partial(_one, view, pools[name], asked.sums, behind.get(name, ())))
+        tried(view.snapshot, f"nodepool/{name}", partial(_one, view, pools[name], asked.sums, behind.get(name, ())))
         for name in sorted(pools)
     )
 
@@ -73,10 +74,10 @@ def _one(view: View, pool: NodePool, sums: Mapping[tuple[str, str], int], behind
 def _with_budgets(view: View, pool: NodePool, known: Conditions) -> tuple[tuple[Event, ...], Conditions]:
     problems = view.turn.one(_FAULTS, view.each, pool.name)
     if not problems:
-        return (), with_condition(view.snapshot, pool, known, BUDGETS_VALID, rules.TRUE, BUDGETS_VALID)
+        return (), rows_with(view.snapshot, pool, known, BUDGETS_VALID, rules.TRUE, BUDGETS_VALID)
     text = f"{'; '.join(problems)}; while that is so no node goes for any reason"
     event = Event(kinds.ref(pool), pool.metadata.uid, "Warning", "InvalidBudget", text, text, _ONCE)
-    return (event,), with_condition(view.snapshot, pool, known, BUDGETS_VALID, rules.FALSE, "InvalidBudget", text)
+    return (event,), rows_with(view.snapshot, pool, known, BUDGETS_VALID, rules.FALSE, "InvalidBudget", text)
 
 
 # --- progress ---------------------------------------------------------------------------------------------------
@@ -85,23 +86,23 @@ def _with_progress(
 ) -> tuple[Conditions, datetime | None]:
     """`behind` are the nodes that have drifted and about which nothing has been decided yet."""
     if not counts[_BEHIND] and not counts[_LEAVING]:
-        done = with_condition(view.snapshot, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
+        done = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
         return rules.drop(rules.drop(done, RECONCILING), STALLED), None
     held = {state.name: text for state in behind if (text := _hold(view, state))}
     stuck = not counts[_LEAVING] and len(held) == len(behind)
     reason = "Blocked" if stuck else "RollingOut" if counts[_LEAVING] else "WaitingForBudget"
     words = _words(counts, held)
-    known = with_condition(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, reason, words)
-    known = with_condition(view.snapshot, pool, known, RECONCILING, rules.TRUE, reason, words)
+    known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, reason, words)
+    known = rows_with(view.snapshot, pool, known, RECONCILING, rules.TRUE, reason, words)
     if not stuck:
         return rules.drop(known, STALLED), None
     before = rules.get(known, STALLED)
     since = before.last_transition_time if before is not None else view.snapshot.now
     if before is not None and before.status == rules.TRUE:
-        return with_condition(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
+        return rows_with(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
     if since is not None and view.snapshot.now - since < STALLED_AFTER:
-        return with_condition(view.snapshot, pool, known, STALLED, rules.UNKNOWN, reason, words), since + STALLED_AFTER
-    return with_condition(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
+        return rows_with(view.snapshot, pool, known, STALLED, rules.UNKNOWN, reason, words), since + STALLED_AFTER
+    return rows_with(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
 
 
 def _words(counts: Mapping[str, int], held: Mapping[str, str]) -> str:

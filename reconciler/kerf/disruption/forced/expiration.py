@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.disruption.writes import ended, leaving
+from kerf.disruption.on_nodes import ended, leaving
 from kerf.model import kinds
 from kerf.model.memory import Turn, planning, said
 from kerf.model.plan import NOTHING, DeleteObject, Plan, Reason, Source

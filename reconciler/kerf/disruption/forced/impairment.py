@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from kerf.disruption.forced.interruption import goes, states_of
-from kerf.disruption.writes import guarded, leaving, over_at_once, told
+from kerf.disruption.on_nodes import leaving, node_events, over_at_once, tried
 from kerf.model import kinds
 from kerf.model.aws.cloud import SCHEDULED, Impairment
 from kerf.model.plan import NOTHING, DeleteObject, Event, Plan, Reason, Source, joined
@@ -25,7 +25,7 @@ BORNE: Final = timedelta(minutes=2)
 def impaired(snapshot: Snapshot, ending: frozenset[str] = frozenset()) -> Plan:
     """What the status of instances calls for; `ending` are claims that this very plan deletes."""
     return joined(
-        guarded(snapshot, f"node/{state.name}", partial(_one, snapshot, state, found, ending))
+        tried(snapshot, f"node/{state.name}", partial(_one, snapshot, state, found, ending))
         for instance_id, found in snapshot.impairments.items()
         for state in states_of(snapshot, instance_id)
     )
@@ -66,5 +66,5 @@ def _reason(found: list[Impairment]) -> Reason | None:
 
 
 def _events(state: StateNode, reason: Reason) -> Iterator[Event]:
-    yield from told(state, "InstanceUnhealthy", f"EC2 says: {reason.text}", type_="Warning")
+    yield from node_events(state, "InstanceUnhealthy", f"EC2 says: {reason.text}", type_="Warning")
     yield from goes(state, reason.text)

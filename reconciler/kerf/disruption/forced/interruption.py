@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kerf.disruption.writes import guarded, told
+from kerf.disruption.on_nodes import node_events, tried
 from kerf.model import ends, kinds
 from kerf.model.aws.cloud import Interruption
 from kerf.model.ends import HELD
@@ -62,7 +62,7 @@ def interrupt(snapshot: Snapshot) -> Plan:
 
 
 def _read(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
-    return guarded(snapshot, f"message/{found.message.id}", lambda: _one(snapshot, found, ended))
+    return tried(snapshot, f"message/{found.message.id}", lambda: _one(snapshot, found, ended))
 
 
 def states_of(snapshot: Snapshot, instance_id: str) -> Iterator[StateNode]:
@@ -82,7 +82,7 @@ def _one(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
         return Plan(actions=tuple(ends.note(claim, reason, snapshot.now) for claim in held))
     if kind is None or not (kind.ends and living):
         unassigned = kind is not None and any(_unassigned(snapshot, i) for i in found.instance_ids)
-        events = [e for s in living if kind is not None for e in told(s, kind.event, kind.text, type_=kind.type)]
+        events = [e for s in living if kind is not None for e in node_events(s, kind.event, kind.text, type_=kind.type)]
         done = () if unassigned or not snapshot.fresh(Source.NODE_CLAIMS) else (_handled(found),)
         return Plan(actions=done, events=tuple(events))
     actions, plans = [], []
@@ -97,14 +97,14 @@ def _one(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
 
 def _told(state: StateNode, kind: _Kind) -> tuple[Event, ...]:
     return (
-        *told(state, kind.event, kind.text, type_=kind.type),
+        *node_events(state, kind.event, kind.text, type_=kind.type),
         *goes(state, kind.text),
     )
 
 
 def goes(state: StateNode, why: str) -> tuple[Event, ...]:
     """That the node ends because of what EC2 says."""
-    return told(state, "TerminatingOnInterruption", f"Deleting the NodeClaim: {why}", type_="Warning")
+    return node_events(state, "TerminatingOnInterruption", f"Deleting the NodeClaim: {why}", type_="Warning")
 
 
 def _unassigned(snapshot: Snapshot, instance_id: str) -> bool:

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from kerf.disruption.writes import guarded, leaving, over_at_once, told
+from kerf.disruption.on_nodes import leaving, node_events, over_at_once, tried
 from kerf.ec2.node_health import REPAIR_POLICIES
 from kerf.model import kinds
 from kerf.model.instants import rfc3339
@@ -55,7 +55,7 @@ def repair(turn: Turn, ending: frozenset[str] = frozenset()) -> Plan:
         return NOTHING
     asked = turn.all(_HEALTH, turn.noted)
     return joined(
-        guarded(snapshot, f"node/{snapshot.state_nodes[key].name}", partial(_one, snapshot, asked.sums, key, sickness))
+        tried(snapshot, f"node/{snapshot.state_nodes[key].name}", partial(_one, snapshot, asked.sums, key, sickness))
         for key, sickness in ((key, health.sickness) for key, health in asked.spoken.items() if key not in ending)
         if sickness is not None
     )
@@ -82,7 +82,7 @@ def _one(snapshot: Snapshot, sums: Mapping[Any, int], key: str, sickness: Sickne
         condition=sickness.condition,
         moved=leaving(snapshot, state),
     )
-    events = told(state, "NodeUnhealthy", f"Replacing the node: {sickness}", type_="Warning")
+    events = node_events(state, "NodeUnhealthy", f"Replacing the node: {sickness}", type_="Warning")
     return Plan(actions=(deletion,), events=events)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from kerf.disruption.candidates import costs
-from kerf.disruption.writes import ended, guarded, leaving
+from kerf.disruption.on_nodes import ended, leaving, tried
 from kerf.model import kinds
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
@@ -40,7 +40,7 @@ def surplus(turn: Turn, ending: frozenset[str] = frozenset()) -> Plan:
     gone = ending | being_deleted(turn.snapshot)
     names = turn.all(_OVERFULL, turn.noted).spoken
     return joined(
-        guarded(turn.snapshot, f"nodepool/{name}", partial(_trimmed, turn.snapshot, name, gone)) for name in names
+        tried(turn.snapshot, f"nodepool/{name}", partial(_trimmed, turn.snapshot, name, gone)) for name in names
     )
 
 

@@ -26,10 +26,10 @@ from kerf.disruption.consolidation.attraction import restless
 from kerf.disruption.consolidation.moves import DELETE, Move, judge
 from kerf.disruption.consolidation.proposals import agreed, outweighed, timely
 from kerf.disruption.methods.retirement import retirement
+from kerf.disruption.on_nodes import tried
 from kerf.disruption.share import NEXT_TIME, Share
 from kerf.disruption.simulation import Manner, simulate
 from kerf.disruption.view import View
-from kerf.disruption.writes import guarded
 from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import may_renew, room
@@ -63,7 +63,7 @@ def emptiness(view: View, ledger: Ledger, share: Share) -> Plan:
     ready = [found for found in judged.values() if isinstance(found, Candidate)]
     plans = [refused(view.snapshot.state_nodes[k], b, soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
     plans += [
-        guarded(view.snapshot, f"node/{found.state.name}", partial(_empty_one, view, ledger, found))
+        tried(view.snapshot, f"node/{found.state.name}", partial(_empty_one, view, ledger, found))
         for found in sorted(ready, key=by_savings)
     ]
     plans += [_buffer(view, key, wish.buffer_pods) for key, wish in wishes.items() if wish.buffer_pods]
@@ -191,9 +191,7 @@ def static_drift(view: View, ledger: Ledger, share: Share) -> Plan:
     keys = [key for key, wish in _wishes(view, ledger).items() if wish.outdated]
     pools = sorted({view.snapshot.state_nodes[key].pool_name for key in keys})
     return joined(
-        guarded(
-            view.snapshot, f"nodepool/{name}", partial(_renewed, view, ledger, view.snapshot.node_pools[name], keys)
-        )
+        tried(view.snapshot, f"nodepool/{name}", partial(_renewed, view, ledger, view.snapshot.node_pools[name], keys))
         for name in pools
     )
 

@@ -21,15 +21,16 @@ from kerf.disruption.candidates.pacing import backing_off, no_budget, settled, s
 from kerf.disruption.command import command_id, failure_of
 from kerf.disruption.commands import start
 from kerf.disruption.forced.expiration import End, end_of, expired
+from kerf.disruption.on_nodes import node_events, rows_with, tried
 from kerf.disruption.share import Share
 from kerf.disruption.simulation import Manner, simulate
 from kerf.disruption.view import View
-from kerf.disruption.writes import guarded, set_conditions, told, with_condition
 from kerf.model.instants import rfc3339
 from kerf.model.memory import Step
 from kerf.model.plan import PatchObject, Plan, Reason, joined
 from kerf.model.replicas import may_renew, room
 from kerf.model.snapshot import StateNode
+from kerf.model.writes import set_conditions
 from kerf.scheduling.answers.nodeclaims import member_claim, member_name, to_claim
 from kerf_api import durations
 from kerf_api.v1 import conditions as rules
@@ -52,7 +53,7 @@ def retirement(view: View, ledger: Ledger, share: Share) -> Plan:
     for key in sorted(ends, key=lambda key: (ends[key].at, key)):
         state, claim = view.snapshot.state_nodes[key], view.snapshot.node_claims[key]
         if claim.condition(EXPIRING) is None:
-            plans.append(guarded(view.snapshot, f"nodeclaim/{key}", partial(_announced, view, state, claim, ends[key])))
+            plans.append(tried(view.snapshot, f"nodeclaim/{key}", partial(_announced, view, state, claim, ends[key])))
         elif ends[key].paced and not ledger.remaining(state.pool_name, EXPIRED):
             plans.append(no_budget(view, state, EXPIRED))
         elif _undecided(claim) and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim, ends[key])):
@@ -73,7 +74,7 @@ def _announced(view: View, state: StateNode, claim: NodeClaim, end: End) -> Plan
     """The condition, and the same words as an event: a warning when pods stand in the way."""
     text, held = _outlook(view, claim, end), _held(view, state)
     words = f"{text}; in the way now: {held}" if held else text
-    events = told(state, EXPIRING, words, type_="Warning" if held else "Normal", dedupe_seconds=_ONCE)
+    events = node_events(state, EXPIRING, words, type_="Warning" if held else "Normal", dedupe_seconds=_ONCE)
     return Plan(actions=(_noted(view, claim, EXPIRING, words),), events=events)
 
 
@@ -98,7 +99,7 @@ def _held(view: View, state: StateNode) -> str:
 
 
 def _noted(view: View, claim: NodeClaim, reason: str, message: str) -> PatchObject:
-    wanted = with_condition(view.snapshot, claim, claim.status.conditions, EXPIRING, rules.TRUE, reason, message)
+    wanted = rows_with(view.snapshot, claim, claim.status.conditions, EXPIRING, rules.TRUE, reason, message)
     return set_conditions(claim, wanted, Reason(reason, message))
 
 
@@ -126,7 +127,7 @@ def _prepared(
             yield Plan(next_due=soon(view))
             return
         else:
-            yield guarded(view.snapshot, f"node/{state.name}", partial(_one, view, ledger, claim, share))
+            yield tried(view.snapshot, f"node/{state.name}", partial(_one, view, ledger, claim, share))
             yield Plan(next_due=soon(view))
             return
 

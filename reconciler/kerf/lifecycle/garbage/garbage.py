@@ -16,12 +16,12 @@ from kerf.lifecycle.nodeclaim.consistency import CONSISTENT, NODE_NOT_FOUND
 from kerf.lifecycle.nodeclaim.ownership import holds, named_by, strayed
 from kerf.lifecycle.nodeclaim.unmarked import may_get_instance
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act, deletion, stale
 from kerf.model.aws.cloud import Instance
 from kerf.model.claims import since
 from kerf.model.kubernetes import pods
 from kerf.model.memory import Step, Turn, planning, said
 from kerf.model.plan import Plan, Reason, Source, TerminateInstance, joined
+from kerf.model.writes import act, deletion, stale
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 

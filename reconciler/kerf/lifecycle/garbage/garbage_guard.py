@@ -18,12 +18,13 @@ from itertools import chain
 from typing import Final
 
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act, changed, guarded, warning, with_condition, with_metadata
 from kerf.model import kinds
 from kerf.model.annotations import read, text_of
+from kerf.model.boundaries import guarded
 from kerf.model.instants import SKEW, Instant
 from kerf.model.kinds import Ref
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
+from kerf.model.writes import act, changed, warning, with_condition, with_metadata
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE

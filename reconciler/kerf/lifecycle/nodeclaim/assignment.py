@@ -14,9 +14,9 @@ from kerf.lifecycle.nodeclaim.ownership import is_own
 from kerf.lifecycle.nodeclaim.progress import Progress
 from kerf.lifecycle.nodeclaim.registration import register
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import with_metadata
 from kerf.model.aws.cloud import Instance
 from kerf.model.aws.instance_type import InstanceType
+from kerf.model.writes import with_metadata
 from kerf_api import labels
 from kerf_api.v1.conditions import TRUE
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from kerf.lifecycle.nodeclaim.progress import Progress
-from kerf.lifecycle.writes import warning
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import Plan
+from kerf.model.writes import warning
 from kerf_api.resources import Resources
 from kerf_api.v1.conditions import FALSE, TRUE
 from kerf_api.v1.nodeclaim import NodeClaim

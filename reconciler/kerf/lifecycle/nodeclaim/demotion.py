@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kerf.lifecycle.nodeclaim.progress import Progress
-from kerf.lifecycle.writes import with_metadata
+from kerf.model.writes import with_metadata
 from kerf_api import labels
 
 

@@ -12,10 +12,10 @@ from kerf.ec2.launch.fleet import equal_launch
 from kerf.lifecycle.nodeclaim.launch import planned
 from kerf.lifecycle.nodeclaim.subnet_room import SubnetRoom
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act
 from kerf.model.aws.cloud import FleetRequest, LaunchTemplate
 from kerf.model.plan import NOTHING, EnsureTemplate, Plan, Reason
 from kerf.model.snapshot import Snapshot
+from kerf.model.writes import act
 from kerf_api.v1.nodeclaim import NodeClaim
 
 #: For so many calls at most. Machines of many kinds share few templates, and nobody is to wait for this.

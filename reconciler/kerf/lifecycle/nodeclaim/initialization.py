@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from kerf.lifecycle.nodeclaim.progress import Progress
 from kerf.lifecycle.nodeclaim.registration import joined_anew
-from kerf.lifecycle.writes import with_metadata
 from kerf.model.kubernetes.objects import Node
 from kerf.model.snapshot import Snapshot
+from kerf.model.writes import with_metadata
 from kerf.scheduling.devices.pools import published
 from kerf_api import labels
 from kerf_api.resources import Resources

@@ -23,16 +23,16 @@ from kerf.lifecycle.nodeclaim.pool_limits import PoolLimits, Used
 from kerf.lifecycle.nodeclaim.progress import begin, finish
 from kerf.lifecycle.nodeclaim.subnet_room import SubnetRoom
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act, changed, deletion, guarded, warning, with_annotations, with_metadata
 from kerf.model.annotations import read, text_of
 from kerf.model.aws.cloud import FleetRequest, Instance
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.aws.launch_marks import MarkedLaunch
-from kerf.model.boundaries import broken
+from kerf.model.boundaries import broken, guarded
 from kerf.model.claims import check
 from kerf.model.plan import NOTHING, Event, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import coming
 from kerf.model.snapshot import LaunchFailure
+from kerf.model.writes import act, changed, deletion, warning, with_annotations, with_metadata
 from kerf_api import labels
 from kerf_api.v1.conditions import FALSE, READY, TRUE, UNKNOWN, get
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from kerf.lifecycle.nodeclaim.progress import Progress, begin
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act, deletion, stale
 from kerf.model.claims import since
 from kerf.model.plan import NOTHING, Plan, Reason, Source
+from kerf.model.writes import act, deletion, stale
 from kerf_api import durations
 from kerf_api.v1.conditions import UNKNOWN
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from kerf.lifecycle.nodeclaim.expectations import taken_back
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import warning, with_annotations
 from kerf.model import mismatches
 from kerf.model.kubernetes import pods
 from kerf.model.memory import Turn
 from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record, Trait
 from kerf.model.plan import Event, Plan
 from kerf.model.snapshot import Snapshot
+from kerf.model.writes import warning, with_annotations
 from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts, watched
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.offerings import learned

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import warning
 from kerf.model.aws.cloud import Instance
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal
+from kerf.model.writes import warning
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 

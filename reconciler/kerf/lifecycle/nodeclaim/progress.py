@@ -13,9 +13,9 @@ from typing import Any
 from msgspec.structs import replace as changed_value
 
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import changed
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import NOTHING, Plan, Reason, Source, joined
+from kerf.model.writes import changed
 from kerf_api.v1 import conditions
 from kerf_api.v1.nodeclaim import NodeClaim
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from kerf.ec2 import placement
 from kerf.lifecycle.nodeclaim.liveness import joins_late
 from kerf.lifecycle.nodeclaim.progress import Progress
-from kerf.lifecycle.writes import warning, with_metadata
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import Plan
+from kerf.model.writes import warning, with_metadata
 from kerf_api import labels
 from kerf_api.v1.conditions import FALSE, TRUE, UNKNOWN
 from kerf_api.v1.meta import OwnerReference, Taint

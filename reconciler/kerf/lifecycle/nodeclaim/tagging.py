@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from kerf.lifecycle import shifted_zones
 from kerf.lifecycle.nodeclaim.progress import Progress
-from kerf.lifecycle.writes import act, with_annotations
 from kerf.model.plan import Reason, TagInstance
+from kerf.model.writes import act, with_annotations
 from kerf_api import labels
 
 _DONE = {labels.TAGGED: "true", labels.CLUSTER_NAME_TAGGED: "true"}

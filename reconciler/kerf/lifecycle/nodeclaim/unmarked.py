@@ -11,11 +11,11 @@ from typing import Final
 from kerf.lifecycle.nodeclaim.assignment import turn
 from kerf.lifecycle.nodeclaim.outcomes import SETTLES
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act
 from kerf.model import kinds
 from kerf.model.aws.cloud import Instance
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.plan import PatchObject, Plan, Reason
+from kerf.model.writes import act
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 

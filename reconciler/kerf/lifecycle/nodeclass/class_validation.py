@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from kerf.ec2.nodeclass import validation
 from kerf.ec2.nodeclass.validation import Verdict
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act
 from kerf.model.plan import NOTHING, Plan, Reason, ValidateClass
+from kerf.model.writes import act
 from kerf_api.kubelet.rules import formulas
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
 

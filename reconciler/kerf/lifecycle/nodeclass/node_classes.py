@@ -14,7 +14,8 @@ from kerf.ec2.nodeclass import nodeclass, profile_verdicts
 from kerf.lifecycle.nodeclass.class_validation import Trial
 from kerf.lifecycle.nodepool.node_pools import rehashes
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import (
+from kerf.model.plan import NOTHING, DeleteClassResources, EnsureInstanceProfile, Plan, Reason, Source, joined
+from kerf.model.writes import (
     act,
     changed,
     normal,
@@ -23,7 +24,6 @@ from kerf.lifecycle.writes import (
     with_metadata,
     without_finalizer,
 )
-from kerf.model.plan import NOTHING, DeleteClassResources, EnsureInstanceProfile, Plan, Reason, Source, joined
 from kerf_api import labels
 from kerf_api.v1 import hashes
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

@@ -14,11 +14,11 @@ from typing import Final
 from kerf.ec2.nodeclass import nodeclass
 from kerf.lifecycle.nodeclaim import launch
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act, stale
 from kerf.model.aws.cloud import FleetRequest
 from kerf.model.aws.inventory import PROFILE, TEMPLATE, Inventory, Resource
 from kerf.model.memory import Step, Turn
 from kerf.model.plan import NOTHING, DeleteUnused, LaunchInstances, Plan, Reason, Source, joined
+from kerf.model.writes import act, stale
 from kerf_api import labels
 
 #: How long something stays after its last use.

@@ -20,13 +20,13 @@ from kerf.lifecycle.nodeclaim.pool_limits import Part
 from kerf.lifecycle.nodepool import pool_failures, registration_health
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act, changed, unreadable, with_annotations, with_metadata
 from kerf.model.annotations import text_of
 from kerf.model.backoff import PoolFailures
 from kerf.model.memory import Asked, Step
 from kerf.model.mismatches import Mismatches, annotation
 from kerf.model.plan import Plan, Reason, joined
 from kerf.model.snapshot import StateNode
+from kerf.model.writes import act, changed, unreadable, with_annotations, with_metadata
 from kerf_api import labels
 from kerf_api.defaulting import default
 from kerf_api.lint.rules import rules_nodepool

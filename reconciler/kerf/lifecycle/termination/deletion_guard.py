@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from kerf.lifecycle.nodeclaim.progress import Progress, finish
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act, changed, warning, with_condition
 from kerf.model import ends, kinds
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
@@ -30,6 +29,7 @@ from kerf.model.kinds import Ref
 from kerf.model.kubernetes.pods import DISRUPTED
 from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, joined
+from kerf.model.writes import act, changed, warning, with_condition
 from kerf_api import durations, labels
 from kerf_api.deletion import FEW, allowance, allowed_by, how_to_allow
 from kerf_api.v1 import conditions

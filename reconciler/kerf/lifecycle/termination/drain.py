@@ -12,12 +12,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import deletion, normal, warning
 from kerf.model import kinds
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.pdbs import Pdbs, why_held
 from kerf.model.plan import Event, EvictPod, Plan, Reason, Source, joined
+from kerf.model.writes import deletion, normal, warning
 
 #: How long a drain sleeps when nothing tells it to wake up earlier.
 _LOOK_AGAIN = timedelta(seconds=10)

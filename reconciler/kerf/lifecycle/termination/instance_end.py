@@ -16,9 +16,9 @@ from kerf.lifecycle.nodeclaim.ownership import is_own, kept
 from kerf.lifecycle.nodeclaim.progress import Progress
 from kerf.lifecycle.shifted_zones import claim_held
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import act, stale, with_annotations
 from kerf.model.claims import since
 from kerf.model.plan import Plan, Reason, Source, TerminateInstance
+from kerf.model.writes import act, stale, with_annotations
 from kerf_api import labels
 from kerf_api.v1.conditions import TRUE
 from kerf_api.v1.nodeclaim import NodeClaim

@@ -17,7 +17,13 @@ from kerf.lifecycle.termination.drain import drain
 from kerf.lifecycle.termination.instance_end import adopt_or_release, terminate
 from kerf.lifecycle.termination.volumes import attached
 from kerf.lifecycle.view import View
-from kerf.lifecycle.writes import (
+from kerf.model.claims import deadline_of, since
+from kerf.model.ends import NODE_DELETED
+from kerf.model.instants import rfc3339
+from kerf.model.kubernetes.objects import Node
+from kerf.model.kubernetes.pods import DISRUPTED
+from kerf.model.plan import NOTHING, Event, Plan, Reason, Source, joined
+from kerf.model.writes import (
     act,
     changed,
     deletion,
@@ -27,12 +33,6 @@ from kerf.lifecycle.writes import (
     with_metadata,
     without_finalizer,
 )
-from kerf.model.claims import deadline_of, since
-from kerf.model.ends import NODE_DELETED
-from kerf.model.instants import rfc3339
-from kerf.model.kubernetes.objects import Node
-from kerf.model.kubernetes.pods import DISRUPTED
-from kerf.model.plan import NOTHING, Event, Plan, Reason, Source, joined
 from kerf_api import durations, labels
 from kerf_api.v1.conditions import FALSE, TRUE, UNKNOWN
 from kerf_api.v1.meta import Taint

@@ -1,22 +1,22 @@
-"""How this room's decisions become actions and events: guarded patches, deletions, and words on Node and NodeClaim."""
+"""What is done to a node that is disrupted, and told of it: taints, deadlines, events on Node and NodeClaim."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from kerf.model import kinds
-from kerf.model.boundaries import broken
+from kerf.model.boundaries import guarded
 from kerf.model.claims import deadline_of
 from kerf.model.instants import rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node
 from kerf.model.kubernetes.pods import DISRUPTED
-from kerf.model.plan import NOTHING, DeleteObject, Event, PatchObject, Plan, Reason, Refusal
+from kerf.model.plan import NOTHING, DeleteObject, Event, PatchObject, Plan, Reason
 from kerf.model.snapshot import Snapshot, StateNode
+from kerf.model.writes import annotate, patch
 from kerf_api import labels
-from kerf_api.v1.conditions import in_full, put
+from kerf_api.v1.conditions import put
 from kerf_api.v1.meta import Condition, encode
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
@@ -24,28 +24,21 @@ from kerf_api.v1.nodepool import NodePool
 _PODS_SHOWN: Final = 10
 
 
-def annotate(
-    value: NodeClaim | NodePool, verb: str, annotations: Mapping[str, str | None], reason: Reason
-) -> PatchObject:
-    """Set (or with None remove) annotations of this version of the object."""
-    return _patch(value, verb, {"metadata": {"annotations": dict(sorted(annotations.items()))}}, reason)
-
-
 def taint(node: Node, reason: Reason) -> PatchObject:
     rows = [encode(t) for t in (*node.spec.taints, DISRUPTED)]
-    return _patch(node, "TaintNode", {"spec": {"taints": rows}}, reason)
+    return patch(node, {"spec": {"taints": rows}}, "TaintNode", reason)
 
 
 def untaint(node: Node, reason: Reason) -> PatchObject:
     rows = [encode(t) for t in node.spec.taints if not t.matches(DISRUPTED)]
-    return _patch(node, "UntaintNode", {"spec": {"taints": rows}}, reason)
+    return patch(node, {"spec": {"taints": rows}}, "UntaintNode", reason)
 
 
 def tainted(node: Node) -> bool:
     return any(t.key == labels.DISRUPTED_TAINT and t.effect == DISRUPTED.effect for t in node.spec.taints)
 
 
-def with_condition(
+def rows_with(
     snapshot: Snapshot,
     value: NodeClaim | NodePool,
     known: tuple[Condition, ...],
@@ -59,26 +52,7 @@ def with_condition(
     return put(known, type_, status, reason, generation=generation, now=now, message=message)
 
 
-def set_conditions(value: NodeClaim | NodePool, conditions: Iterable[Condition], reason: Reason) -> PatchObject:
-    """Replace the object's conditions; each is written in full, as the API wants it."""
-    patch = {"status": {"conditions": in_full(conditions)}}
-    return _patch(value, "SetConditions", patch, reason, "status")
-
-
-def _patch(
-    value: Node | NodeClaim | NodePool, verb: str, patch: Mapping[str, Any], reason: Reason, subresource: str = ""
-) -> PatchObject:
-    return PatchObject(
-        reason=reason,
-        verb=verb,
-        ref=kinds.ref(value),
-        patch=patch,
-        subresource=subresource,
-        resource_version=value.metadata.resource_version,
-    )
-
-
-def told(
+def node_events(
     state: StateNode,
     reason: str,
     message: str,
@@ -111,7 +85,7 @@ def terminating(state: StateNode, deletion: DeleteObject, why: str = "") -> tupl
     moved = deletion.moved or ()
     shown = ", ".join(moved[:_PODS_SHOWN]) + (f" and {len(moved) - _PODS_SHOWN} more" if moved[_PODS_SHOWN:] else "")
     pods_ = f"pods that move: {shown}" if moved else "no pods move"
-    return told(state, "DisruptionTerminating", f"Disrupting the node: {why or deletion.reason}; {pods_}")
+    return node_events(state, "DisruptionTerminating", f"Disrupting the node: {why or deletion.reason}; {pods_}")
 
 
 def ended(snapshot: Snapshot, deletion: DeleteObject) -> Plan:
@@ -119,14 +93,6 @@ def ended(snapshot: Snapshot, deletion: DeleteObject) -> Plan:
     return Plan(actions=(deletion,), events=terminating(snapshot.state_nodes[deletion.ref.name], deletion))
 
 
-def guarded(snapshot: Snapshot, subject: str, part: Callable[[], Plan]) -> Plan:
+def tried(snapshot: Snapshot, subject: str, part: Callable[[], Plan]) -> Plan:
     """A part that fails becomes a refusal about its subject, and is tried again soon: all other parts go on."""
-    try:
-        return part()
-    except Exception as error:
-        due = snapshot.now + snapshot.settings.disruption_period
-        return Plan(refusals=(Refusal(subject, broken(error)),), next_due=due)
-
-
-def earliest(instants: Iterable[datetime | None]) -> datetime | None:
-    return min((instant for instant in instants if instant is not None), default=None)
+    return guarded(subject, part, otherwise=Plan(next_due=snapshot.now + snapshot.settings.disruption_period))

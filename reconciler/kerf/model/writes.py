@@ -1,21 +1,20 @@
 """How a decision about an object becomes a write: the difference between the object as it is and as it should be.
 
-A step of the lifecycle changes a frozen value; here the change becomes one guarded merge patch, or nothing at all when
+A step changes a frozen value; here the change becomes one guarded merge patch, or nothing at all when
 nothing differs. Metadata and spec come before status: the status says that something is done, so a crash between the
 two leaves work to do again, never work that is believed done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.boundaries import broken
-from kerf.model.plan import NOTHING, Action, DeleteObject, Event, PatchObject, Plan, Reason, Refusal, Source
+from kerf.model.plan import Action, DeleteObject, Event, PatchObject, Plan, Reason, Refusal, Source
 from kerf.model.snapshot import Snapshot
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import in_full
@@ -37,27 +36,38 @@ def changed(before: Any, after: Any, verb: str, reason: Reason, *sources: Source
         and (merge := _merge(encode(getattr(before, part)), encode(getattr(after, part))))
     }
     if main:
-        return (_patch(before, main, verb, reason, sources),)
+        return (patch(before, main, verb, reason, sources),)
     if getattr(before, "status", None) == getattr(after, "status", None):
         return ()
     merge = _merge(_status(before.status), _status(after.status))
-    return (_patch(before, {"status": merge}, f"{verb}Status", reason, sources, "status"),) if merge else ()
+    return (patch(before, {"status": merge}, f"{verb}Status", reason, sources, "status"),) if merge else ()
 
 
-def _patch(
+def annotate(value: Any, verb: str, annotations: Mapping[str, str | None], reason: Reason) -> PatchObject:
+    """Set (or with None remove) annotations of this version of the object."""
+    return patch(value, {"metadata": {"annotations": dict(sorted(annotations.items()))}}, verb, reason)
+
+
+def set_conditions(value: Any, rows: Iterable[Condition], reason: Reason) -> PatchObject:
+    """Replace the object's conditions; each is written in full, as the API wants it."""
+    return patch(value, {"status": {"conditions": in_full(rows)}}, "SetConditions", reason, subresource="status")
+
+
+def patch(
     before: Any,
-    patch: Mapping[str, Any],
+    merge: Mapping[str, Any],
     verb: str,
     reason: Reason,
-    sources: Iterable[Source],
+    sources: Iterable[Source] = (),
     subresource: str = "",
 ) -> PatchObject:
+    """A merge patch of this version of the object."""
     return PatchObject(
         reason=reason,
         sources=frozenset(sources),
         verb=verb,
         ref=kinds.ref(before),
-        patch=patch,
+        patch=merge,
         subresource=subresource,
         resource_version=before.metadata.resource_version,
     )
@@ -65,13 +75,13 @@ def _patch(
 
 def _merge(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON merge patch (RFC 7386): maps key by key, lists as a whole, None for what goes."""
-    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    merge: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         old = before.get(key)
         if value == old:
             continue
-        patch[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return dict(sorted(patch.items()))
+        merge[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return dict(sorted(merge.items()))
 
 
 def _status(status: Value) -> dict[str, Any]:
@@ -126,14 +136,6 @@ def normal(value: Any, reason: str, message: str) -> Event:
 
 def act(*actions: Action, due: datetime | None = None) -> Plan:
     return Plan(actions=actions, next_due=due)
-
-
-def guarded(subject: str, step: Callable[[], Plan], otherwise: Plan = NOTHING) -> Plan:
-    """The plan of a step. A step that fails becomes a refusal about its subject beside the plan `otherwise`."""
-    try:
-        return step()
-    except Exception as error:
-        return otherwise + Plan(refusals=(Refusal(subject, broken(error)),))
 
 
 def unreadable(value: Any) -> Plan:
