@@ -29,8 +29,8 @@ from benchmarks.hostile.written import Written, node_class
 from benchmarks.scheduling import peak_mib
 from benchmarks.workloads import pod
 from kerf.decide import decide
-from kerf.model.aws.cloud import Interruption, Message
 from kerf.model.aws.instance_type import Catalogue, InstanceType
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.cluster import build
 from kerf.model.kinds import ref
 from kerf.model.kubernetes.objects import Node, Pod

@@ -19,10 +19,10 @@ from kerf.model.aws.cloud import (
     Impairment,
     Instance,
     LaunchTemplate,
-    Message,
     Region,
     ZonalShift,
 )
+from kerf.model.aws.interruptions import Message
 from kerf.model.aws.inventory import Resource
 from kerf.model.kinds import Kind, Ref
 from kerf_api.v1.ec2nodeclass import EC2NodeClass

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.ec2.nodeclass.validation import denial
-from kerf.model.aws.cloud import CapacityReservation, Message, PlacementGroup
+from kerf.model.aws.cloud import CapacityReservation, PlacementGroup
+from kerf.model.aws.interruptions import Message
 from kerf.ports import Cloud
 from kerf.sandbox.aws.ec2 import VISIBILITY
 from kerf.sandbox.world import World

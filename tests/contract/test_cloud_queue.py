@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.ec2 import interruptions
-from kerf.model.aws.cloud import Message
+from kerf.model.aws.interruptions import Message
 from kerf_api import labels
 
 from .cloud_accounts import Account

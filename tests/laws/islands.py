@@ -17,7 +17,8 @@ from msgspec.structs import fields
 
 from kerf.kube.decoding import KindDecoder
 from kerf.model import kinds
-from kerf.model.aws.cloud import Instance, Interruption, Message
+from kerf.model.aws.cloud import Instance
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.cluster import build
 from kerf.model.plan import Source

@@ -14,7 +14,8 @@ from ruamel.yaml import YAML
 from kerf.ec2 import images, interruptions
 from kerf.ec2.instance_types import capacity
 from kerf.ec2.userdata import bottlerocket, nodeadm
-from kerf.model.aws.cloud import Image, InstanceTypeInfo, Message
+from kerf.model.aws.cloud import Image, InstanceTypeInfo
+from kerf.model.aws.interruptions import Message
 from kerf.model.settings import Settings
 from kerf_api.userdata import mime
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec

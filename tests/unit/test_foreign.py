@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kerf.decide import decide
 from kerf.model import kinds
-from kerf.model.aws.cloud import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.cluster import Cluster
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Node

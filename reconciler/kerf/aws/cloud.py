@@ -37,10 +37,10 @@ from kerf.model.aws.cloud import (
     Impairment,
     Instance,
     LaunchTemplate,
-    Message,
     Region,
     ZonalShift,
 )
+from kerf.model.aws.interruptions import Message
 from kerf.model.aws.inventory import PROFILE, Resource
 from kerf.ports import Invalid, PortError
 from kerf.telemetry.log.logs import Logger, silent

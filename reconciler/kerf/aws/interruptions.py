@@ -13,7 +13,7 @@ from typing import Any, Final
 from kerf.aws.requests.batches import Batches, Outcomes
 from kerf.aws.requests.clients import Clients
 from kerf.aws.requests.errors import translated
-from kerf.model.aws.cloud import Message
+from kerf.model.aws.interruptions import Message
 from kerf.ports import AlreadyGone, PortError, Unavailable
 from kerf_api import bounds
 

@@ -10,21 +10,23 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from kerf.model.aws.cloud import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf_api import bounds
 
 _KINDS = {
-    ("aws.ec2", "EC2 Spot Instance Interruption Warning"): "spot_interrupted",
-    ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): "capacity_reservation_interrupted",
-    ("aws.ec2", "EC2 Instance Rebalance Recommendation"): "rebalance_recommendation",
-    ("aws.ec2", "EC2 Instance State-change Notification"): "state_change",
-    ("aws.health", "AWS Health Event"): "scheduled_change",
+    ("aws.ec2", "EC2 Spot Instance Interruption Warning"): InterruptionKind.SPOT_INTERRUPTED,
+    ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): (
+        InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED
+    ),
+    ("aws.ec2", "EC2 Instance Rebalance Recommendation"): InterruptionKind.REBALANCE_RECOMMENDATION,
+    ("aws.health", "AWS Health Event"): InterruptionKind.SCHEDULED_CHANGE,
 }
+_STATE_CHANGE = ("aws.ec2", "EC2 Instance State-change Notification")
 _STATES = {
-    "stopping": "instance_stopped",
-    "stopped": "instance_stopped",
-    "shutting-down": "instance_terminated",
-    "terminated": "instance_terminated",
+    "stopping": InterruptionKind.INSTANCE_STOPPED,
+    "stopped": InterruptionKind.INSTANCE_STOPPED,
+    "shutting-down": InterruptionKind.INSTANCE_TERMINATED,
+    "terminated": InterruptionKind.INSTANCE_TERMINATED,
 }
 
 
@@ -38,23 +40,25 @@ def parse(message: Message) -> Interruption | None:
         return None
     detail = body.get("detail")
     kind = _kind(str(body.get("source")), str(body.get("detail-type")), detail if isinstance(detail, dict) else {})
-    ids = _instance_ids(kind, detail) if isinstance(detail, dict) else ()
-    return Interruption(kind, ids, message, _time(body.get("time"))) if kind and ids else None
+    if kind is None or not isinstance(detail, dict):
+        return None
+    ids = _instance_ids(kind, detail)
+    return Interruption(kind, ids, message, _time(body.get("time"))) if ids else None
 
 
-def _kind(source: str, detail_type: str, detail: Mapping[str, Any]) -> str:
-    """The kind of an event; empty for one that changes nothing."""
-    kind = _KINDS.get((source, detail_type), "")
-    if kind == "state_change":
-        return _STATES.get(str(detail.get("state")).lower(), "")
-    if kind == "scheduled_change":
+def _kind(source: str, detail_type: str, detail: Mapping[str, Any]) -> InterruptionKind | None:
+    """The kind of an event; None for one that changes nothing."""
+    if (source, detail_type) == _STATE_CHANGE:
+        return _STATES.get(str(detail.get("state")).lower())
+    kind = _KINDS.get((source, detail_type))
+    if kind is InterruptionKind.SCHEDULED_CHANGE:
         concerns_us = detail.get("service") == "EC2" and detail.get("eventTypeCategory") == "scheduledChange"
-        return kind if concerns_us else ""
+        return kind if concerns_us else None
     return kind
 
 
-def _instance_ids(kind: str, detail: Mapping[str, Any]) -> tuple[str, ...]:
-    if kind != "scheduled_change":
+def _instance_ids(kind: InterruptionKind, detail: Mapping[str, Any]) -> tuple[str, ...]:
+    if kind is not InterruptionKind.SCHEDULED_CHANGE:
         named = detail.get("instance-id")
         return (named,) if isinstance(named, str) and named else ()
     entities = detail.get("affectedEntities")

@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from kerf.model.aws.accounts import Accounts, Measured
-from kerf.model.aws.cloud import FleetRequest, LaunchTemplate, Message
+from kerf.model.aws.cloud import FleetRequest, LaunchTemplate
+from kerf.model.aws.interruptions import Message
 from kerf.model.aws.inventory import Resource
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.kinds import Ref

@@ -12,17 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from kerf.model.aws.accounts import NO_ACCOUNTS, Accounts
-from kerf.model.aws.cloud import (
-    ClassFacts,
-    ClusterFacts,
-    DryRun,
-    FleetError,
-    Impairment,
-    Instance,
-    Interruption,
-    PlacementGroup,
-)
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts, DryRun, FleetError, Impairment, Instance, PlacementGroup
 from kerf.model.aws.instance_type import Catalogue, Offering, OfferingKey
+from kerf.model.aws.interruptions import Interruption
 from kerf.model.aws.inventory import Inventory
 from kerf.model.aws.launch_marks import LaunchMark
 from kerf.model.changes.following import COMPARED, FOLLOWED, GROUND, NOT_FOR_STEPS, WHOLE, by_following

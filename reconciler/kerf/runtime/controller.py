@@ -17,7 +17,7 @@ from typing import Any
 from kerf.ec2 import interruptions
 from kerf.ec2.instance_types import catalogue
 from kerf.model import kinds
-from kerf.model.aws.cloud import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
 from kerf.model.settings import Settings
@@ -250,7 +250,7 @@ class Controller:
         except Exception as error:
             self.telemetry.taking_in_failed("Message", error)
             found = None
-        self.telemetry.received(found.kind if found is not None else "no_op", message.sent)
+        self.telemetry.received(found.kind if found is not None else InterruptionKind.NO_OP, message.sent)
         return found
 
     def _plan(self) -> tuple[Plan, datetime | None]:

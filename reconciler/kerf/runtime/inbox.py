@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region, ZonalShift
+from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Region, ZonalShift
+from kerf.model.aws.interruptions import Message
 from kerf.model.aws.inventory import Resource
 from kerf.model.kinds import Kind
 from kerf.model.plan import Action, Reason

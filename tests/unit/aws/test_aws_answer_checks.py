@@ -19,7 +19,7 @@ from kerf.aws.requests import clients as clients_module
 from kerf.aws.requests.answer_checks import ALWAYS, NAMED, UnexpectedAnswer
 from kerf.aws.requests.clients import Clients, pages
 from kerf.aws.requests.errors import translated
-from kerf.model.aws.cloud import Message
+from kerf.model.aws.interruptions import Message
 from kerf.ports import Forbidden, Invalid, PortError, Throttled, Unavailable
 from tests.sources import ROOT
 

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.forced.expiration import LEAD, end_of, expire
 from kerf.disruption.forced.interruption import interrupt
-from kerf.model.aws.cloud import Instance, Interruption, Message
+from kerf.model.aws.cloud import Instance
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.ends import HELD
 from kerf.model.instants import rfc3339
 from kerf.model.memory import Memory, Turn

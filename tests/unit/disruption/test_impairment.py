@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from kerf.disruption.disrupt import forced_ends
 from kerf.disruption.forced.impairment import BORNE, impaired
-from kerf.model.aws.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment, Interruption, Message
+from kerf.model.aws.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, PatchObject, Plan
 from kerf_api import labels

@@ -18,7 +18,7 @@ from kerf.disruption.disrupt import disrupt
 from kerf.disruption.simulation import Manner
 from kerf.kube.salvage import salvage
 from kerf.model.annotations import text_of
-from kerf.model.aws.cloud import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Source
 from kerf.scheduling.answers.solution import PodRefusal, Solution

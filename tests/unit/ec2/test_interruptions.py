@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kerf.ec2.interruptions import parse
-from kerf.model.aws.cloud import Message
+from kerf.model.aws.interruptions import Message
 
 
 def message(body: Any) -> Message:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.aws.cloud import Message
+from kerf.model.aws.interruptions import Message
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Node, Pod, PodSpec
 from kerf.model.plan import EvictPod, PatchObject, Plan, Source

@@ -16,11 +16,10 @@ from kerf.model.aws.cloud import (
     FleetResult,
     HeldReservation,
     Instance,
-    Interruption,
     LaunchTemplate,
-    Message,
     Override,
 )
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.aws.inventory import TEMPLATE, Resource
 from kerf.model.kept import dropped, of_use
 from kerf.model.kinds import Ref

@@ -12,7 +12,7 @@ from typing import Final
 
 from kerf.disruption.on_nodes import node_events, tried
 from kerf.model import ends, kinds
-from kerf.model.aws.cloud import Interruption
+from kerf.model.aws.interruptions import Interruption, InterruptionKind
 from kerf.model.ends import HELD
 from kerf.model.plan import NOTHING, DeleteMessage, DeleteObject, Event, Plan, Reason, Source, joined
 from kerf.model.snapshot import Snapshot, StateNode
@@ -32,16 +32,20 @@ class _Kind:
 
 
 _KINDS: Final = {
-    "spot_interrupted": _Kind("SpotInterrupted", "EC2 takes the spot instance back", "SpotInterrupted"),
-    "capacity_reservation_interrupted": _Kind(
+    InterruptionKind.SPOT_INTERRUPTED: _Kind("SpotInterrupted", "EC2 takes the spot instance back", "SpotInterrupted"),
+    InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED: _Kind(
         "CapacityReservationInstanceInterrupted",
         "EC2 takes the reserved capacity back",
         "CapacityReservationInterrupted",
     ),
-    "scheduled_change": _Kind("InstanceUnhealthy", "EC2 has scheduled maintenance of the instance", "ScheduledChange"),
-    "instance_stopped": _Kind("InstanceStopping", "The instance is stopping", "InstanceStopped"),
-    "instance_terminated": _Kind("InstanceTerminating", "The instance is terminating", "InstanceTerminated"),
-    "rebalance_recommendation": _Kind(
+    InterruptionKind.SCHEDULED_CHANGE: _Kind(
+        "InstanceUnhealthy", "EC2 has scheduled maintenance of the instance", "ScheduledChange"
+    ),
+    InterruptionKind.INSTANCE_STOPPED: _Kind("InstanceStopping", "The instance is stopping", "InstanceStopped"),
+    InterruptionKind.INSTANCE_TERMINATED: _Kind(
+        "InstanceTerminating", "The instance is terminating", "InstanceTerminated"
+    ),
+    InterruptionKind.REBALANCE_RECOMMENDATION: _Kind(
         "SpotRebalanceRecommendation",
         "EC2 says that the spot instance is at risk",
         "RebalanceRecommendation",

@@ -352,16 +352,6 @@ class FleetResult:
     errors: tuple[FleetError, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of the interruption queue: its raw body, and the receipt that deletes it."""
-
-    id: str
-    receipt: str
-    body: str
-    sent: datetime | None = None
-
-
 #: What ails an instance: EC2's two status checks, or something that EC2 has scheduled for it.
 INSTANCE_CHECK, SYSTEM_CHECK, SCHEDULED = "instance_status", "system_status", "event_status"
 
@@ -385,13 +375,3 @@ class ZonalShift:
 
     zone_id: str
     until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Interruption:
-    """A parsed message: what happens (`spot_interrupted`, …) to which instances. Source: EventBridge events of EC2."""
-
-    kind: str
-    instance_ids: tuple[str, ...]
-    message: Message
-    at: datetime | None = None

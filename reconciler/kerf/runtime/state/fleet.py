@@ -11,8 +11,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from kerf.ec2.errors import SUBNET_CODE, closed
-from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
+from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance
 from kerf.model.aws.instance_type import OfferingKey
+from kerf.model.aws.interruptions import Interruption, InterruptionKind
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.snapshot import LaunchFailure
 
@@ -23,7 +24,7 @@ SHOWN_AFTER = timedelta(seconds=60)
 ENDED_UNSEEN = timedelta(seconds=20)
 FAILURES_KEPT = timedelta(minutes=30)
 _GOING = "shutting-down"
-_TAKEN_BACK = frozenset({"spot_interrupted", "capacity_reservation_interrupted"})
+_TAKEN_BACK = frozenset({InterruptionKind.SPOT_INTERRUPTED, InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED})
 
 
 def full_subnet(error: FleetError) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model.aws.cloud import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 
 #: A message that was not deleted by then is forgotten: the queue gives it out again.
 KEPT: Final = timedelta(minutes=10)
@@ -22,7 +22,7 @@ class Interruptions:
 
     def received(self, message: Message, now: datetime) -> Interruption:
         """Take in a message."""
-        found = self._interpret(message) or Interruption("no_op", (), message)
+        found = self._interpret(message) or Interruption(InterruptionKind.NO_OP, (), message)
         self._found[message.id] = (found, now)
         return found
 

@@ -13,7 +13,7 @@ import msgspec
 
 from kerf.model import kinds
 from kerf.model.aws.accounts import NO_ACCOUNTS
-from kerf.model.aws.cloud import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.backoff import Steps
 from kerf.model.cluster import Cluster
 from kerf.model.ends import HELD

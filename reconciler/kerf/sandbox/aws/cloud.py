@@ -17,12 +17,12 @@ from kerf.model.aws.cloud import (
     Impairment,
     Instance,
     LaunchTemplate,
-    Message,
     Region,
     SecurityGroup,
     Subnet,
     ZonalShift,
 )
+from kerf.model.aws.interruptions import Message
 from kerf.model.aws.inventory import PROFILE, TEMPLATE, Resource
 from kerf.ports import NotLeading, RoleNotFound
 from kerf.sandbox.api.manifests import digest

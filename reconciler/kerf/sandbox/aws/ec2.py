@@ -23,12 +23,12 @@ from kerf.model.aws.cloud import (
     HeldReservation,
     Impairment,
     Instance,
-    Message,
     Override,
     Region,
     Subnet,
     ZonalShift,
 )
+from kerf.model.aws.interruptions import Message
 from kerf.ports import AlreadyGone, IdempotencyMismatch, Invalid
 from kerf.sandbox.api.manifests import chance, digest, timestamp
 from kerf.sandbox.aws.account import Tagged, select

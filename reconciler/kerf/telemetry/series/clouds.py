@@ -14,10 +14,10 @@ from kerf.model.aws.cloud import (
     Impairment,
     Instance,
     LaunchTemplate,
-    Message,
     Region,
     ZonalShift,
 )
+from kerf.model.aws.interruptions import Message
 from kerf.model.aws.inventory import Resource
 from kerf.ports import Cloud
 from kerf.telemetry.series.metrics import Metrics

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from kerf.disruption.forced.interruption import interrupt
 from kerf.ec2.interruptions import parse
-from kerf.model.aws.cloud import HeldReservation, Instance, Interruption, Message
+from kerf.model.aws.cloud import HeldReservation, Instance
+from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.plan import DeleteMessage, DeleteObject, Plan
 from kerf.model.settings import Settings
 from kerf.runtime.inbox import Described, Received
