@@ -9,6 +9,6 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     overlays.py pdbs.py replicas.py claims.py mismatches.py ends.py backoff.py
     changes/         tables that follow the cluster
     aws/             what AWS has and is asked for
-    kinds.py settings.py annotations.py instants.py
+    kinds.py settings.py annotations.py instants.py gauges.py
     kubernetes/      objects of the cluster as values
 """

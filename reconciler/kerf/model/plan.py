@@ -17,6 +17,7 @@ from kerf.model.aws.cloud import FleetRequest, LaunchTemplate
 from kerf.model.aws.interruptions import Message
 from kerf.model.aws.inventory import Resource
 from kerf.model.aws.launch_marks import MarkedLaunch
+from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.kinds import Ref
 from kerf_api.v1.nodeclaim import NodeClaim
 
@@ -324,8 +325,8 @@ class Plan:
     had_turn: frozenset[str] = frozenset()
     #: The candidates for disruption for which the pass had no work left: the method, and the key of `state_nodes`.
     candidates_left_over: frozenset[tuple[str, str]] = frozenset()
-    #: Numbers for metrics, by Prometheus name and label pairs.
-    gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
+    #: Numbers for metrics.
+    gauges: Mapping[tuple[PlanGauge, Labels], float] = field(default_factory=dict)
     #: What consolidation has promised, where there is anything to remember or to forget of it; what was measured now.
     accounts: Accounts | None = None
     measured: tuple[Measured, ...] = ()
@@ -367,7 +368,7 @@ def _with_the_rest(listed: Plan, parts: Iterable[Plan]) -> Plan:
     """The plan, with what the others say once: the earliest time, the first purchase, all keys of maps and sets."""
     next_due, provisioned, purchase, accounts = None, False, None, None
     buffer_pods, unread_since = dict[str, int](), dict[str, datetime]()
-    gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    gauges: dict[tuple[PlanGauge, Labels], float] = {}
     left_over, had_turn, candidates = frozenset[str](), frozenset[str](), frozenset[tuple[str, str]]()
     for plan in parts:
         if plan.next_due is not None and (next_due is None or plan.next_due < next_due):

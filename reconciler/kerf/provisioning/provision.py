@@ -14,6 +14,7 @@ from functools import partial
 
 from kerf.model import kinds
 from kerf.model.boundaries import Boundary, broken
+from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import virtual as is_virtual
@@ -41,8 +42,6 @@ from kerf_api import labels
 LOOK_AGAIN = timedelta(seconds=10)
 #: Refusals of pods that may well have a place in a moment.
 _NOT_YET = frozenset({DEFERRED.code, SETTLING, TERMINATING, WORK_BUDGET})
-_ZONES = "karpenter_scheduler_pending_pods_by_effective_zone_count"
-_RULES = "kerf_refused_pods"
 _LEAST_NOMINATION = timedelta(seconds=10)
 _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
 #: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
@@ -192,13 +191,16 @@ def _turns(snapshot: Snapshot, unplaced: Mapping[str, PodRefusal]) -> tuple[froz
     return left_over, had_turn if left_over else frozenset()
 
 
-def _gauges(solution: Solution, boundary: Boundary) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+def _gauges(solution: Solution, boundary: Boundary) -> dict[tuple[PlanGauge, Labels], float]:
     """Pending pods by zone, and those without a place by what the nearest NodePool's answer rests on."""
     left = {key: why for key, why in solution.unplaced.items() if why.code not in _NOT_YET}
     rules = Counter(boundary.run(f"pod/{key}", partial(_rule, why), why.code) for key, why in left.items())
     return {
-        **{(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
-        **{(_RULES, (("rule", rule),)): float(count) for rule, count in sorted(rules.items())},
+        **{
+            (PlanGauge.PENDING_PODS_BY_ZONE, (("controller", "provisioner"), ("zone", z))): float(n)
+            for z, n in solution.zones.items()
+        },
+        **{(PlanGauge.REFUSED_PODS, (("rule", rule),)): float(count) for rule, count in sorted(rules.items())},
     }
 
 

@@ -160,7 +160,7 @@ class Telemetry(Troubles):
         for name in _HELD:
             gauges.replace(name, {})
         self.safely(self._scheduled, plan, snapshot)
-        self.safely(gauges.put, plan.gauges)
+        self.safely(gauges.of_plan, plan.gauges)
         if plan.purchase is not None:
             self.safely(self._bought, plan.purchase, snapshot)
         for measured in plan.measured:

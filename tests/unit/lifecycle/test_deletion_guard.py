@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.lifecycle.termination.deletion_guard import GAUGE, limit
+from kerf.lifecycle.termination.deletion_guard import limit
 from kerf.model import kinds
 from kerf.model.ends import HELD
+from kerf.model.gauges import PlanGauge
 from kerf.model.instants import rfc3339
 from kerf.model.kinds import Kind
 from kerf_api import labels
@@ -248,7 +249,7 @@ def test_a_held_claim_says_until_when_and_what_to_do() -> None:
     assert sorted(warned) == held(world)
     assert warned["c00"] == condition.message
     assert [event.ref.kind for event in plan.events] == ["EC2NodeClass"], "each is told once"
-    assert plan.gauges == {(GAUGE, (("nodepool", "default"),)): 8.0}
+    assert plan.gauges == {(PlanGauge.DELETIONS_HELD, (("nodepool", "default"),)): 8.0}
 
 
 def test_without_its_pool_the_class_says_how_many_and_with_it_the_pool() -> None:

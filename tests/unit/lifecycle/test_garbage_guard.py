@@ -10,8 +10,9 @@ import pytest
 
 from kerf.lifecycle.garbage import garbage_guard
 from kerf.lifecycle.garbage.garbage import collect
-from kerf.lifecycle.garbage.garbage_guard import GAUGE, HALTED, WINDOW
+from kerf.lifecycle.garbage.garbage_guard import HALTED, WINDOW
 from kerf.model import kinds
+from kerf.model.gauges import PlanGauge
 from kerf.model.kinds import Kind, Ref
 from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, Plan, TerminateInstance
@@ -137,7 +138,7 @@ def test_a_halt_is_a_refusal_an_event_a_condition_and_a_metric() -> None:
     plan = world.decide()
     assert [(r.subject, r.reason.code) for r in plan.refusals] == [("nodepool/default", HALTED)]
     assert [(e.type, e.reason, e.ref.name) for e in plan.events] == [("Warning", HALTED, "default")]
-    assert plan.gauges == {(GAUGE, (("object", "nodepool/default"),)): 7.0}
+    assert plan.gauges == {(PlanGauge.GARBAGE_COLLECTION_HELD, (("object", "nodepool/default"),)): 7.0}
     world.obey(plan)
     condition = told(world)
     assert condition is not None

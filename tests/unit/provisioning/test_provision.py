@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kerf.model.backoff import PoolFailures
+from kerf.model.gauges import PlanGauge
 from kerf.model.kubernetes.objects import PodDisruptionBudget
 from kerf.model.plan import CreateNodeClaim, Plan, Purchase
 from kerf.model.snapshot import Batch
@@ -250,4 +251,4 @@ def test_pods_without_a_place_are_counted_by_the_rule_that_says_so() -> None:
 
 
 def _rules(plan: Plan) -> dict[str, float]:
-    return {labels_[0][1]: count for (name, labels_), count in plan.gauges.items() if name == "kerf_refused_pods"}
+    return {labels_[0][1]: count for (name, labels_), count in plan.gauges.items() if name is PlanGauge.REFUSED_PODS}

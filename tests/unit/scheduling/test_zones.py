@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kerf.model.gauges import PlanGauge
 from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from tests.unit.scheduling import catalogue_world as c
@@ -121,7 +122,7 @@ def test_nothing_pending_leaves_no_series() -> None:
     """And a pass names the zones of its own pods only."""
     (name,) = c.plan(w.pool(), w.pod("p", **zoned("z1"))).gauges
     assert name == (
-        "karpenter_scheduler_pending_pods_by_effective_zone_count",
+        PlanGauge.PENDING_PODS_BY_ZONE,
         (("controller", "provisioner"), ("zone", "z1")),
     )
     assert c.plan(w.pool()).gauges == {}

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kerf.model import kinds
 from kerf.model.aws.accounts import Measured
+from kerf.model.gauges import PlanGauge
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteObject, Event, Plan, Purchase, Reason, Refusal
@@ -220,11 +221,11 @@ def test_nodes_are_counted_when_they_register(telemetry: Telemetry) -> None:
 def test_gauges_of_a_plan_replace_those_of_the_last_one(telemetry: Telemetry) -> None:
     seen = Snapshot(now=datetime(2026, 1, 1, tzinfo=UTC), settings=Settings(cluster_name="c"))
     refusals = tuple(Refusal(f"pod/d/{n}", Reason("NoRoom")) for n in range(3))
-    name = "karpenter_nodepools_allowed_disruptions"
+    name, allowed = "karpenter_nodepools_allowed_disruptions", PlanGauge.ALLOWED_DISRUPTIONS
     one, two = (("nodepool", "a"), ("reason", "Empty")), (("nodepool", "b"), ("reason", "Empty"))
-    telemetry.planned(Plan(refusals=refusals, gauges={(name, one): 3.0, (name, two): 4.0}), seen)
+    telemetry.planned(Plan(refusals=refusals, gauges={(allowed, one): 3.0, (allowed, two): 4.0}), seen)
     assert value(telemetry, "kerf_refusals", code="NoRoom") == 3
-    telemetry.planned(Plan(gauges={(name, two): 5.0}), seen)
+    telemetry.planned(Plan(gauges={(allowed, two): 5.0}), seen)
     assert value(telemetry, name, nodepool="a", reason="Empty") is None
     assert value(telemetry, name, nodepool="b", reason="Empty") == 5
     assert value(telemetry, "kerf_refusals", code="NoRoom") is None

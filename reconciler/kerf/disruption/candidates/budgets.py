@@ -14,6 +14,7 @@ from functools import cached_property
 from kerf.disruption.candidates.candidates import Candidate
 from kerf.disruption.view import View
 from kerf.model import kinds
+from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.memory import Step
 from kerf.model.plan import Event, Plan
 from kerf.model.snapshot import Snapshot, StateNode
@@ -121,12 +122,12 @@ class Ledger:
 
 def reported(snapshot: Snapshot, budgets: Mapping[str, PoolBudget], reason: str) -> Plan:
     """The gauges of a reason, and an event on each NodePool that has nodes and allows none to go."""
-    gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    gauges: dict[tuple[PlanGauge, Labels], float] = {}
     events = []
     for name, budget in sorted(budgets.items()):
         row = (("nodepool", name), ("reason", reason))
-        gauges["karpenter_nodepools_allowed_disruptions", row] = budget.allowed[reason]
-        gauges["karpenter_nodepools_nodes_consuming_budgets", row] = budget.disrupting
+        gauges[PlanGauge.ALLOWED_DISRUPTIONS, row] = budget.allowed[reason]
+        gauges[PlanGauge.NODES_CONSUMING_BUDGETS, row] = budget.disrupting
         if budget.nodes and not budget.allowed[reason]:
             pool = snapshot.node_pools[name]
             text = f"No disruption for reason {reason} is allowed by the budgets"

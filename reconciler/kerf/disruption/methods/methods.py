@@ -30,6 +30,7 @@ from kerf.disruption.on_nodes import tried
 from kerf.disruption.share import NEXT_TIME, Share
 from kerf.disruption.simulation import Manner, simulate
 from kerf.disruption.view import View
+from kerf.model.gauges import PlanGauge
 from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import may_renew, room
@@ -360,7 +361,7 @@ _WISHES: Step[View, _Wish] = Step("wishes", "state_nodes", _wish, speaks=lambda 
 
 def _eligible(view: View, ledger: Ledger, reason: str, count: int) -> Plan:
     """The gauges of a reason; budgets only when something wants to use them."""
-    plan = Plan(gauges={("karpenter_voluntary_disruption_eligible_nodes", (("reason", reason.lower()),)): count})
+    plan = Plan(gauges={(PlanGauge.ELIGIBLE_NODES, (("reason", reason.lower()),)): count})
     return plan + reported(view.snapshot, ledger.budgets, reason) if count else plan
 
 

@@ -21,6 +21,7 @@ from kerf.lifecycle.view import View
 from kerf.model import kinds
 from kerf.model.annotations import read, text_of
 from kerf.model.boundaries import guarded
+from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.instants import SKEW, Instant
 from kerf.model.kinds import Ref
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
@@ -34,8 +35,6 @@ from kerf_api.v1.nodepool import NodePool
 
 SOURCES: Final = (Source.INSTANCES, Source.NODE_CLAIMS)
 HALTED: Final = "GarbageCollectionHalted"
-#: The number of instances that are held, as a metric by object.
-GAUGE: Final = "kerf_garbage_collection_held"
 #: At most this many in an hour, or this share (one in …) of the fleet when that is more.
 _FEW, _ONE_IN = 5, 20
 WINDOW: Final = timedelta(hours=1)
@@ -116,8 +115,8 @@ def _nobody(suspects: Sequence[Suspect]) -> Plan:
     return Plan(refusals=(refusal,), gauges=_gauge("", suspects))
 
 
-def _gauge(subject: str, suspects: Sequence[Suspect]) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    return {(GAUGE, (("object", subject),)): float(len(suspects))}
+def _gauge(subject: str, suspects: Sequence[Suspect]) -> dict[tuple[PlanGauge, Labels], float]:
+    return {(PlanGauge.GARBAGE_COLLECTION_HELD, (("object", subject),)): float(len(suspects))}
 
 
 # --- whether it is too much -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kerf.lifecycle.nodeclaim.expectations import taken_back
 from kerf.lifecycle.view import View
 from kerf.model import mismatches
+from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.kubernetes import pods
 from kerf.model.memory import Turn
 from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record, Trait
@@ -32,7 +33,6 @@ from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodepool import NodePool
 
 NODE_MISMATCH: Final = "NodeMismatch"
-GAUGE: Final = "kerf_node_mismatches"
 UNREADABLE: Final = "MismatchesUnreadable"
 
 
@@ -154,8 +154,8 @@ def _message(records: Iterable[Record]) -> str:
     return f"nodes made for {shapes} did not help, the latest {latest.node or 'one'}{differs}"
 
 
-def gauges(pool: NodePool, found: Mismatches) -> Mapping[tuple[str, tuple[tuple[str, str], ...]], float]:
-    return {(GAUGE, (("nodepool", pool.name),)): float(len(found.records))} if found.records else {}
+def gauges(pool: NodePool, found: Mismatches) -> Mapping[tuple[PlanGauge, Labels], float]:
+    return {(PlanGauge.NODE_MISMATCHES, (("nodepool", pool.name),)): float(len(found.records))} if found.records else {}
 
 
 def reported(pool: NodePool) -> tuple[Event, ...]:

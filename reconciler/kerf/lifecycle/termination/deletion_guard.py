@@ -24,6 +24,7 @@ from kerf.lifecycle.view import View
 from kerf.model import ends, kinds
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
+from kerf.model.gauges import PlanGauge
 from kerf.model.instants import rfc3339
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.pods import DISRUPTED
@@ -38,8 +39,6 @@ from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
-#: The number of claims whose drain is held, as a metric by NodePool.
-GAUGE: Final = "kerf_deletion_held"
 NODES: Final = "nodes"
 #: A step waits for pods without a node so many times the waiting time at most, from the first deletion on.
 _PATIENCE: Final = 6
@@ -274,7 +273,11 @@ def _keepers(view: View, held: Sequence[Deleted], counts: Counts) -> list[Plan]:
     plans = [_relieved(view, one) for one in said if kinds.ref(one) not in shares]
     plans += [_hold(view, keeper, share, counts) for keeper, share in shares.values() if keeper is not None]
     by_pool = Counter(one.claim.pool_name for one in held)
-    plans.append(Plan(gauges={(GAUGE, (("nodepool", name),)): float(n) for name, n in sorted(by_pool.items())}))
+    plans.append(
+        Plan(
+            gauges={(PlanGauge.DELETIONS_HELD, (("nodepool", name),)): float(n) for name, n in sorted(by_pool.items())}
+        )
+    )
     return plans
 
 

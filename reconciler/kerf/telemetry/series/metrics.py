@@ -11,6 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib.metadata import version
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -18,6 +19,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from kerf.model.gauges import PlanGauge
 from kerf.telemetry.catalogue.listed_libraries import WITH_CONDITIONS
 from kerf.telemetry.catalogue.listing import CONDITIONS
 from kerf.telemetry.catalogue.names import METRICS
@@ -36,17 +38,30 @@ SOLVER: Labels = (("controller", "provisioner"), ("scheduling_id", ""))
 LOOP = "loop"
 
 
+#: The metric that shows a number of a plan.
+NAMES: Final = {
+    PlanGauge.ALLOWED_DISRUPTIONS: "karpenter_nodepools_allowed_disruptions",
+    PlanGauge.NODES_CONSUMING_BUDGETS: "karpenter_nodepools_nodes_consuming_budgets",
+    PlanGauge.ELIGIBLE_NODES: "karpenter_voluntary_disruption_eligible_nodes",
+    PlanGauge.PENDING_PODS_BY_ZONE: "karpenter_scheduler_pending_pods_by_effective_zone_count",
+    PlanGauge.REFUSED_PODS: "kerf_refused_pods",
+    PlanGauge.DELETIONS_HELD: "kerf_deletion_held",
+    PlanGauge.GARBAGE_COLLECTION_HELD: "kerf_garbage_collection_held",
+    PlanGauge.NODE_MISMATCHES: "kerf_node_mismatches",
+}
+
+
 class LateGauges(Collector):
     """Gauges as plain numbers; a name's series are replaced as a whole."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Mapping[Labels, float]] = {}
 
-    def put(self, series: Mapping[tuple[str, Labels], float]) -> None:
-        """Replace the series of every name that occurs here."""
+    def of_plan(self, series: Mapping[tuple[PlanGauge, Labels], float]) -> None:
+        """Replace the series of every gauge that occurs here."""
         fresh: dict[str, dict[Labels, float]] = {}
-        for (name, labels), value in series.items():
-            fresh.setdefault(name, {})[labels] = value
+        for (gauge, labels), value in series.items():
+            fresh.setdefault(NAMES[gauge], {})[labels] = value
         self._by_name = {**self._by_name, **fresh}
 
     def replace(self, name: str, series: Mapping[Labels, float]) -> None:
