@@ -64,14 +64,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:_STATES",
-                (
-                    "{'stopping': 'instance_stopped', 'stopped': 'instance_stopped', 'shutting-down': "
-                    "'instance_terminated', 'terminated': 'instance_terminated'}"
-                ),
-                (
-                    "{'running': 'instance_stopped', 'stopping': 'instance_stopped', 'stopped': 'instance_stopped', "
-                    "'shutting-down': 'instance_terminated', 'terminated': 'instance_terminated'}"
-                ),
+                "'stopping'",
+                "'running'",
             ),
         ),
     ),
@@ -80,8 +74,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/runtime:_TAKEN_BACK",
-                "{'spot_interrupted', 'capacity_reservation_interrupted'}",
-                "{'spot_interrupted'}",
+                "{InterruptionKind.SPOT_INTERRUPTED, InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED}",
+                "{InterruptionKind.SPOT_INTERRUPTED}",
             ),
         ),
     ),

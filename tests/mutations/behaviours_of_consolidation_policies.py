@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Wishes count, whatever the settings say.",
         (
             Edit(
-                "reconciler/kerf/scheduling:solve",
+                "reconciler/kerf/scheduling:_queue",
                 "snapshot.settings.preference_policy != 'Ignore'",
                 "True",
             ),

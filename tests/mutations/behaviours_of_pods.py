@@ -79,7 +79,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     26: (
         "Restricted labels in a pod's selector are not noticed.",
-        (Edit("reconciler/kerf/scheduling:_problems", "set(pod.spec.node_selector)", "set[str]()"),),
+        (Edit("reconciler/kerf/scheduling:_problems_of_labels", "set(pod.spec.node_selector)", "set[str]()"),),
     ),
     29: (
         "Keys for which a NodePool leaves values open get no label.",
@@ -107,7 +107,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     32: (
         "Something is said about pods that have opted out.",
-        (Edit("reconciler/kerf/scheduling:_problems", "''", "'has opted out'"),),
+        (Edit("reconciler/kerf/scheduling:_problems_of_labels", "''", "'has opted out'"),),
     ),
     33: (
         "The last required term is given up, too.",

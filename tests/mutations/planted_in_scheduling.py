@@ -128,7 +128,7 @@ BUGS = (
         "Room that CapacityBuffers keep is found before pods that exist have a place.",
         (
             Edit(
-                "reconciler/kerf/scheduling:solve",
+                "reconciler/kerf/scheduling:_queue",
                 "(False, True)",
                 "(True, False)",
             ),

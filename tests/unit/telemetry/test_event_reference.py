@@ -19,7 +19,7 @@ KARPENTERS = frozenset(
     for line in (Path(__file__).parent / "karpenter_events.txt").read_text(encoding="utf-8").splitlines()
 )
 #: Which argument of a call is the reason.
-REASON = {"Event": 3, "told": 1, "_stands": 1, "warning": 1, "normal": 1, "_event": 1}
+REASON = {"Event": 3, "node_events": 1, "_stands": 1, "warning": 1, "normal": 1, "_event": 1}
 #: In provisioning the type comes before it.
 REASON_IN = {"provision.py": {"_event": 2}}
 #: Functions that hand on what they are given; who calls them is looked at.
