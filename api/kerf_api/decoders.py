@@ -1,7 +1,7 @@
 """Decoders of typed values, made by one thread at a time.
 
 msgspec (0.22) works a type out when it is first used, and notes it at its class before it is complete. A thread that
-decodes the same type meanwhile ends the process. So whoever decodes gets the decoder from here.
+decodes the same type meanwhile ends the process. So code that threads run takes its decoders from here.
 """
 
 from __future__ import annotations

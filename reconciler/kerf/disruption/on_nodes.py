@@ -1,4 +1,4 @@
-"""What is done to a node that is disrupted, and told of it: taints, deadlines, events on Node and NodeClaim."""
+"""Taints, deadlines and events of nodes that are disrupted, on the Node and on the NodeClaim."""
 
 from __future__ import annotations
 

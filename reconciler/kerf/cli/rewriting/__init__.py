@@ -1,1 +1,1 @@
-"""Manifests written anew with their comments: converted, or with defaults filled in."""
+"""Conversion and defaulting of manifests, with their comments kept."""

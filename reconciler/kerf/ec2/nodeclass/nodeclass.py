@@ -50,8 +50,8 @@ def status(
     """The complete next status.
 
     `facts` of another generation count as none: until fresh ones come, what is known stays and Ready is not True.
-    Without the gate `reserved_capacity` no reservation is told of. `tried` is asked, with what is new, when nothing
-    else is wrong.
+    Without the gate `reserved_capacity` the status lists no reservation. `tried` is asked, with what is new, when
+    nothing else is wrong.
     """
     old, generation = node_class.status, node_class.metadata.generation
     reserved_capacity = settings.gates.reserved_capacity

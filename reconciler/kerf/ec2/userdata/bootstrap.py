@@ -18,8 +18,8 @@ from kerf_api.v1.meta import Taint
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """What a node is told. `custom` is the user's own user data, `max_pods` is resolved for the type, `image_version`
-    matters to Bottlerocket only."""
+    """What user data is made from. `custom` is the user's own user data, `max_pods` is resolved for the type,
+    `image_version` matters to Bottlerocket only."""
 
     cluster: ClusterFacts
     custom: str | None
