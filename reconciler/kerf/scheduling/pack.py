@@ -19,8 +19,8 @@ from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.fill import Filling
 from kerf.scheduling.packing.finalize import Packed, close
-from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.placing.strategy import PLAIN, Strategy
+from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.seating.colocated import seat_together
 from kerf.scheduling.seating.devices import Seating

@@ -30,10 +30,9 @@ from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.placing.assign import Assignment, Supply
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.placing.second_tries import on_existing_nodes
 from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
-from kerf.scheduling.placing.ways import ItemKey
+from kerf.scheduling.placing.ways import ItemKey, PodGroup
 from kerf.scheduling.seating.reserved import on_reservations
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import NO_TURNS, Turns, Work

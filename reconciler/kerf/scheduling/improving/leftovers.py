@@ -20,8 +20,8 @@ from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.finalize import Packed, close
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.assign import Assignment
-from kerf.scheduling.placing.domains import PodGroup
 from kerf.scheduling.placing.second_tries import on_new_nodes
+from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.topology_constraints import AFFINITY
 from kerf.scheduling.topology.admits import bounds
 from kerf_api.requirements import EMPTY, Requirements

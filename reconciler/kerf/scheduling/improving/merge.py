@@ -17,7 +17,7 @@ from kerf.scheduling.packing.draft import Bin, needs_company
 from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.sizes import PER_NODE
-from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf_api.requirements import Requirements
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.daemon_company import beside_daemons
-from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
 from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.admits import MANY, apart, bounds

@@ -17,7 +17,7 @@ from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.dealing import best_first, dealt, ones
 from kerf.scheduling.packing.draft import Bin, PoolDemand
 from kerf.scheduling.packing.sizes import Size, Sizes
-from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.topology.admits import bounds

@@ -10,7 +10,7 @@ import numpy as np
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Ints
 from kerf.scheduling.packing.finalize import Packed
-from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.ways import PodGroup
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 

@@ -23,9 +23,9 @@ from kerf.scheduling.offerings.instance_types import Bools, Columns, Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.affinity_seed import AffinitySeed, Company
 from kerf.scheduling.placing.classes import PodClass, Relaxation
-from kerf.scheduling.placing.domains import Opening, PodGroup
+from kerf.scheduling.placing.domains import Opening
 from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
-from kerf.scheduling.placing.ways import ItemKey
+from kerf.scheduling.placing.ways import ItemKey, PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
 from kerf.scheduling.pods.topology_constraints import ANTI, KeepsAway, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.devices.ledger import DeviceLedger
@@ -17,7 +16,7 @@ from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.packing_work import Packing
 from kerf.scheduling.placing.routes import Route, Wide, expect_daemons, routes
 from kerf.scheduling.placing.strategy import Pins, by_key
-from kerf.scheduling.placing.ways import Choice, ItemKey, Spent, Way
+from kerf.scheduling.placing.ways import Choice, ItemKey, PodGroup, Spent, Way
 from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
@@ -30,23 +29,6 @@ from kerf_api.requirements import Requirements
 _TURN = 1_000_000
 #: What classes that differ in their size only have in common: a relaxation, who counts them, what their volumes demand.
 _Constraints = tuple[Relaxation, tuple[TopologyGroup, ...], tuple[Requirements, ...]]
-
-
-@dataclass(slots=True, eq=False)
-class PodGroup:
-    """Equal pods that are to go on new nodes. `requirements`: the relaxation's, the volumes' and the pins together.
-
-    `unpinned` are topology keys without a pin: the counts assume nodes that do not have such a label.
-    """
-
-    key: ItemKey
-    cls: PodClass
-    relaxation: Relaxation
-    requirements: Requirements
-    pins: Pins
-    need: Ints
-    unpinned: tuple[str, ...]
-    pods: list[Pod] = field(default_factory=list)
 
 
 class Opening:
@@ -206,19 +188,25 @@ class Opening:
         """The counts at which a domain, or a host, admits one more pod of the class now, by constraint."""
         relaxation = cls.relaxations[number]
         found = {constraint: admits.current(constraint) for constraint in relaxation.others}
-        if relaxation.spreads:
-            gates = {b: limits for b, limits in found.items() if b.required and b.key != labels.HOSTNAME}
-            inverse = [group for group in cls.counted if group.kind == ANTI and group.owners]
-            if gates or inverse or relaxation.hosts or (cls.number, number) not in self._measured:
-                barred = cls.number == self._barred or cls.number in self._closed
-                begins = not barred and self._begins(cls, number, need)
-                makeable = self._makeable(cls, need, gates, inverse) if begins else {}
-                for constraint in relaxation.spreads:
-                    cls.domains[constraint.group] = admits.measured(constraint, makeable)
-                self._measured.add((cls.number, number))
-            for constraint in relaxation.spreads:
-                found[constraint] = admits.current(constraint, cls.domains[constraint.group])
+        for constraint in self._measure(cls, number, need, found) if relaxation.spreads else ():
+            found[constraint] = admits.current(constraint, cls.domains[constraint.group])
         return found
+
+    def _measure(
+        self, cls: PodClass, number: int, need: Ints, others: Mapping[TopologyConstraint, Bounds]
+    ) -> Sequence[TopologyConstraint]:
+        """The spreads of a relaxation, after their domains are found; again for each pod only where they may change."""
+        relaxation = cls.relaxations[number]
+        gates = {b: limits for b, limits in others.items() if b.required and b.key != labels.HOSTNAME} if others else {}
+        inverse = [group for group in cls.counted if group.owners and group.kind == ANTI]
+        if gates or inverse or relaxation.hosts or (cls.number, number) not in self._measured:
+            barred = cls.number == self._barred or cls.number in self._closed
+            begins = not barred and self._begins(cls, number, need)
+            makeable = self._makeable(cls, need, gates, inverse) if begins else {}
+            for constraint in relaxation.spreads:
+                cls.domains[constraint.group] = admits.measured(constraint, makeable)
+            self._measured.add((cls.number, number))
+        return relaxation.spreads
 
     def without_nodes(self, cls: PodClass, attempt: Callable[[], bool]) -> bool:
         """Whether an attempt succeeds while no node can be made for pods of the class: none brings a domain.
@@ -291,7 +279,7 @@ class Opening:
     def _reckon(self, way: Way, number: int) -> None:
         """So many more pods are planned on the way."""
         route = way.route
-        for group, domain, arriving in route.first_arrivals():
+        for group, domain, arriving in route.first_arrivals() if route.arrivals else ():
             group.arrive(domain, arriving)
         way.spent.amount += way.cost * number
         for group, domain in route.counts:
@@ -338,7 +326,8 @@ class Opening:
             if together:
                 route.template.reckon(route.served, together, company)
             way = self._way(choice, route, cls, number, need)
-            choice.ways += [] if way is None else [way]
+            if way is not None:
+                choice.ways.append(way)
         return choice
 
     def _way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints) -> Way | None:
@@ -372,7 +361,8 @@ class Opening:
         )
         if route is not None and all(way.route.pins != route.pins for way in choice.ways):
             way = self._way(choice, route, cls, number, need)
-            choice.ways += [] if way is None else [way]
+            if way is not None:
+                choice.ways.append(way)
 
     def _equips(self, cls: PodClass, route: Route) -> bool:
         """Whether a node of the pool could have the devices that the class's pod claims."""

@@ -88,15 +88,13 @@ class Route:
             domains: those that each spread is measured over.
         """
         first = self.first_arrivals() if self.arrivals else ()
+        if not first:
+            return self._crowd(limits)
         for group, domain, number in first:
             group.count(domain, number)
-        if first:
-            measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
-            limits = {
-                **limits,
-                **{constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured},
-            }
-        crowd = self._crowd(limits)
+        measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
+        after = {constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured}
+        crowd = self._crowd({**limits, **after})
         for group, domain, number in first:
             group.count(domain, -number)
         return crowd

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence, Set
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.placing.assign import Assignment, Batch
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 
 

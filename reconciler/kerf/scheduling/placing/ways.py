@@ -1,15 +1,36 @@
-"""Where pods of one class can have new nodes: routes with the price of a pod's share of a node."""
+"""Where pods of a class can have new nodes, with the price of a pod's share of a node, and who goes there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kerf.model.kubernetes.objects import Pod
+from kerf.scheduling.offerings.instance_types import Ints
+from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.routes import Next, Route, Wide
 from kerf.scheduling.placing.strategy import Pins
+from kerf_api.requirements import Requirements
 
 #: The group of a pod on a new node: class, relaxation, volume alternative, pinned labels.
 ItemKey = tuple[int, int, int, Pins]
+
+
+@dataclass(slots=True, eq=False)
+class PodGroup:
+    """Equal pods that are to go on new nodes. `requirements`: the relaxation's, the volumes' and the pins together.
+
+    `unpinned` are topology keys without a pin: the counts assume nodes that do not have such a label.
+    """
+
+    key: ItemKey
+    cls: PodClass
+    relaxation: Relaxation
+    requirements: Requirements
+    pins: Pins
+    need: Ints
+    unpinned: tuple[str, ...]
+    pods: list[Pod] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)

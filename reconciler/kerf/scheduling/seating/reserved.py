@@ -23,7 +23,7 @@ from kerf.scheduling.packing.drafts import Rack
 from kerf.scheduling.packing.finalize import Packed, close
 from kerf.scheduling.packing.sizes import Size
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.placing.domains import PodGroup
+from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.seating.colocated import seat_together
 from kerf_api import labels
