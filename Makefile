@@ -12,7 +12,7 @@ REVISION = $(shell git describe --always --dirty --abbrev=40 --exclude '*' 2>/de
 ARCHIVE = type=oci,dest=build/kerf-$(VERSION).oci.tar
 
 .DEFAULT_GOAL := help
-.PHONY: help house hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
+.PHONY: help house picture hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 
 house: $(VENV)/.dev  ## how far the code can be walked: sizes, circles of imports, chains of calls, with their limits
 	@$(BIN)/python -m tests.house
+
+picture: $(VENV)/.dev  ## draw the rooms of the product and what they import into docs/architecture-rooms.svg
+	@$(BIN)/python -m tests.house.picture
 
 differential: $(VENV)/.dev  ## small worlds by our scheduler and Karpenter's own (needs Go once): SEEDS=300 seeds
 	@$(BIN)/python -m tests.differential --seeds $(SEEDS)

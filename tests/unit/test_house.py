@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.house import report, sizes
+from tests.house import picture, report, sizes
 from tests.house.calls import Calls
 from tests.house.imports import circle, imports
 from tests.house.report import Figure, complexity, of_functions, of_rooms
@@ -131,3 +131,19 @@ def test_complexity_is_asked_of_ruff(at: Path) -> None:
     found = complexity()
     assert found.value == "1"
     assert "`knotty`" in found.beyond[0]
+
+
+def test_the_picture_of_the_rooms_shows_the_imports_as_they_are() -> None:
+    held, graph = picture.rooms(sizes.modules())
+    assert picture.shown(picture.PICTURE) == (held.keys(), set(graph.edges)), "make picture"
+
+
+def test_an_arrow_that_others_imply_is_left_out(at: Path) -> None:
+    files = written(at, kerf__a="from kerf import b, c\n", kerf__b="import kerf.c\n", kerf__c="")
+    assert set(picture.rooms(files)[1].edges) == {("kerf.a", "kerf.b"), ("kerf.b", "kerf.c")}
+
+
+def test_the_same_imports_make_the_same_picture(tmp_path: Path) -> None:
+    picture.draw(tmp_path / "one.svg")
+    picture.draw(tmp_path / "two.svg")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
