@@ -1,0 +1,35 @@
+"""Places of the product that a document names: a file and a definition in it, `runtime/controller.py:Controller.tick`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Final
+
+from tests.mutations.edits import Sources
+from tests.sources import ROOT
+
+#: The folder from which files are named; others are named from the root.
+HOME: Final = "reconciler/kerf"
+_NAMED: Final = re.compile(r"`([\w/]+\.py)(?::([\w.]+))?`")
+
+
+def named(text: str) -> list[tuple[str, str]]:
+    """The files that a text names in backticks, each with its definition; "" for a file alone."""
+    return _NAMED.findall(text)
+
+
+def missing(text: str) -> Iterator[str]:
+    """Those of a text that are not there."""
+    for file, definition in named(text):
+        place = next((one for one in (f"{HOME}/{file}", file) if (ROOT / one).is_file()), None)
+        if place is None:
+            yield file
+        elif definition and not _defines(place, definition):
+            yield f"{file}:{definition}"
+
+
+def _defines(file: str, definition: str) -> bool:
+    folder = str(PurePosixPath(file).parent)
+    return any(found == file for found, _ in Sources(ROOT).definitions(folder, definition))
