@@ -12,7 +12,7 @@ REVISION = $(shell git describe --always --dirty --abbrev=40 --exclude '*' 2>/de
 ARCHIVE = type=oci,dest=build/kerf-$(VERSION).oci.tar
 
 .DEFAULT_GOAL := help
-.PHONY: help house picture hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
+.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ house: $(VENV)/.dev  ## how far the code can be walked: sizes, circles of import
 
 picture: $(VENV)/.dev  ## draw the rooms of the product and what they import into docs/architecture-rooms.svg
 	@$(BIN)/python -m tests.house.picture
+
+questions: $(VENV)/.dev  ## what strangers ask of the code, with answers and places; fails when a place is not there
+	@$(BIN)/python -m tests.questions
 
 differential: $(VENV)/.dev  ## small worlds by our scheduler and Karpenter's own (needs Go once): SEEDS=300 seeds
 	@$(BIN)/python -m tests.differential --seeds $(SEEDS)

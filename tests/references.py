@@ -23,11 +23,16 @@ def named(text: str) -> list[tuple[str, str]]:
 def missing(text: str) -> Iterator[str]:
     """Those of a text that are not there."""
     for file, definition in named(text):
-        place = next((one for one in (f"{HOME}/{file}", file) if (ROOT / one).is_file()), None)
-        if place is None:
-            yield file
-        elif definition and not _defines(place, definition):
-            yield f"{file}:{definition}"
+        place = f"{file}:{definition}" if definition else file
+        if not exists(place):
+            yield place
+
+
+def exists(place: str) -> bool:
+    """Whether there is such a file or folder, and in the file such a definition."""
+    name, _, definition = place.partition(":")
+    found = next((one for one in (f"{HOME}/{name}", name) if (ROOT / one).exists()), None)
+    return found is not None and (not definition or _defines(found, definition))
 
 
 def _defines(file: str, definition: str) -> bool:

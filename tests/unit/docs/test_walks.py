@@ -27,7 +27,7 @@ def test_what_the_walks_name_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["`runtime/nowhere.py`", "`runtime/controller.py:Controller.tock`", "`decide.py:Plan`", "`tests/no.py`"]
+    "text", ["`runtime/nowhere.py`", "`runtime/controller.py:Controller.tock`", "`decide.py:Plan`", "`tests/no.py:a`"]
 )
 def test_what_is_not_there_is_found(text: str) -> None:
     assert [*references.missing(f"See {text}.")] == [text.strip("`")]

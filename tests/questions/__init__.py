@@ -1,0 +1,1 @@
+"""What strangers ask of the code, with answers and places."""
