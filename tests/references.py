@@ -1,4 +1,4 @@
-"""Places of the product that a document names: a file and a definition in it, `runtime/controller.py:Controller.tick`."""
+"""Places that a document names: a file and a definition in it, as in `runtime/controller.py:Controller.tick`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make questions`: the questions of a stranger with their answers; 1 when a place that an answer names is not there."""
+"""`make questions`: what strangers ask, with the answers; 1 when a place that an answer names is not there."""
 
 from __future__ import annotations
 
