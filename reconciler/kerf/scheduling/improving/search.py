@@ -39,7 +39,7 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
     free = [node.price < np.inf and not _together(node.draft) for node in priced]
     nodes = [node for node, able in zip(priced, free, strict=True) if able]
     fixed = [node.draft for node, able in zip(priced, free, strict=True) if not able]
-    noise = np.random.default_rng(_SEED)
+    noise = np.random.Generator(np.random.PCG64(_SEED))
     end, in_vain = filling.seats + effort, 0
     patience = min(_PATIENCE, _PATIENCE_A_POD * sum(sum(node.draft.content.values()) for node in nodes))
     while nodes and filling.seats < end and in_vain < patience and not filling.template.work.worn:
