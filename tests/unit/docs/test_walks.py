@@ -21,9 +21,13 @@ def test_a_walk_has_twelve_stations_at_most_and_each_names_a_place(walk: str) ->
     assert [one for one in stations if not references.named(one)] == []
 
 
-def test_what_the_walks_name_is_there() -> None:
+def test_there_are_three_walks() -> None:
     assert len(WALKS) == 3
-    assert [*references.missing(TEXT)] == []
+
+
+@pytest.mark.parametrize("page", ["architecture", "restarts", "walks"])
+def test_what_a_page_names_is_there(page: str) -> None:
+    assert [*references.missing((ROOT / f"docs/{page}.md").read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize(
