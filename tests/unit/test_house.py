@@ -12,7 +12,7 @@ import pytest
 from tests.house import picture, report, sizes
 from tests.house.calls import Calls
 from tests.house.imports import circle, imports
-from tests.house.report import Figure, complexity, of_functions, of_rooms
+from tests.house.report import WIDE, Figure, complexity, of_attributes, of_functions, of_rooms
 
 #: The figures of `make house` that have been brought within their limits.
 REACHED: Final = (
@@ -23,7 +23,10 @@ REACHED: Final = (
     "lines of a function",
     "parameters of a function",
     "functions of a complexity over 10",
+    "attributes of a class",
 )
+
+WIDTHS: Final = {"Listed": 12, "Grown": 13, "Idle": 10, "Unlisted": 11, "Small": 3}
 
 
 def written(folder: Path, **sources: str) -> dict[str, Path]:
@@ -53,7 +56,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_was_reached_stays() -> None:
     files = sizes.modules()
-    figures = {one.name: one for one in (*of_rooms(files), *of_functions(files), complexity())}
+    figures = {one.name: one for one in (*of_rooms(files), *of_functions(files), of_attributes(files), complexity())}
     assert {name: figures[name].beyond for name in REACHED} == dict.fromkeys(REACHED, ())
 
 
@@ -68,6 +71,14 @@ def test_a_function_is_as_long_as_its_text() -> None:
 def test_attributes_are_declared_or_set(at: Path) -> None:
     files = written(at, a="class A:\n    x: int\n    def f(self):\n        self.y, self.x = 1, self.z\n")
     assert sizes.attributes(files) == {"a.py:A": 2}
+
+
+def test_a_class_may_have_as_many_attributes_as_the_record_says(at: Path) -> None:
+    classes = "".join(f"class {name}:\n" + "".join(f"    x{i}: int\n" for i in range(n)) for name, n in WIDTHS.items())
+    (at / WIDE).parent.mkdir(parents=True)
+    (at / WIDE).write_text("| `a.py:Listed` | 12 | so |\n| `a.py:Grown` | 12 | so |\n| `a.py:Idle` | 12 | so |\n")
+    beyond = of_attributes(written(at, a=classes)).beyond
+    assert beyond == ("a.py:Grown: 13", "a.py:Unlisted: 11", f"{WIDE}: a.py:Idle has 10")
 
 
 def test_what_is_beyond_a_limit_is_named_with_its_place(at: Path) -> None:
