@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
@@ -17,12 +16,12 @@ import cel
 from jsonschema import Draft202012Validator, ValidationError, validators
 from jsonschema.protocols import Validator
 
+from kerf_api.lint.shape.formats import ascii_classes, is_date_time
 from kerf_api.lint.shape.translate import BOUNDS, json_schema, python_pattern
 
 Errors = Iterator[ValidationError]
 
 _STANDARD: Final = ("type", *BOUNDS)
-_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 #: A search in a longer text goes to an engine of linear time.
 _LONGEST_FOR_PYTHON: Final = 512
 
@@ -57,11 +56,6 @@ def _linear() -> Any:
     return cel.compile("text.matches(pattern)")
 
 
-def ascii_classes(pattern: str) -> str:
-    """An RE2 pattern for engines whose digits and spaces are Unicode's."""
-    return pattern.replace(r"\s", r"[\t\n\f\r ]").replace(r"\d", "[0-9]")
-
-
 def _pattern(_: Validator, pattern: str, value: Any, __: Any) -> Errors:
     if isinstance(value, str) and not _matcher(pattern)(value):
         yield ValidationError("does not match")
@@ -70,17 +64,6 @@ def _pattern(_: Validator, pattern: str, value: Any, __: Any) -> Errors:
 def _format(_: Validator, name: str, value: Any, __: Any) -> Errors:
     if name == "date-time" and isinstance(value, str) and not is_date_time(value):
         yield ValidationError("is not a date-time")
-
-
-def is_date_time(text: str) -> bool:
-    """Whether a text is an instant as of RFC 3339."""
-    if not _DATE_TIME.fullmatch(text):
-        return False
-    try:
-        datetime.fromisoformat(text.upper())
-    except ValueError:
-        return False
-    return True
 
 
 def _unique_items(_: Validator, __: bool, value: Any, ___: Any) -> Errors:

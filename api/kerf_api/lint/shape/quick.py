@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from kerf_api.lint.shape.keywords import ascii_classes, is_date_time
+from kerf_api.lint.shape.formats import ascii_classes, is_date_time
 from kerf_api.lint.shape.translate import json_schema
 
 
