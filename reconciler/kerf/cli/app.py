@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from kerf.cli.parser import meant
 from kerf.cli.verbs import QUICK
 
 #: The flags of a verb that reads its own command line.
@@ -40,6 +42,19 @@ class Verbs(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return verbs()
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Ends the process with 2 for a verb that there is not, and says which one was meant."""
+        word = args[0]
+        if not word.startswith("-") and word not in verbs():
+            ctx.fail(f"there is no verb {word!r}{meant(word, verbs())}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """What each verb is for, in whole sentences."""
+        found = ((verb, self.get_command(ctx, verb).help or "") for verb in verbs())
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, " ".join(about.partition("\n\n")[0].split())) for verb, about in found])
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
         if cmd_name in QUICK:
@@ -63,12 +78,21 @@ def _quick(verb: str) -> Callable[[typer.Context], None]:
 app = typer.Typer(
     cls=Verbs,
     no_args_is_help=True,
-    add_completion=False,
     help="Kerf, a node autoscaler for Kubernetes on AWS.",
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,  # logs are read by line
+    rich_markup_mode=None,  # and so are complaints
 )
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"kerf {version('kerf')}")
+        raise typer.Exit
+
+
 @app.callback()
-def kerf() -> None:
+def kerf(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")] = False,
+) -> None:
     """Kerf, a node autoscaler for Kubernetes on AWS that speaks the Karpenter v1 API."""

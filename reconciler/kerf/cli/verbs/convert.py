@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
+from kerf.cli.parser import Parser
 from kerf.cli.reports import escaping
 
 if TYPE_CHECKING:
@@ -58,10 +59,8 @@ def _refused(words: str) -> int:
     return 2
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        "kerf convert", description=_ABOUT, epilog=_EXIT_CODES, formatter_class=RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser("kerf convert", description=_ABOUT, epilog=_EXIT_CODES, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, a pattern, or - for standard input")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--in-place", action="store_true", help="write the files that can be converted whole")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Final
+
+from kerf.cli.parser import Parser
 
 _ABOUT: Final = (
     "Print a manifest with every default filled in, each marked by the comment # default. "
@@ -15,7 +16,7 @@ _ABOUT: Final = (
 
 def main(arguments: Sequence[str]) -> int:
     """Print a file with its defaults; 2 when it cannot be read."""
-    parser = ArgumentParser("kerf default", description=_ABOUT)
+    parser = Parser("kerf default", description=_ABOUT)
     parser.add_argument("file", metavar="FILE", help="a file, or - for standard input")
     asked = parser.parse_args(arguments)
     from kerf.cli.gathering import sources

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
+
+from kerf.cli.parser import Parser
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the page of each rule that is named; 2 when one is not known."""
-    parser = ArgumentParser("kerf explain", description="What a rule is about, why, and how to mend what breaks it.")
+    parser = Parser("kerf explain", description="What a rule is about, why, and how to mend what breaks it.")
     parser.add_argument("rules", nargs="+", metavar="RULE", help="the ID of a rule, such as KERF-NP-120")
     asked = parser.parse_args(arguments)
     from kerf.cli.manifests import ignores

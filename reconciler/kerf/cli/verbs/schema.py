@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+from kerf.cli.parser import Parser
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _KEPT: Final = ("description", "default")
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print one kind's schema, or write those of all kinds into a folder; 2 for a kind that is not known."""
     from kerf_api import crds
 
-    parser = ArgumentParser("kerf schema", description="The JSON Schema of a kind, for editors and kubeconform.")
+    parser = Parser("kerf schema", description="The JSON Schema of a kind, for editors and kubeconform.")
     parser.add_argument("kind", nargs="?", metavar="KIND", help=", ".join(crds.kinds()))
     parser.add_argument("--all", metavar="DIR", help="write every kind's as DIR/GROUP/KIND_VERSION.json")
     asked = parser.parse_args(arguments)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
+
+from kerf.cli.parser import Parser
 
 if TYPE_CHECKING:
     from kerf.cli.manifests.checking import Report, Wish
@@ -75,8 +77,8 @@ def _leave_out(module: str) -> None:
     sys.modules.setdefault(module, ModuleType(module))
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         "kerf validate", description=_ABOUT, epilog=_EXIT_CODES, formatter_class=RawDescriptionHelpFormatter
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, a pattern, or - for standard input")

@@ -1,0 +1,26 @@
+"""Command lines of the verbs: who misspells a verb or an option is told which one was meant."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from typing import NoReturn
+
+_UNKNOWN = "unrecognized arguments: "
+
+
+class Parser(ArgumentParser):
+    """The parser of a verb that loads no framework. An error ends the process with 2."""
+
+    def error(self, message: str) -> NoReturn:
+        words = message.removeprefix(_UNKNOWN).split() if message.startswith(_UNKNOWN) else []
+        options = [word.partition("=")[0] for word in words if word.startswith("-")]
+        super().error(message + (meant(options[0], self._option_string_actions) if options else ""))
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A hint for a word that is none of the known ones; "" when none of them looks like it."""
+    from kerf_api.lint import nearest  # the rules come with it: a command line that is right does not wait for them
+
+    close = nearest.name(word, known)
+    return f"; did you mean {close}?" if close else ""

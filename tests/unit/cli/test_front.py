@@ -1,0 +1,71 @@
+"""What all verbs have in common: the version, the help, completion, and words for who misspells something."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from kerf.cli.app import verbs
+from tests.sources import python_path
+
+
+def kerf(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kerf.cli.main", *arguments]
+    own = {**os.environ, "PYTHONPATH": python_path(), "COLUMNS": "100", **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=own)
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    done = kerf("--version")
+    assert (done.returncode, done.stdout) == (0, f"kerf {version('kerf')}\n")
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_the_help_says_of_each_verb_what_it_is_for(flag: str) -> None:
+    done = kerf(flag)
+    rows = {line.split()[0]: line.split(maxsplit=1)[1:] for line in done.stdout.splitlines() if line.startswith("  ")}
+    assert done.returncode == 0
+    assert [verb for verb in verbs() if not rows.get(verb)] == []
+    assert "..." not in done.stdout.partition("Verbs:")[2]
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_each_verb_has_a_help(verb: str) -> None:
+    done = kerf(verb, "-h")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"kerf {verb}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("validte", "x.yaml"), "there is no verb 'validte'; did you mean validate?"),
+        (("Status",), "there is no verb 'Status'; did you mean status?"),
+        (("validate", "--strickt", "x.yaml"), "--strickt; did you mean --strict?"),
+        (("convert", "--inplace", "x.yaml"), "--inplace; did you mean --in-place?"),
+        (("catalogue", "--regoin", "eu-west-1"), "--region"),
+        (("run", "--batch-idel-duration", "3s"), "there is no such flag; did you mean --batch-idle-duration?"),
+        (("settings", "--cluster-nmae=x"), "there is no such flag; did you mean --cluster-name?"),
+    ],
+)
+def test_who_misspells_is_told_what_was_meant(arguments: tuple[str, ...], meant: str) -> None:
+    done = kerf(*arguments)
+    assert done.returncode == 2
+    assert meant in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_word_that_looks_like_nothing_gets_no_hint() -> None:
+    done = kerf("xyzzy")
+    assert (done.returncode, "did you mean" in done.stderr) == (2, False)
+    assert "there is no verb 'xyzzy'" in done.stderr
+
+
+@pytest.mark.parametrize(("word", "verb"), [("va", "validate"), ("pre", "preflight"), ("sch", "schema")])
+def test_shells_complete_verbs(word: str, verb: str) -> None:
+    done = kerf("validate", _KERF_COMPLETE="complete_bash", COMP_WORDS=f"kerf {word}", COMP_CWORD="1")
+    assert done.stdout.split() == [verb]
