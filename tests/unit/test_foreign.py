@@ -20,6 +20,7 @@ from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteMessage, PatchObject
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.inbox import Changed, Listed, Removed
+from kerf.runtime.state.notices import ObjectChanged
 from kerf.runtime.state.state import State
 from kerf.telemetry.series.fleet import Fleet
 from kerf_api import labels, lint
@@ -123,14 +124,8 @@ def version(pool: NodePool, number: int, ref: NodeClassRef) -> NodePool:
 @REFS
 @pytest.mark.parametrize("listed", [False, True])
 def test_a_pool_moves_from_another_controller_to_kerf_and_back(ref: NodeClassRef, listed: bool) -> None:
-    seen: list[tuple[bool, bool]] = []
     beside = Cluster()  # as the process that looks for consolidation has it: from the changes alone
-    known = State(
-        Settings(cluster_name="c"),
-        build=lambda *_: (),
-        interpret=lambda _: None,
-        witness=lambda kind, old, new: seen.append((old is not None, new is not None)),
-    )
+    known = State(Settings(cluster_name="c"), build=lambda *_: (), interpret=lambda _: None)
     for number, now in enumerate((ref, OWN, OWN, ref, ref, OWN, ref), start=1):
         value = version(w.pool("auto"), number, now)
         known.take(
@@ -145,6 +140,8 @@ def test_a_pool_moves_from_another_controller_to_kerf_and_back(ref: NodeClassRef
     known.take(Changed(kinds.NODE_POOL, version(w.pool("auto"), 6, OWN)), w.NOW)  # late, and out of date
     assert "auto" not in known.snapshot(w.NOW).node_pools
     known.take(Removed(kinds.NODE_POOL, "", "auto", "pool-auto"), w.NOW)
+    changes = [one for one in known.notices.drain() if isinstance(one, ObjectChanged)]
+    seen = [(one.old is not None, one.new is not None) for one in changes]
     assert seen == [(False, True), (True, True), (True, False), (False, True), (True, False)]
 
 

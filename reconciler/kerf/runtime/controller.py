@@ -12,12 +12,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from queue import SimpleQueue
-from typing import Any
 
 from kerf.ec2 import interruptions
 from kerf.ec2.instance_types import catalogue
 from kerf.model import kinds
-from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
 from kerf.model.settings import Settings
@@ -32,6 +30,7 @@ from kerf.runtime.parts import Parts
 from kerf.runtime.process.clock import SteadyClock
 from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from kerf.runtime.secrets.launch_keys import LaunchKeys
+from kerf.runtime.state.notices import AilmentFound, MessageRead, Noticed, ObjectChanged, TypesFailed
 from kerf.runtime.state.state import State
 from kerf.runtime.status import Working, working
 from kerf.telemetry.precedence import Precedence
@@ -70,10 +69,7 @@ class Controller:
         self.state = State(
             settings,
             build=catalogue.build,
-            interpret=self._interpret,
-            witness=self._witness,
-            unbuilt=self.telemetry.types_failed,
-            ailing=self.telemetry.ailing,
+            interpret=interruptions.parse,
             keys=keys,
         )
         self.next_due: datetime | None = clock.now()
@@ -210,6 +206,7 @@ class Controller:
                 self._take_one(item, now)
             except Exception as error:
                 self._not_taken(item, error, now)
+            self._tell_noticed()
 
     def _take_one(self, item: News, now: datetime) -> None:
         if isinstance(item, Done):
@@ -217,6 +214,7 @@ class Controller:
             known = self.state.cluster.get(ref) if ref is not None else None
             with reconciling(item.reconcile_id):
                 absorb(replace(item, at=min(item.at, now)), self.state)
+                self._tell_noticed()
                 self._tell(partial(self.telemetry.done, item.action, item.outcome, item.value, item.error, known))
             return
         if isinstance(item, ChoreFailed):
@@ -239,19 +237,22 @@ class Controller:
         except Exception as error:
             self.telemetry.telling_failed(error)
 
-    def _witness(self, kind: kinds.Kind, old: Any | None, new: Any | None) -> None:
-        """Every replica sees everything; one of them tells."""
-        self._tell(partial(self.telemetry.witness, kind, old, new, telling=self._may_act()))
+    def _tell_noticed(self) -> None:
+        for one in self.state.notices.drain():
+            self._tell(partial(self._tell_of, one))
 
-    def _interpret(self, message: Message) -> Interruption | None:
-        """What a message announces; None, too, where a bug keeps it from being read: the others are read."""
-        try:
-            found = interruptions.parse(message)
-        except Exception as error:
-            self.telemetry.taking_in_failed("Message", error)
-            found = None
-        self.telemetry.received(found.kind if found is not None else InterruptionKind.NO_OP, message.sent)
-        return found
+    def _tell_of(self, one: Noticed) -> None:
+        match one:
+            case ObjectChanged():  # every replica sees everything; one of them tells
+                self.telemetry.witness(one.kind, one.old, one.new, telling=self._may_act())
+            case MessageRead():
+                if one.error is not None:
+                    self.telemetry.taking_in_failed("Message", one.error)
+                self.telemetry.received(one.kind, one.message.sent)
+            case TypesFailed():
+                self.telemetry.types_failed(one.class_name, one.error)
+            case AilmentFound():
+                self.telemetry.ailing(one.category)
 
     def _plan(self) -> tuple[Plan, datetime | None]:
         """The plan, and when to look again although the plan does not say so. A bug in deciding ends here."""
@@ -262,6 +263,7 @@ class Controller:
         except Exception as error:
             self.telemetry.deciding_failed(error)
             return Plan(), now + AFTER_A_BUG
+        self._tell_noticed()
         self._tell(partial(self.state.planned, plan, now))
         self._tell(partial(self.telemetry.planned, plan, snapshot))
         return plan, self.state.batch.due(now, self.state.settings)

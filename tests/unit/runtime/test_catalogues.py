@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from kerf.model.aws.cloud import ClassFacts, Region, Subnet
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.settings import Settings
 from kerf.runtime.state.catalogues import RESOLVE_EVERY, Catalogues
+from kerf.runtime.state.notices import Notices, TypesFailed
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.world import NOW, large
@@ -23,8 +24,8 @@ def node_class(name: str, **meta: Any) -> EC2NodeClass:
     return decode(EC2NodeClass, {"metadata": {"name": name, "uid": f"uid-{name}", "generation": 1, **meta}})
 
 
-def catalogues(*names: str, on_error: Callable[[str, Exception], None] = lambda name, error: None) -> Catalogues:
-    made = Catalogues(Settings(cluster_name="c"), _build, on_error)
+def catalogues(*names: str, notices: Notices | None = None) -> Catalogues:
+    made = Catalogues(Settings(cluster_name="c"), _build, notices)
     made.region = REGION
     for name in names:
         made.resolved(name, f"uid-{name}", ClassFacts(1), NOW)
@@ -48,13 +49,14 @@ def test_types_that_cannot_be_worked_out_are_unknown_not_none_at_all() -> None:
 
 
 def test_what_cannot_be_worked_out_is_told_and_tried_again_only_when_something_has_changed() -> None:
-    told = list[tuple[str, str]]()
-    made = catalogues("odd", on_error=lambda name, error: told.append((name, type(error).__name__)))
+    made = catalogues("odd", notices=(notices := Notices()))
     for _ in range(3):
         assert made.catalogues([node_class("odd")]) == {}
-    assert told == [("odd", "KeyError")]
+    [failed] = notices.drain()
+    assert isinstance(failed, TypesFailed)
+    assert (failed.class_name, type(failed.error)) == ("odd", KeyError)
     made.catalogues([node_class("odd", generation=2)])
-    assert told == 2 * [("odd", "KeyError")]
+    assert len(notices.drain()) == 1
 
 
 def test_it_is_forgiven_when_its_facts_make_sense_again() -> None:

@@ -15,6 +15,7 @@ from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import Plan, Source
 from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Removed, Resolved
+from kerf.runtime.state.notices import TypesFailed
 from kerf.runtime.state.state import State
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -45,13 +46,7 @@ def test_the_first_snapshot_already_says_that_types_cannot_be_worked_out() -> No
     def fails(*_: object) -> Catalogue:
         raise KeyError("no such family")
 
-    told = list[str]()
-    known = State(
-        Settings(cluster_name="c"),
-        build=fails,
-        interpret=lambda _: None,
-        unbuilt=lambda name, error: told.append(name),
-    )
+    known = State(Settings(cluster_name="c"), build=fails, interpret=lambda _: None)
     odd = EC2NodeClass(metadata=ObjectMeta(name="odd", uid="u", resource_version="1"))
     known.take(Changed(kinds.NODE_CLASS, odd), NOW)
     known.take(RegionRead(Region("us-west-2", {}, {}, {}, {}), NOW), NOW)
@@ -59,7 +54,7 @@ def test_the_first_snapshot_already_says_that_types_cannot_be_worked_out() -> No
     seen = known.snapshot(NOW)
     assert "odd" not in seen.catalogues
     assert seen.class_facts["odd"].problems
-    assert told == ["odd"]
+    assert [one.class_name for one in known.notices.drain() if isinstance(one, TypesFailed)] == ["odd"]
 
 
 # --- feature gates ----------------------------------------------------------------------------------------------

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
 from kerf.model.aws.cloud import Impairment
+from kerf.runtime.state.notices import AilmentFound, Notices
 
 #: What ailed instances this long ago need not ail them now.
 KEPT: Final = timedelta(minutes=5)
 
 
 class Ailments:
-    """`told` hears of the category of each ailment that is new."""
+    """Each ailment that is new is noted in `notices`."""
 
-    def __init__(self, told: Callable[[str], None]) -> None:
-        self._told = told
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
         self._found: dict[str, tuple[Impairment, ...]] = {}
         #: When EC2 was asked last.
         self.examined_at: datetime | None = None
@@ -29,7 +30,7 @@ class Ailments:
             if one.instance_id in ours:
                 self._found[one.instance_id] = (*self._found.get(one.instance_id, ()), one)
         for _, category in sorted(self._pairs() - before):
-            self._told(category)
+            self._notices.note(AilmentFound(category))
 
     def at(self, now: datetime) -> Mapping[str, tuple[Impairment, ...]]:
         """By instance; nothing when nobody has been able to look for a while."""

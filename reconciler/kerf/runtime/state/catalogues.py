@@ -17,6 +17,7 @@ from kerf.model.aws.instance_type import Catalogue, OfferingKey
 from kerf.model.settings import Settings
 from kerf.runtime.inbox import ChoreFailed, PricesRead, RegionRead
 from kerf.runtime.state.learned import LearnedMemory, Machine
+from kerf.runtime.state.notices import Notices, TypesFailed
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
 #: How often a class is resolved while machines come or go, or are wanted, or while it is not Ready.
@@ -47,12 +48,10 @@ class _Built:
 
 
 class Catalogues:
-    """Facts and catalogues by class name. One thread uses it. `on_error` is told of a class that `build` fails with."""
+    """Facts and catalogues by class name. One thread uses it. A class that `build` fails with is noted in `notices`."""
 
-    def __init__(
-        self, settings: Settings, build: Build, on_error: Callable[[str, Exception], None] = lambda name, error: None
-    ) -> None:
-        self._settings, self._build, self._on_error = settings, build, on_error
+    def __init__(self, settings: Settings, build: Build, notices: Notices | None = None) -> None:
+        self._settings, self._build, self._notices = settings, build, notices or Notices()
         self._known: dict[str, _Known] = {}
         self._built: dict[str, _Built] = {}
         self._facts_view: dict[str, ClassFacts] = {}
@@ -263,7 +262,7 @@ class Catalogues:
         except Exception as error:
             words = f"its instance types cannot be worked out: {type(error).__name__}: {error}"
             self._problems[node_class.name] = ("InstanceTypesUnknown", words)
-            self._on_error(node_class.name, error)
+            self._notices.note(TypesFailed(node_class.name, error))
         else:
             self._problems.pop(node_class.name, None)
         self._renew_view()

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
+from kerf.runtime.state.notices import MessageRead, Notices
 
 #: A message that was not deleted by then is forgotten: the queue gives it out again.
 KEPT: Final = timedelta(minutes=10)
@@ -15,14 +16,20 @@ KEPT: Final = timedelta(minutes=10)
 class Interruptions:
     """One thread uses it. `interpret` reads a message; None: it means nothing to the controller."""
 
-    def __init__(self, interpret: Callable[[Message], Interruption | None]) -> None:
-        self._interpret = interpret
+    def __init__(self, interpret: Callable[[Message], Interruption | None], notices: Notices) -> None:
+        self._interpret, self._notices = interpret, notices
         #: By the message's ID, with the time at which it was received.
         self._found: dict[str, tuple[Interruption, datetime]] = {}
 
     def received(self, message: Message, now: datetime) -> Interruption:
         """Take in a message."""
-        found = self._interpret(message) or Interruption(InterruptionKind.NO_OP, (), message)
+        error = found = None
+        try:
+            found = self._interpret(message)
+        except Exception as bug:  # the other messages are read
+            error = bug
+        found = found or Interruption(InterruptionKind.NO_OP, (), message)
+        self._notices.note(MessageRead(found.kind, message, error))
         self._found[message.id] = (found, now)
         return found
 

@@ -55,6 +55,7 @@ from kerf.runtime.state.interruptions import Interruptions
 from kerf.runtime.state.inventories import Inventories
 from kerf.runtime.state.marks import Marks
 from kerf.runtime.state.node_changes import NodeChanges
+from kerf.runtime.state.notices import Notices, ObjectChanged
 from kerf.runtime.state.noticing import grace_of, makes_room
 from kerf.runtime.state.promises import Promises
 from kerf.runtime.state.shifts import ZonalShifts, by_name, lies_there
@@ -70,15 +71,11 @@ PROPOSALS_KEPT = timedelta(minutes=2)
 #: After its batch has closed a pod has been looked at by then.
 LOOKED_AT_WITHIN = timedelta(seconds=10)
 
-#: Told of every object that came, changed (`None` before or after means: was not, is no more).
-Witness = Callable[[Kind, Any | None, Any | None], None]
-
 
 class State:
     """See the module. `interpret` reads a message of the interruption queue; `build` makes a catalogue.
 
-    `unbuilt` is told of a node class for which that failed, `ailing` of the category of each ailment that is new;
-    `keys` check launch marks.
+    `keys` check launch marks. What is noticed while news are taken in, or a snapshot is made, is in `notices`.
     """
 
     def __init__(
@@ -87,14 +84,11 @@ class State:
         *,
         build: Build,
         interpret: Callable[[Message], Interruption | None],
-        witness: Witness = lambda kind, old, new: None,
-        unbuilt: Callable[[str, Exception], None] = lambda name, error: None,
-        ailing: Callable[[str], None] = lambda category: None,
         keys: LaunchKeys | None = None,
     ) -> None:
-        self.settings = settings
+        self.settings, self.notices = settings, Notices()
         self.cluster, self.fleet, self.batch = Cluster(), Fleet(), BatchWindow()
-        self.catalogues = Catalogues(settings, build, unbuilt)
+        self.catalogues = Catalogues(settings, build, self.notices)
         self.inventories, self._node_changes, self.known_cluster = Inventories(), NodeChanges(), KnownCluster()
         self.marks = Marks(keys or LaunchKeys.of_the_process(settings.cluster_name))
         self.evictions, self.actions, self.freshness = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS), Freshness()
@@ -104,11 +98,11 @@ class State:
         #: last asked, None for one that is gone.
         self.under_way: tuple[Action, ...] = ()
         self.changes: dict[Ref, Any | None] = {}
-        self._witness, self._watched = witness, kinds.watched(settings)
+        self._watched = kinds.watched(settings)
         self.leading_since: Callable[[], datetime | None] = lambda: ALWAYS  # set by a process that may give way
         self._listed, self._shifts = set[str](), ZonalShifts()
-        self._ailments = Ailments(ailing)
-        self._interruptions = Interruptions(interpret)
+        self._ailments = Ailments(self.notices)
+        self._interruptions = Interruptions(interpret, self.notices)
         self.promises, self._accounts = Promises(), NO_ACCOUNTS
         self._now = datetime.min.replace(tzinfo=UTC)
         self._restless: set[str] = set()
@@ -257,7 +251,7 @@ class State:
         changed, old, new = new, kinds.own(old), kinds.own(new)
         if (value := new if new is not None else old) is None:
             return
-        self._witness(kind, old, new)
+        self.notices.note(ObjectChanged(kind, old, new))
         self.changes[Ref.of(kind, value)] = changed  # its receiver tells a foreign object from a deleted one
         if kind is kinds.POD:
             self._noticed_pod(old, new, now)
