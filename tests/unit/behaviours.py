@@ -1,4 +1,4 @@
-"""`python -m tests.unit.behaviours` writes docs/behaviours.md: what each number of the catalogues says."""
+"""`python -m tests.unit.behaviours` writes docs/behaviours.md: what each number says, and which test bears it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of the interruption queue: a bug over one of them costs no other, and each is noted for those who tell it."""
+"""Messages of the interruption queue: a bug over one costs no other, and each is noted for those who tell it."""
 
 from __future__ import annotations
 
