@@ -71,7 +71,7 @@ def planning(name: str, table: str, kind: str, run: Callable[[V, str], Plan]) ->
             plan = run(view, key)
         except Exception as error:  # what one object brings to light must not keep the others waiting
             plan = Plan(refusals=(Refusal(f"{kind}/{key}", broken(error)),))
-        return plan, plan.next_due
+        return (plan if plan != NOTHING else NOTHING), plan.next_due  # who joins many plans tells it by its identity
 
     return Step(name, table, guarded, speaks=_says_something, kept=lambda plan: not plan.actions)
 

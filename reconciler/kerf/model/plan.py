@@ -360,41 +360,44 @@ def _listed(parts: Iterable[Plan]) -> Plan:
         nominations += plan.nominations
         measured += plan.measured
         foreseen += plan.foreseen
-    first = Plan(tuple(actions), tuple(refusals), tuple(events), tuple(nominations))
-    return replace(first, measured=tuple(measured), foreseen=tuple(foreseen))
+    return Plan(
+        tuple(actions),
+        tuple(refusals),
+        tuple(events),
+        tuple(nominations),
+        measured=tuple(measured),
+        foreseen=tuple(foreseen),
+    )
 
 
 def _with_the_rest(listed: Plan, parts: Iterable[Plan]) -> Plan:
     """The plan, with what the others say once: the earliest time, the first purchase, all keys of maps and sets."""
-    next_due, provisioned, purchase, accounts = None, False, None, None
-    buffer_pods, unread_since = dict[str, int](), dict[str, datetime]()
-    gauges: dict[tuple[PlanGauge, Labels], float] = {}
-    left_over, had_turn, candidates = frozenset[str](), frozenset[str](), frozenset[tuple[str, str]]()
+    next_due: datetime | None = None
+    told: list[Plan] = []
     for plan in parts:
-        if plan.next_due is not None and (next_due is None or plan.next_due < next_due):
-            next_due = plan.next_due
-        provisioned = provisioned or plan.provisioned
-        purchase = purchase if purchase is not None else plan.purchase
-        accounts = accounts if accounts is not None else plan.accounts
-        left_over |= plan.left_over
-        had_turn |= plan.had_turn
-        candidates |= plan.candidates_left_over
-        if plan.buffer_pods:
-            buffer_pods.update(plan.buffer_pods)
-        if plan.unread_since:
-            unread_since.update(plan.unread_since)
-        if plan.gauges:
-            gauges.update(plan.gauges)
+        due = plan.next_due
+        if due is not None and (next_due is None or due < next_due):
+            next_due = due
+        if plan.provisioned or plan.left_over or plan.had_turn or plan.candidates_left_over or _has_more(plan):
+            told.append(plan)
+    if not told:
+        return replace(listed, next_due=next_due)
     return replace(
         listed,
         next_due=next_due,
-        provisioned=provisioned,
-        purchase=purchase,
-        accounts=accounts,
-        left_over=left_over,
-        had_turn=had_turn,
-        candidates_left_over=candidates,
-        buffer_pods=buffer_pods,
-        unread_since=unread_since,
-        gauges=gauges,
+        provisioned=any(plan.provisioned for plan in told),
+        purchase=next((plan.purchase for plan in told if plan.purchase is not None), None),
+        accounts=next((plan.accounts for plan in told if plan.accounts is not None), None),
+        left_over=frozenset().union(*(plan.left_over for plan in told)),
+        had_turn=frozenset().union(*(plan.had_turn for plan in told)),
+        candidates_left_over=frozenset().union(*(plan.candidates_left_over for plan in told)),
+        buffer_pods={key: number for plan in told for key, number in plan.buffer_pods.items()},
+        unread_since={key: since for plan in told for key, since in plan.unread_since.items()},
+        gauges={key: value for plan in told for key, value in plan.gauges.items()},
     )
+
+
+def _has_more(plan: Plan) -> bool:
+    """Whether a plan has any of what few plans have, sets aside."""
+    maps = plan.buffer_pods or plan.unread_since or plan.gauges
+    return bool(maps) or plan.purchase is not None or plan.accounts is not None
