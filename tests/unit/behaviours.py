@@ -14,8 +14,9 @@ _HEAD: Final = """\
 # Numbered behaviours
 
 Kerf behaves as Karpenter does in what follows, number by number. A test bears the number in its name
-(`test_211_an_ailment_is_counted_once_until_the_instance_recovers`), and its name says the behaviour. Where Kerf differs on
-purpose, the page of the catalogue says why. `python -m tests.unit.behaviours` writes this page from the tests.
+(`test_211_an_ailment_is_counted_once_until_the_instance_recovers`), and its name says the behaviour. Where Kerf
+differs on purpose, the page of the catalogue says why. `python -m tests.unit.behaviours` writes this page from the
+tests.
 """
 
 
