@@ -37,7 +37,7 @@ _NO_POOL: Final = ("NoNodePoolLabel", "NodePoolNotFound")
 def staying(view: View, ledger: Ledger) -> Plan:
     """The refusals, by the order of the keys of `snapshot.state_nodes`; the emptiness and drift methods tell theirs."""
     keys = _window(view.turn.keys("state_nodes"), view.snapshot.now)
-    return joined(view.turn.one(_STAYING, view.each, key) for key in keys if key not in ledger.taken)
+    return joined(view.turn.some(_STAYING, view.each, [key for key in keys if key not in ledger.taken]))
 
 
 def _window(keys: Sequence[str], now: datetime) -> Sequence[str]:
