@@ -15,7 +15,7 @@ from tests.sources import ROOT
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 #: Files and folders of the repository as documents name them: in backticks, from its root.
-NAMED = re.compile(r"`((?:api|reconciler|webhook|manifests|charts|tests|benchmarks|docs)/[\w./-]+)`")
+NAMED = re.compile(r"`((?:api|reconciler|webhook|manifests|charts|tests|benchmarks|docs)/[\w./*-]+)`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -63,6 +63,21 @@ def test_links_of_the_readme_lead_somewhere() -> None:
 def test_what_it_names_in_the_repository_is_there(page: Path) -> None:
     named = {name.rstrip("/.") for name in NAMED.findall(page.read_text(encoding="utf-8"))}
     assert [name for name in sorted(named) if not (ROOT / name).exists() and not list(ROOT.glob(name))] == []
+
+
+def test_modules_on_the_map_of_the_code_are_there() -> None:
+    """The map names packages at the margin; below each, indented, its rooms and modules, and modules in a room."""
+    drawn = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("```\napi/")[2].partition("\n```")[0]
+    package, entry, named = ROOT, ROOT, list[Path]()
+    for line in f"api/{drawn}".splitlines():
+        if row := re.match(r"( {0,2})([\w/]+(?:\.py)?)(?: +[○●]|$)", line):
+            package = package if row[1] else ROOT / row[2]
+            entry = package / row[2] if row[1] else package
+            named.append(entry)
+        if entry.is_dir() and entry != package:
+            named += [entry / module for module in re.findall(r"(?<![\w/])([\w/*]+\.py)\b", line)]
+    assert len(named) > 30
+    assert [path for path in named if not list(ROOT.glob(str(path.relative_to(ROOT))))] == []
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
