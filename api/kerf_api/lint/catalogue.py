@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from kerf_api import labels
+from kerf_api.decoders import decoder_of
 from kerf_api.requirements import Requirement
 
 Cell = str | list[str] | None
@@ -93,7 +94,7 @@ class Catalogue:
 
 def read(text: bytes) -> Catalogue:
     """A catalogue from the text that `kerf catalogue` prints. Raises ValueError for any other text."""
-    return Catalogue(msgspec.json.decode(text, type=Table))
+    return Catalogue(decoder_of(Table).decode(text))
 
 
 @cache

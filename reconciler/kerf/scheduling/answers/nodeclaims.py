@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
-import msgspec
 from msgspec.structs import replace
 
 from kerf.model.aws.instance_type import Catalogue, InstanceType
@@ -20,7 +19,7 @@ from kerf.scheduling.answers.solution import NewNode
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.v1.hashes import NODEPOOL_HASH_VERSION, nodepool_hash
-from kerf_api.v1.meta import Entry, ObjectMeta, OwnerReference
+from kerf_api.v1.meta import Entry, ObjectMeta, OwnerReference, decode
 from kerf_api.v1.nodeclaim import ClaimResources, NodeClaim, NodeClaimSpec
 from kerf_api.v1.nodepool import NodePool
 
@@ -46,7 +45,7 @@ def member_claim(snapshot: Snapshot, pool: NodePool, name: str) -> NodeClaim:
     """
     requirements = pool.requirements()
     rows = requirements.without(labels.HOSTNAME)
-    entries = tuple(msgspec.convert(entry, Entry) for entry in rows.entries())
+    entries = tuple(decode(Entry, entry) for entry in rows.entries())
     types = (t for t in _overlaid(snapshot, pool) if t.requirements.conflict(requirements) is None)
     return _claim(pool, name, entries, requirements, _overlay_notes(types))
 
@@ -136,7 +135,7 @@ def claim_entries(snapshot: Snapshot, node: NewNode) -> tuple[Entry, ...]:
             requirement(labels.CAPACITY_TYPE, IN, node.capacity_types, capacity.min_values if capacity else None),
         )
     )
-    return tuple(msgspec.convert(entry, Entry) for entry in exact.entries())
+    return tuple(decode(Entry, entry) for entry in exact.entries())
 
 
 def pod_mark(uid: str) -> str:
