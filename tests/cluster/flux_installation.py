@@ -8,10 +8,12 @@ from typing import Any, Final
 
 import yaml
 
+from tests.sources import ROOT
+
 from .control_plane import ControlPlane
 from .flux import NAMESPACE, Flux
 from .flux_releases import VALUES_KEY
-from .installation import CLUSTER_NAME, ROOT, Installation
+from .installation import CLUSTER_NAME, Installation
 from .moto_aws.settings import PINNED, ROLE
 from .person import Person
 

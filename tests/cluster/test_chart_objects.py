@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from tests.sources import ROOT
 from tests.unit.charts.test_values import OLDER, merged
 
-from .charts import ROOT, Helm, Objects, by_name
+from .charts import Helm, Objects, by_name
 
 pytestmark = pytest.mark.cluster
 

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from kerf.runtime.settings.settings import parse
+from tests.sources import ROOT
 from tests.unit.charts.test_values import ALL_ROWS, merged
-from tests.unit.charts.values_table import ROOT, Row
+from tests.unit.charts.values_table import Row
 
 from .charts import Helm, Objects, different
 

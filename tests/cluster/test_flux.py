@@ -19,6 +19,7 @@ from tests.gitops.checks import checked_out, told, with_renderers
 from tests.gitops.mistakes import MISTAKES
 from tests.gitops.repositories import git
 from tests.needed import needed
+from tests.sources import ROOT
 
 from .binaries import ControlPlaneUnavailable
 from .control_plane import ControlPlane
@@ -26,7 +27,6 @@ from .fleet import MANIFEST, Fleet, condition, is_true
 from .flux import NAMESPACE
 from .flux_installation import RELEASES, STEPS, FluxInstallation
 from .flux_programs import find_flux
-from .installation import ROOT
 
 pytestmark = pytest.mark.cluster
 

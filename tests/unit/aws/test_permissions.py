@@ -19,7 +19,8 @@ from kerf.ec2 import tags
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
-from tests.unit.aws.policies import AWS, POLICIES, ROOT, allowed, statement, statements
+from tests.sources import ROOT
+from tests.unit.aws.policies import AWS, POLICIES, allowed, statement, statements
 
 SERVICES: Final = ("arc-zonal-shift", "ec2", "eks", "iam", "pricing", "sqs", "ssm")
 #: What AWS does in our name when it is called so. Source: EC2 and IAM user guides, "Required permissions".
