@@ -146,8 +146,8 @@ def test_cloud_formation_has_the_same_policies() -> None:
         if resource["Type"] == "AWS::IAM::ManagedPolicy":
             document = resource["Properties"]["PolicyDocument"]
             text = str(document[0] if isinstance(document, list) else document.value)
-            for theirs, ours in CLOUD_FORMATION.items():
-                text = text.replace(f"${{{theirs}}}", f"${{{ours}}}")
+            for parameter, name in CLOUD_FORMATION.items():
+                text = text.replace(f"${{{parameter}}}", f"${{{name}}}")
             found.append(json.loads(text))
     ours = [json.loads(path.read_text(encoding="utf-8")) for path in POLICIES]
     assert sorted(found, key=json.dumps) == sorted(ours, key=json.dumps)
