@@ -82,7 +82,7 @@ class FluxInstallation(Installation):
         self.flux.request(step, word)
 
         def handled() -> bool:
-            return self.flux.kustomization(step)["status"].get("lastHandledReconcileAt") == word
+            return bool(self.flux.kustomization(step)["status"].get("lastHandledReconcileAt") == word)
 
         self.wait(lambda: handled() and self.flux.done(step, revision), 60, f"{step} is reconciled once more")
 

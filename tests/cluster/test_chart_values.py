@@ -26,7 +26,8 @@ ALL_ON: Final = {
     "controller": {"sidecarContainer": [{"name": "sidecar", "image": "example.com/sidecar:1"}]},
 }
 CERTIFICATE: Final = {"webhook": {"certManager": {"enabled": True}}}
-ANYWHERE: Final = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+NO_TERMS: Final[list[Any]] = []
+ANYWHERE: Final = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": NO_TERMS}}}
 SPREAD: Final = [{"maxSkew": 3, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}]
 BY_DEFAULT: Final = """podTopologySpread:
   defaultConstraints:
