@@ -140,7 +140,7 @@ def cost(snapshot: Snapshot) -> int:
     return sum(price(known[row[labels.INSTANCE_TYPE]], row) for row in rows)
 
 
-def bound(snapshot: Snapshot) -> int:
+def bound(snapshot: Snapshot) -> float:
     """The least that nodes for all the pods cost."""
     free = [replace(pod, spec=replace(pod.spec, node_name="")) for pod in snapshot.pods.values()]
     return lp_bound(snapshot, free)

@@ -21,9 +21,8 @@ def rewrite(path: Path, parts: Mapping[str, str]) -> None:
     text = path.read_text()
     for name, content in parts.items():
         begin, end = f"<!-- measured: {name} -->\n", f"<!-- end of {name} -->"
-        made, times = re.subn(
-            f"{re.escape(begin)}.*?{re.escape(end)}", lambda _, new=begin + content + "\n" + end: new, text, flags=re.S
-        )
+        new = f"{begin}{content}\n{end}".replace("\\", r"\\")  # re reads a backslash in a replacement
+        made, times = re.subn(f"{re.escape(begin)}.*?{re.escape(end)}", new, text, flags=re.S)
         if times != 1:
             raise NoSuchPart(f"{path} has {times} parts between {begin.strip()} and {end}")
         text = made

@@ -67,7 +67,7 @@ _OWN_WORDS = ("replicas", "cpu", "memory", "annotations", "alone")
 def _workload(kind: str, name: str, given: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     requests = {"cpu": str(given.get("cpu", "500m")), "memory": given.get("memory", "512Mi")}
     app = {"app": name}
-    pod = {"containers": [{"name": "main", "image": "main", "resources": {"requests": requests}}]}
+    pod: dict[str, Any] = {"containers": [{"name": "main", "image": "main", "resources": {"requests": requests}}]}
     pod |= {k: v for k, v in given.items() if k not in _OWN_WORDS}
     if given.get("alone"):
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": app}}

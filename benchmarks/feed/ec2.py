@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from xml.sax.saxutils import escape
 
 from kerf.sandbox.api.manifests import timestamp
-from kerf.sandbox.aws.ec2 import Machine
+from kerf.sandbox.aws.machines import Machine
 
 PAGE: Final = 1000
 _NAMESPACE: Final = "http://ec2.amazonaws.com/doc/2016-11-15/"

@@ -18,7 +18,7 @@ from kerf.ports import Ports
 from kerf.runtime.controller import Controller
 from kerf.runtime.observe import looking
 from kerf.sandbox.aws.cloud import SandboxCloud
-from kerf.sandbox.aws.ec2 import Machine
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.world import ZONES, World
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests import worlds

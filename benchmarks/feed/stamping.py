@@ -15,7 +15,7 @@ from benchmarks.feed.specimens import POOLS, WORKLOAD_PODS, Settled, Specimen
 from benchmarks.feed.store import Store
 from kerf.model import kinds
 from kerf.sandbox.api.manifests import timestamp
-from kerf.sandbox.aws.ec2 import Machine
+from kerf.sandbox.aws.machines import Machine
 from kerf_api.resources import Resources
 
 Json = dict[str, Any]

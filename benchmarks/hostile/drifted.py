@@ -39,9 +39,9 @@ def _on_drifted_nodes(shape: Shape, number: int) -> list[Any]:
         meta = replace(claim.metadata, annotations={**claim.metadata.annotations, **_OTHER_HASH})
         found += [replace(claim, metadata=meta, status=status), node]
     names = [node.name for _, node in yard.nodes.values()]
-    for i, one in enumerate(pods.decoded(shape(number))):
-        spec = replace(one.spec, node_name=names[i * len(names) // number])
-        found.append(replace(one, spec=spec, status=RUNNING))
+    for i, unbound in enumerate(pods.decoded(shape(number))):
+        spec = replace(unbound.spec, node_name=names[i * len(names) // number])
+        found.append(replace(unbound, spec=spec, status=RUNNING))
     return found
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from time import process_time
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -30,7 +30,7 @@ from benchmarks.scheduling import peak_mib
 from benchmarks.workloads import pod
 from kerf.decide import decide
 from kerf.model.aws.instance_type import Catalogue, InstanceType
-from kerf.model.aws.interruptions import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.cluster import build
 from kerf.model.kinds import ref
 from kerf.model.kubernetes.objects import Node, Pod
@@ -53,7 +53,7 @@ _MOST_PASSES: Final = 1000
 #: Then it is given up; the figures say how many pods were left over.
 _MOST_SECONDS: Final = 120.0
 _OTHER: Final = "other-tenant"
-WARNING: Final = Interruption("spot_interrupted", ("i-warned00000",), Message("m", "r", "{}"))
+WARNING: Final = Interruption(InterruptionKind.SPOT_INTERRUPTED, ("i-warned00000",), Message("m", "r", "{}"))
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def measured(shape: str, number: int) -> Measured:
     memory, world, plan = Memory(), Written(), Plan()
     elapsed, longest, other_seconds, before, passes = 0.0, 0.0, 0.0, 0.0, 0
     warned, interruption_seconds = _node_on_spot(types), 0.0
-    facts = {"settings": settings, "catalogues": {"default": types}}
+    facts: dict[str, Any] = {"settings": settings, "catalogues": {"default": types}}
     world.add([node_class(), node_pool(), *warned])
     for _ in range(_PASSES_BEFORE):
         calm = world.cluster.snapshot(now=NOW, fresh_at=dict.fromkeys(Source, NOW), **facts)

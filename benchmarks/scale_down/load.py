@@ -89,4 +89,4 @@ class Measure:
     def _as_sold(self, name: str, room: Resources) -> bool:
         sold = self._rows[name]["allocatable"]
         same = room["cpu"] == sold["cpu"] and room["pods"] == sold["pods"]
-        return same and abs(room["memory"] // 2**20 - sold["memory"]) <= _TOLERANCE_MIB
+        return bool(same and abs(room["memory"] // 2**20 - sold["memory"]) <= _TOLERANCE_MIB)

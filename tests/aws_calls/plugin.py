@@ -87,7 +87,8 @@ class AwsCalls:
             node.config.stash[_TOTAL].append(msgspec.json.decode(text, type=Account))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-        total = record.total(config.stash[_TOTAL])
+        accounts = config.stash[_TOTAL]
+        total = record.total(accounts)
         if total.calls:
             terminalreporter.section("calls of AWS")
             terminalreporter.line(record.line(total, len(RULES)))

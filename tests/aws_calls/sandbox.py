@@ -143,7 +143,8 @@ class _Client:
         if refusal is not None:
             self._shadow.refusals += 1
             raise refused(refusal.code, refusal.text, operation)
-        return _empty(_model(self._service).operation_model(operation).output_shape)
+        answer: dict[str, Any] = _empty(_model(self._service).operation_model(operation).output_shape)
+        return answer
 
 
 class _Paginator:

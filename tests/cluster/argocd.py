@@ -87,11 +87,11 @@ class ArgoCd:
     def _components(self) -> tuple[Component, ...]:
         redis, repo, repo_metrics, metrics = free_ports(4)
         cache = ("--redis", f"127.0.0.1:{redis}")
-        server = ("--address", "127.0.0.1", "--port", str(repo), "--metrics-port", str(repo_metrics), "--disable-tls")
+        server = ["--address", "127.0.0.1", "--port", str(repo), "--metrics-port", str(repo_metrics), "--disable-tls"]
         # By default it asks Git for the newest commit only every three minutes.
-        server += ("--revision-cache-expiration", "2s")
-        controller = ("--repo-server", f"127.0.0.1:{repo}", "--repo-server-plaintext", "--metrics-port", str(metrics))
-        controller += ("--app-resync", RESYNC, "--app-resync-jitter", "0")
+        server += ["--revision-cache-expiration", "2s"]
+        controller = ["--repo-server", f"127.0.0.1:{repo}", "--repo-server-plaintext", "--metrics-port", str(metrics)]
+        controller += ["--app-resync", RESYNC, "--app-resync-jitter", "0"]
         return (
             self._component(REDIS, "", f"127.0.0.1:{redis}", port=redis),
             self._component(ARGO_CD, "argocd-repo-server", *cache, *server, port=repo),

@@ -11,13 +11,14 @@ from typing import Any, Final
 import yaml
 
 from tests.gitops.repositories import commit, git, repository
+from tests.sources import ROOT
 
 from .argocd import NAMESPACE, ArgoCd
 from .control_plane import ControlPlane
 from .flux_installation import MANIFESTS as FLUX
 from .flux_installation import copy_manifests, nested
 from .installation import NAMESPACE as KERF
-from .installation import ROOT, Installation
+from .installation import Installation
 
 MANIFESTS: Final = ROOT / "manifests/argocd"
 #: In the order of their waves.

@@ -99,7 +99,8 @@ class Flux:
 
     # --- what is there ----------------------------------------------------------------------------------------------
     def kustomization(self, name: str) -> Json:
-        found: Json = self._api.get_namespaced_custom_object(GROUP, VERSION, NAMESPACE, PLURAL, name)
+        found = self._api.get_namespaced_custom_object(GROUP, VERSION, NAMESPACE, PLURAL, name)
+        assert isinstance(found, dict)
         return found
 
     def done(self, name: str, revision: str) -> bool:
@@ -107,7 +108,8 @@ class Flux:
         found = self.kustomization(name)
         status = found.get("status", {})
         judged = status.get("observedGeneration") == found["metadata"]["generation"]
-        return judged and status.get("lastAppliedRevision") == revision and self.condition(name)["status"] == "True"
+        applied = judged and status.get("lastAppliedRevision") == revision
+        return bool(applied and self.condition(name)["status"] == "True")
 
     def condition(self, name: str, type_: str = "Ready") -> Json:
         """Empty when it is not there."""

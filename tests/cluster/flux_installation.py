@@ -8,10 +8,12 @@ from typing import Any, Final
 
 import yaml
 
+from tests.sources import ROOT
+
 from .control_plane import ControlPlane
 from .flux import NAMESPACE, Flux
 from .flux_releases import VALUES_KEY
-from .installation import CLUSTER_NAME, ROOT, Installation
+from .installation import CLUSTER_NAME, Installation
 from .moto_aws.settings import PINNED, ROLE
 from .person import Person
 
@@ -80,7 +82,7 @@ class FluxInstallation(Installation):
         self.flux.request(step, word)
 
         def handled() -> bool:
-            return self.flux.kustomization(step)["status"].get("lastHandledReconcileAt") == word
+            return bool(self.flux.kustomization(step)["status"].get("lastHandledReconcileAt") == word)
 
         self.wait(lambda: handled() and self.flux.done(step, revision), 60, f"{step} is reconciled once more")
 

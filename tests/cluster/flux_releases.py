@@ -55,7 +55,8 @@ class Releases:
         deadline = time.monotonic() + _GIVEN_SECONDS
         while True:
             try:
-                found: Json = self._api.get_namespaced_custom_object(GROUP, VERSION, self._namespace, PLURAL, name)
+                found = self._api.get_namespaced_custom_object(GROUP, VERSION, self._namespace, PLURAL, name)
+                assert isinstance(found, dict)
                 return found
             except client.ApiException as error:
                 if error.status != 404 or time.monotonic() > deadline:

@@ -59,7 +59,9 @@ class Sources:
             "lastUpdateTime": now,
         }
         place = (GROUP, VERSION, self._namespace, PLURAL, name)
-        generation = self._api.get_namespaced_custom_object(*place)["metadata"]["generation"]
+        stored = self._api.get_namespaced_custom_object(*place)
+        assert isinstance(stored, dict)
+        generation = stored["metadata"]["generation"]
         ready = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": f"stored {revision}"}
         conditions = [{**ready, "lastTransitionTime": now, "observedGeneration": generation}]
         status = {"observedGeneration": generation, "artifact": artifact, "conditions": conditions}

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import yaml
 
+from tests.sources import ROOT
+
 from .binaries import find_binaries
-from .charts import ROOT, Helm
+from .charts import Helm
 
 BASE: Final = ROOT / "manifests/install/base"
 FILE: Final = BASE / "kerf.yaml"

@@ -19,7 +19,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.model.aws.cloud import Region
@@ -87,7 +87,7 @@ class Installation:
         self._webhook_port, self.metrics_port, self.health_port, self.debug_port = free_ports(4)
         self._settings: dict[str, str] = {}
 
-    def __enter__(self) -> Installation:
+    def __enter__(self) -> Self:
         if self._controller:
             self._start_aws()
         self._install_charts(self._chart_values())

@@ -30,8 +30,12 @@ MANIFEST: Final = Path(__file__).parent / "one_tick.yaml"
 POOLS: Final = ("tick-plain", "tick-bottle", "tick-dense")
 FAMILIES: Final = ("c6a", "m6a", "r6a")
 #: Of each size: the processors that fill a machine of it with one pod, and with two.
-FULL: Final = {"large": ("1100m", "750m"), "xlarge": ("2100m", "1700m"), "2xlarge": ("4100m", "3500m")}
-FULL |= {"4xlarge": ("8100m", "7300m")}
+FULL: Final = {
+    "large": ("1100m", "750m"),
+    "xlarge": ("2100m", "1700m"),
+    "2xlarge": ("4100m", "3500m"),
+    "4xlarge": ("8100m", "7300m"),
+}
 ZONE: Final = "topology.kubernetes.io/zone"
 #: Before each look: with hundreds of nodes, looking costs more than all that is looked at.
 LOOK_SECONDS: Final = 0.5

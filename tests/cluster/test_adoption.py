@@ -26,12 +26,12 @@ from tests.adoption import sample
 from tests.adoption.differences import differences, unexplained
 from tests.adoption.world import Adopted
 from tests.simulation.trouble import lives
-from tests.sources import python_path
+from tests.sources import ROOT, python_path
 
 from .components import ADMINISTRATOR
 from .control_plane import ControlPlane
 from .fleet import is_true
-from .installation import CLUSTER_NAME, ROOT, Installation
+from .installation import CLUSTER_NAME, Installation
 from .predecessor import SPACE, HeldLease, Legacy, release
 
 pytestmark = pytest.mark.cluster

@@ -72,7 +72,7 @@ def editor(kerf: Installation) -> Editor:
 @pytest.fixture
 def claim(kerf: Installation, request: pytest.FixtureRequest) -> str:
     """The name of a NodeClaim with annotations that Kerf has written."""
-    name = request.node.originalname.replace("_", "-")[:60].strip("-")
+    name: str = request.node.originalname.replace("_", "-")[:60].strip("-")
     kerf.kubectl("--as", TRUSTED, "create", "-f", "-", input_=manifest("NodeClaim", name, NOTES))
     return name
 

@@ -12,11 +12,10 @@ from typing import Final
 
 import pytest
 
-from tests.sources import python_path
+from tests.sources import ROOT, python_path
 
 from .api_server import with_definitions
 from .control_plane import ControlPlane
-from .installation import ROOT
 
 pytestmark = pytest.mark.cluster
 

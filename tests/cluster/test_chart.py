@@ -127,9 +127,8 @@ def test_switches_that_are_off_reach_the_controller(helm: Helm) -> None:
 def test_the_charts_defaults_are_the_programs(helm: Helm) -> None:
     """But for what only the chart knows: the webhook that it installs, the names of Secrets."""
     told = options(rendered(helm))
-    webhook = {name: getattr(told, name) for name in ("webhook_service", "webhook_cert_secret")}
-    own = {"launch_key_secret": KEY_SECRET}
-    assert told == replace(parse([], {"CLUSTER_NAME": "test"}), **webhook, **own)
+    webhook: dict[str, Any] = {name: getattr(told, name) for name in ("webhook_service", "webhook_cert_secret")}
+    assert told == replace(parse([], {"CLUSTER_NAME": "test"}), **webhook, launch_key_secret=KEY_SECRET)
 
 
 def test_by_default_the_controller_makes_the_certificate(helm: Helm) -> None:

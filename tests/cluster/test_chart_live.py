@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from .charts import ROOT, Helm, Objects
+from tests.sources import ROOT
+
+from .charts import Helm, Objects
 from .control_plane import ControlPlane
 from .installation import LEASE, NAMESPACE, Installation
 from .test_control_plane import eventually

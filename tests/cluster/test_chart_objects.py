@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from tests.sources import ROOT
 from tests.unit.charts.test_values import OLDER, merged
 
-from .charts import ROOT, Helm, Objects, by_name
+from .charts import Helm, Objects, by_name
 
 pytestmark = pytest.mark.cluster
 
@@ -196,7 +197,7 @@ def test_a_value_that_is_null_counts_as_absent(helm: Helm, notes: Callable[[Any]
     parts = ("env", "envFrom", "extraVolumeMounts", "sidecarVolumeMounts", "livenessProbe", "readinessProbe")
     values: dict[str, Any] = dict.fromkeys(empty) | {"controller": dict.fromkeys(parts)}
     values |= {"serviceAccount": {"annotations": None}, "service": {"annotations": None}}
-    without = {"nodeSelector": {}, "controller": {"livenessProbe": {}, "readinessProbe": {}}}
+    without: dict[str, Any] = {"nodeSelector": {}, "controller": {"livenessProbe": {}, "readinessProbe": {}}}
     assert helm.template(values=values).keys() == helm.template(values=without).keys()
     pod = pods(helm.template(values=values))["kerf"]
     assert [probe["httpGet"]["path"] for probe in _probes(pod)] == ["/healthz", "/readyz"]

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from .charts import ROOT
+from tests.sources import ROOT
+
 from .control_plane import ControlPlane
 from .test_control_plane import ALLOCATABLE, create, get
 

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from kerf.runtime.settings.settings import parse
+from tests.sources import ROOT
 from tests.unit.charts.test_values import ALL_ROWS, merged
-from tests.unit.charts.values_table import ROOT, Row
+from tests.unit.charts.values_table import Row
 
 from .charts import Helm, Objects, different
 
@@ -25,7 +26,8 @@ ALL_ON: Final = {
     "controller": {"sidecarContainer": [{"name": "sidecar", "image": "example.com/sidecar:1"}]},
 }
 CERTIFICATE: Final = {"webhook": {"certManager": {"enabled": True}}}
-ANYWHERE: Final = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+NO_TERMS: Final[list[Any]] = []
+ANYWHERE: Final = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": NO_TERMS}}}
 SPREAD: Final = [{"maxSkew": 3, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}]
 BY_DEFAULT: Final = """podTopologySpread:
   defaultConstraints:

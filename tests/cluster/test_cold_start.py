@@ -59,9 +59,10 @@ def test_thirty_pods_on_an_empty_cluster(kerf: Installation, minutes: float) -> 
     kerf.wait(lambda: any(_is_ready(pool) for pool in kerf.get("nodepools")), SOON, "the pool is Ready")
     before = kerf.aws.calls()
     connect: Any = kubernetes.config.new_client_from_config
+    create: Any = kubernetes.utils.create_from_dict
     client = connect(str(kerf.control_plane.kubeconfig))
     applied = time.time()  # kubectl needs a second of its own before it asks for anything
-    kubernetes.utils.create_from_dict(client, yaml.safe_load(pods))
+    create(client, yaml.safe_load(pods))
     kerf.wait(lambda: all(len(kerf.running(name)) == many for name, many in DEPLOYMENTS.items()), SOON, "all pods run")
     kerf.wait(lambda: all(is_true(claim, "Initialized") for claim in kerf.get("nodeclaims")), SOON, "nodes initialized")
     running, first = time.time(), {claim["metadata"]["uid"] for claim in kerf.get("nodeclaims")}

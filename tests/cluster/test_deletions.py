@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_the_webhook_is_not_asked_about_what_another_controller_has(kerf: Instal
     budget = {"nodes": "10%", "schedule": "61 * * * *", "duration": "1h"}
     requirement = {"key": "eks.amazonaws.com/instance-category", "operator": "In", "values": ["c"]}
     template = {"spec": {"nodeClassRef": reference, "requirements": [requirement]}}
-    pool = {
+    pool: dict[str, Any] = {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",
         "metadata": {"name": "auto", "annotations": {"kerf.sh/back-off": "{}"}},

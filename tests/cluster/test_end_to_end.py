@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from kerf.runtime.preflight.cluster import WRITES
+from tests.sources import ROOT
 
 from .control_plane import ControlPlane
-from .installation import CLUSTER_NAME, NAMESPACE, ROOT, Installation
+from .installation import CLUSTER_NAME, NAMESPACE, Installation
 
 pytestmark = pytest.mark.cluster
 

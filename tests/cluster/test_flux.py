@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.gitops.checks import checked_out, told, with_renderers
 from tests.gitops.mistakes import MISTAKES
 from tests.gitops.repositories import git
 from tests.needed import needed
+from tests.sources import ROOT
 
 from .binaries import ControlPlaneUnavailable
 from .control_plane import ControlPlane
@@ -26,7 +28,6 @@ from .fleet import MANIFEST, Fleet, condition, is_true
 from .flux import NAMESPACE
 from .flux_installation import RELEASES, STEPS, FluxInstallation
 from .flux_programs import find_flux
-from .installation import ROOT
 
 pytestmark = pytest.mark.cluster
 
@@ -246,7 +247,7 @@ def teams_applied(kerf: FluxInstallation) -> None:
     revision = kerf.flux.publish("teams")
     kerf.flux.releases.release("search")
     for step in ("data", "payments"):
-        kerf.wait(lambda step=step: kerf.flux.done(step, revision), SOON, f"{step} is applied")
+        kerf.wait(partial(kerf.flux.done, step, revision), SOON, f"{step} is applied")
     kerf.wait(lambda: {"batch", "notebooks", "payments", "search"} <= names(kerf), SOON, "the teams' pools are there")
     kerf.wait(lambda: all(is_true(one, "Ready") for one in kerf.get("nodepools")), SOON, "and ready")
 

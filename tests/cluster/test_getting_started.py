@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.sources import ROOT
+
 from . import record
 from .control_plane import ControlPlane
 from .flux_installation import nested
-from .installation import CLUSTER_NAME, ROOT, Installation
+from .installation import CLUSTER_NAME, Installation
 from .person import Person
 
 pytestmark = pytest.mark.cluster

@@ -19,10 +19,11 @@ import yaml
 
 from kerf_api import labels
 from kerf_api.defaulting import default
+from tests.sources import ROOT
 from tests.unit.argocd.lua import health
 
 from .control_plane import ControlPlane
-from .installation import NAMESPACE, ROOT, Installation
+from .installation import NAMESPACE, Installation
 
 pytestmark = pytest.mark.cluster
 

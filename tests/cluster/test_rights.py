@@ -17,12 +17,13 @@ import yaml
 
 from kerf.model import kinds
 from tests.guides import files
+from tests.sources import ROOT
 
 from . import grants, record, rights
 from .charts import Helm, flat
 from .control_plane import ControlPlane
 from .grants import Grant
-from .installation import ROOT, Installation
+from .installation import Installation
 from .proxy import KUBE, PASS, Answer, Decision, Request
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]

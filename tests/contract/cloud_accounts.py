@@ -25,9 +25,11 @@ OWNER = "123456789012"
 class Account(Protocol):
     """An AWS account with a cluster's surroundings in it."""
 
-    cloud: Cloud
     cluster_name: str
     role: str
+
+    @property
+    def cloud(self) -> Cloud: ...
 
     @property
     def discovery(self) -> Mapping[str, str]:
@@ -84,7 +86,7 @@ class SandboxAccount:
 
     def __init__(self) -> None:
         self._world = World(cluster_name=SANDBOX_NAME)
-        self.cloud: Cloud = self._world.cloud
+        self.cloud = self._world.cloud
         self.cluster_name = SANDBOX_NAME
         self.role = "node-role"
 
@@ -137,7 +139,7 @@ class MotoAccount:
         self._aws = aws
         self.cluster_name = aws.cluster_name
         self.role = aws.role
-        self.cloud: Cloud = aws_cloud(aws)
+        self.cloud: AwsCloud = aws_cloud(aws)
         aws.restock()
         aws.clear_shifts()
         aws.set_describe_delay(0.0)

@@ -122,10 +122,16 @@ def test_another_role_is_another_question(aws: MotoAws, real: MotoAccount) -> No
 
 def test_a_profile_that_we_have_deleted_is_not_there(aws: MotoAws, real: MotoAccount) -> None:
     looks = Looks(aws, real, "deleted")
-    for delete in (
-        lambda: looks.cloud.delete_class_resources("nobody", looks.path),
-        lambda: [looks.cloud.delete_resource(one) for one in looks.cloud.instance_profiles() if one.name == "deleted"],
-    ):
+
+    def delete_orphans() -> None:
+        for one in looks.cloud.instance_profiles():
+            if one.name == "deleted":
+                looks.cloud.delete_resource(one)
+
+    def delete_with_class() -> None:
+        looks.cloud.delete_class_resources("nobody", looks.path)
+
+    for delete in (delete_with_class, delete_orphans):
         assert looks.make_profile() == looks.look().instance_profile
         delete()
         assert looks.look().instance_profile == ""

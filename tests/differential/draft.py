@@ -93,7 +93,7 @@ class Draft:
     daemon_sets: list[Json] = field(default_factory=list)
     storage: dict[str, list[Json]] = field(default_factory=dict)
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: Json = field(default_factory=dict)
 
     # --- choosing -----------------------------------------------------------------------------------------------
     def workload(self) -> Workload:

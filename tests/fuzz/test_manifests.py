@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import gc
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from time import thread_time
 from typing import Any, Final, TypeVar
 
@@ -44,6 +45,11 @@ def maker() -> Maker:
     made = Maker(SEED)
     gc.freeze()
     return made
+
+
+def located(manifests: Iterable[Any]) -> list[Located]:
+    """These manifests as those of one file without a name."""
+    return [Located("", manifest) for manifest in manifests]
 
 
 def timed(what: object, ask: Callable[[], Result], most: float = MOST_SECONDS) -> Result:
@@ -120,10 +126,9 @@ def try_group(start: int, group: list[dict[str, Any]]) -> None:
     assert [said(problems) for problems in found] == [said(problems) for problems in together(group)]
     assert len(found) == GROUP
     for before, after in ((group, group[::-1]), (group[:2], group[1:]), (SOUND, group), (group, SOUND)):
-        sides = [[Located("", manifest) for manifest in side] for side in (before, after)]
-        made = timed((start, "changes"), lambda sides=sides: changes(*sides))
+        made = timed((start, "changes"), partial(changes, located(before), located(after)))
         assert (len(made.removed), len(made.found)) == (len(before), len(after))
-    turned = changes(*([Located("", manifest) for manifest in side] for side in (group, group)))
+    turned = changes(located(group), located(group))
     assert not any((*turned.found, *turned.removed))
 
 

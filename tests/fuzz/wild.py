@@ -239,7 +239,7 @@ def limits(random: Random) -> Any:
 
 def taint(random: Random) -> Any:
     """A taint that is half right."""
-    made = {
+    made: dict[str, Any] = {
         "key": random.choice(("a", "", 5, None, "a" * 64, "example.com/batch")),
         "value": random.choice(("", "a", None, True, "a b", "²")),
         "effect": random.choice(("NoSchedule", "NoExecute", "PreferNoSchedule", "", None, [])),

@@ -80,7 +80,8 @@ def draw(path: Path) -> None:
 def shown(path: Path) -> tuple[Set[str], Set[tuple[str, str]]]:
     """The rooms and arrows of a picture."""
     names = [one.get("id", "") for one in ET.parse(path).iter()]
-    arrows = {tuple(name.split(_ARROW)) for name in names if _ARROW in name}
+    parted = [name.partition(_ARROW) for name in names]
+    arrows = {(source, target) for source, arrow, target in parted if arrow}
     return frozenset(name for name in names if name.startswith("kerf") and _ARROW not in name), frozenset(arrows)
 
 

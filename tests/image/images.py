@@ -68,7 +68,7 @@ class Container:
     def start(self, *arguments: str, folder: Path, more: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """Start the program in a folder."""
         user, group = (int(part) for part in self.configuration.user.split(":"))
-        identity = {"user": user, "group": group, "extra_groups": ()} if os.geteuid() == 0 else {}
+        may_change = os.geteuid() == 0
         return subprocess.Popen(
             self.command(*arguments),
             env=self.environment(more),
@@ -76,7 +76,9 @@ class Container:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            **identity,  # type: ignore[call-overload]
+            user=user if may_change else None,
+            group=group if may_change else None,
+            extra_groups=() if may_change else None,
         )
 
     def run(self, *arguments: str, folder: Path, more: Mapping[str, str] | None = None) -> tuple[int, str]:

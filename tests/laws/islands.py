@@ -18,7 +18,7 @@ from msgspec.structs import fields
 from kerf.kube.decoding import KindDecoder
 from kerf.model import kinds
 from kerf.model.aws.cloud import Instance
-from kerf.model.aws.interruptions import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.cluster import build
 from kerf.model.plan import Source
@@ -147,12 +147,12 @@ def _pod(side: str, name: str, node: str = "", phase: str = "Running", cpu: str 
 
 def island(side: str) -> list[Manifest]:
     """Every object of an island. The name of each ends in its side."""
-    going = {"deletionTimestamp": text(NOW - timedelta(minutes=5))}
+    going: Manifest = {"deletionTimestamp": text(NOW - timedelta(minutes=5))}
     command = {"id": "c1", "reason": "Drifted", "started": text(NOW - timedelta(minutes=1)), "created": True}
     failed = {"at": _AGO, "count": 1}
     asked = _conditions("Drained", "VolumesDetached", "InstanceTerminating")
     gone = [{"type": "Drained", "status": "Unknown", "reason": "Draining", "lastTransitionTime": _AGO}]
-    ended = {"deletionTimestamp": text(NOW + timedelta(seconds=30)), "deletionGracePeriodSeconds": 30}
+    ended: Manifest = {"deletionTimestamp": text(NOW + timedelta(seconds=30)), "deletionGracePeriodSeconds": 30}
     due = {labels.TERMINATION_TIMESTAMP: text(NOW + HOUR)}
     done = _pod(side, "done", "live", "Succeeded")
     selector = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
@@ -229,7 +229,7 @@ def world(objects: Sequence[Any]) -> Snapshot:
         for name in ("fixed", "joins", "live", "sick", "warned", "goes", "drains", "empty", "orphan"):
             made[f"i-{name}-{side}"] = _instance(side, name)
         message = Message(f"m-{side}", "r", "{}")
-        warnings.append(Interruption("spot_interrupted", (f"i-warned-{side}",), message))
+        warnings.append(Interruption(InterruptionKind.SPOT_INTERRUPTED, (f"i-warned-{side}",), message))
     names = [f"class-{side}" for side in SIDES]
     return build(
         objects,
@@ -254,8 +254,13 @@ def _instance(side: str, name: str) -> Instance:
 
 # --- places -----------------------------------------------------------------------------------------------------
 TIME, NUMBER, QUANTITY, DURATION, SCHEDULE, NOTE = "time", "number", "quantity", "duration", "schedule", "note"
-_TEXTS: Final = {"expire_after": DURATION, "termination_grace_period": DURATION, "consolidate_after": DURATION}
-_TEXTS |= {"duration": DURATION, "schedule": SCHEDULE}
+_TEXTS: Final = {
+    "expire_after": DURATION,
+    "termination_grace_period": DURATION,
+    "consolidate_after": DURATION,
+    "duration": DURATION,
+    "schedule": SCHEDULE,
+}
 _NOTES: Final = (labels.KERF, labels.TERMINATION_TIMESTAMP, labels.DO_NOT_DISRUPT)
 
 

@@ -22,7 +22,8 @@ from msgspec.structs import replace
 
 from kerf.decide import decide
 from kerf.kube import decoding
-from kerf.model import annotations, kinds
+from kerf.model import annotations as model_annotations
+from kerf.model import kinds
 from kerf.model.annotations import read
 from kerf.model.backoff import PoolFailures
 from kerf.model.boundaries import MALFORMED
@@ -187,7 +188,7 @@ def test_each_known_attack_changes_nothing_about_other_objects(story: str) -> No
 
 def unbounded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decoding, "bound_of", lambda kind: None)
-    patch.setattr(annotations, "bounded", lambda value, kind: value)
+    patch.setattr(model_annotations, "bounded", lambda value, kind: value)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
@@ -27,21 +28,28 @@ schedules = st.one_of(
         st.sampled_from(["*", "1-5", "0,6", "3"]),
     ),
 )
+Budget = dict[str, Any]
 lengths = st.sampled_from(["1m", "20m", "1h", "6h", "12h", "24h", "48h", "72h"])
 allowances = st.one_of(st.integers(0, 30).map(str), st.integers(0, 100).map(lambda percent: f"{percent}%"))
-windows = st.one_of(st.just({}), st.fixed_dictionaries({"schedule": schedules, "duration": lengths}))
-reasons = st.one_of(
+windows: st.SearchStrategy[Budget] = st.one_of(
+    st.just({}), st.fixed_dictionaries({"schedule": schedules, "duration": lengths})
+)
+reasons: st.SearchStrategy[Budget] = st.one_of(
     st.just({}), st.lists(st.sampled_from(REASONS), unique=True).map(lambda listed: {"reasons": listed})
 )
 budgets = st.builds(lambda nodes, window, about: {"nodes": nodes, **window, **about}, allowances, windows, reasons)
-Budget = dict[str, Any]
+
+
+def _fires(budget: Budget) -> Callable[[datetime], bool]:
+    schedule: str = budget["schedule"]
+    return naive(cron.DESCRIPTORS.get(schedule, schedule))
 
 
 def holds(budget: Budget, now: datetime) -> bool:
     """Whether some minute in (now - duration, now] is a hit, looked at one by one."""
     if "schedule" not in budget:
         return True
-    fires = naive(cron.DESCRIPTORS.get(budget["schedule"], budget["schedule"]))
+    fires = _fires(budget)
     at, begin = now.replace(second=0, microsecond=0), now - durations.parse(budget["duration"])
     while at > begin:
         if fires(at):
@@ -103,7 +111,7 @@ def never(found: list[Budget], reason: str) -> bool:
     begin, minutes, end = MONDAY - timedelta(days=8), 22 * 1440, MONDAY
     closed = [False] * minutes
     for budget in shut:
-        fires = naive(cron.DESCRIPTORS.get(budget["schedule"], budget["schedule"]))
+        fires = _fires(budget)
         length = int(durations.parse(budget["duration"]) / MINUTE)
         for minute in range(minutes):
             if fires(begin + minute * MINUTE):

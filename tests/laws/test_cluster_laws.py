@@ -273,7 +273,7 @@ def test_what_is_refused_changes_nothing_and_what_a_list_changes_is_returned(dat
             lost = [old.metadata.name for old, new in told if old is not None and new is None]
             assert [v.metadata.name for v in known if v.metadata.name not in now] == lost
             assert all(now[new.metadata.name] is new for _, new in told if new is not None)
-            assert len(told) == len({(old or new).metadata.name for old, new in told if old or new})
+            assert len(told) == len({one.metadata.name for old, new in told if (one := old or new)})
         elif not news.deleted and not cluster.apply(news.kind, news.value):
             assert view(cluster) == before
 

@@ -21,7 +21,7 @@ WISH = Wish(role="nodes")
 #: Texts in which a comment may be put between any two lines, and at the end of each.
 PLAIN = [case for case in CASES if not any(mark in case.before for mark in ("|\n", "{\n", ",\n", '{"'))]
 comments = st.lists(st.tuples(st.integers(0, 200), st.booleans(), st.integers(0, 10)), min_size=1, max_size=8)
-wild = st.sampled_from([*SCALARS, *TEXTS, [], {}, [{}], {"a": {}}, [[1]]])
+wild: st.SearchStrategy[Any] = st.sampled_from([*SCALARS, *TEXTS, [], {}, [{}], {"a": {}}, [[1]]])
 
 
 def converted(text: str) -> Converted:

@@ -26,7 +26,7 @@ NUMA = f"{d.DRIVER}/numa"
 
 
 def a_device(rng: Random, number: int) -> dict[str, Any]:
-    own = {"attributes": {NUMA: rng.choice("01"), "model": rng.choice(["A", "B"])}}
+    own: dict[str, Any] = {"attributes": {NUMA: rng.choice("01"), "model": rng.choice(["A", "B"])}}
     return d.device(f"gpu-{number}", **own)
 
 
@@ -38,7 +38,7 @@ def a_type(rng: Random, name: str) -> Any:
     if style < 0.5:
         return d.offering(kind, d.pool_of("gpus", *(a_device(rng, i) for i in range(number))))
     if style < 0.75:
-        more = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "10"}}}
+        more: dict[str, Any] = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "10"}}}
         return d.offering(kind, d.pool_of("gpus", *(d.device(f"gpu-{i}", **more) for i in range(number))))
     use = [{"counterSet": "board", "counters": {"n": {"value": str(rng.randint(1, 3))}}}]
     parts = [d.device(f"gpu-{i}", consumesCounters=use) for i in range(number)]
@@ -81,7 +81,7 @@ def a_world(rng: Random) -> Snapshot:
     if rng.random() < 0.4:
         where = {"key": labels.ZONE, "operator": "In", "values": [rng.choice(w.ZONES)]}
         there = {"nodeSelectorTerms": [{"matchExpressions": [where]}]}
-        own = {"nodeSelector": there} if rng.random() < 0.7 else {}
+        own: dict[str, Any] = {"nodeSelector": there} if rng.random() < 0.7 else {}
         objects.append(d.published("fabric", *(a_device(rng, 10 + i) for i in range(2)), **own))
     for i in range(rng.randint(1, 6)):
         objects.append(a_claim(rng, f"c{i}"))

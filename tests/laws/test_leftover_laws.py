@@ -27,7 +27,13 @@ from tests.referee.places import offers
 from tests.unit.scheduling import worlds as w
 
 LIMITS: Final = ({"cpu": "4"}, {"cpu": "12", "memory": "24Gi"}, {"memory": "16Gi"}, {"nodes": "1"}, {"nodes": "2"})
-WISHES: Final = ({}, {}, {labels.CAPACITY_TYPE: "on-demand"}, {labels.CAPACITY_TYPE: "spot"}, {labels.ZONE: "z2"})
+WISHES: Final[tuple[dict[str, str], ...]] = (
+    {},
+    {},
+    {labels.CAPACITY_TYPE: "on-demand"},
+    {labels.CAPACITY_TYPE: "spot"},
+    {labels.ZONE: "z2"},
+)
 SOME: Final = range(40)
 MANY: Final = range(1000, 1400)
 

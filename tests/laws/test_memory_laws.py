@@ -216,9 +216,11 @@ def test_budgets_follow_their_objects_and_only_news_for_evictions_is_told(edits:
         key, position = f"{namespace}/{name}", journal.position
         old = living.pop(key, None)
         new = pdb(namespace, name, app, allowed, version) if allowed >= 0 else None
+        before: dict[str, dict[Any, Any]]
         before = {"pdb_budgets": dict(index.budgets), "pdb_selectors": dict(index.selectors)}
         index.replace(old, new)
         living |= {key: new} if new is not None else {}
+        after: dict[str, dict[Any, Any]]
         after = {"pdb_budgets": dict(index.budgets), "pdb_selectors": dict(index.selectors)}
         changed = {(t, k) for t in after for k in {*before[t], *after[t]} if before[t].get(k) != after[t].get(k)}
         assert set(journal.since(position) or ()) == changed

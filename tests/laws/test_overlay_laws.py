@@ -120,7 +120,12 @@ def test_the_referee_finds_nothing_where_offerings_have_amounts_of_their_own(see
     """Among many pods, so that nodes are filled in different sizes, with and without overlays."""
     rng = Random(seed)
     wants = [{}, {}, {"example.com/x": "1"}]
-    wishes = [{}, {}, {"nodeSelector": {labels.ZONE: "z3"}}, {"nodeSelector": {labels.CAPACITY_TYPE: "on-demand"}}]
+    wishes: list[dict[str, Any]] = [
+        {},
+        {},
+        {"nodeSelector": {labels.ZONE: "z3"}},
+        {"nodeSelector": {labels.CAPACITY_TYPE: "on-demand"}},
+    ]
     pods = [
         w.pod(f"p-{i}", rng.choice(["100m", "500m", "3", "12"]), requests=rng.choice(wants), **rng.choice(wishes))
         for i in range(40)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Edit
+from tests.mutations.edits import Edit
 
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     136: (

@@ -31,7 +31,8 @@ from tests.mutations import (
     behaviours_of_nodes,
     behaviours_of_pods,
 )
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 from tests.unit.catalogues import AWS, DISRUPTION, SCHEDULING, Catalogue
 
 SEED = 20261122

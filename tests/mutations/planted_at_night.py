@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _DEBUGGING = "tests/unit/runtime/test_debugging.py::"
 _LOGS = "tests/unit/telemetry/test_logs.py::"

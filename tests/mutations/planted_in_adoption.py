@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _TAKEN = "tests/adoption/test_taking_over.py"
 _CHECK, _LIVE = "tests/unit/cli/test_migrate.py", "tests/unit/cli/test_migrate_live.py"

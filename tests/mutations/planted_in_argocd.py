@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _SCRIPTS, _APPLICATIONS = "manifests/argocd/argocd-cm.yaml", "manifests/argocd/applications"
 _HEALTH = ("tests/unit/argocd/test_health.py::test_what_is_shown",)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _ASKED = "tests/contract/test_aws_answers.py"
 _PARAMETERS = "tests/unit/aws/catalogue/test_image_parameters.py"

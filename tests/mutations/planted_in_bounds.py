@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _LAWS: Final = "tests/laws/test_bounds_laws.py"
 _CLOCKS: Final = "tests/unit/runtime/test_clock_steps.py"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _TEST_SINCE, _TEST_CHANGES = "tests/unit/cli/test_since.py", "tests/unit/api/test_changes.py"
 _TEST_RENDERING = "tests/unit/cli/test_rendering.py"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _REVIEWED = "tests/unit/conversion/test_conversion.py::test_it_becomes_what_was_reviewed"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _TABLES = "tests/unit/lifecycle/test_deletion_guard.py"
 _THAT_GO = "tests/unit/lifecycle/test_deletions_that_go.py"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _OF_FORCEFUL, _OF_LEADER = "tests/unit/disruption/test_forceful.py", "tests/unit/runtime/test_leader.py"
 _OF_VERSIONS, _OF_UPGRADE, _OF_READING = (

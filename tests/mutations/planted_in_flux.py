@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _STEPS = "manifests/flux/kustomizations.yaml"
 _HEALTH = ("tests/cluster/test_flux_health.py::test_the_health_of_what_is_seen",)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit, rule
+from tests.mutations.bug import Bug, rule
+from tests.mutations.edits import Edit
 
 _EXPECTATIONS = "tests/unit/lifecycle/test_expectations.py"
 _GIVING_WAY = "tests/unit/lifecycle/test_giving_way.py"

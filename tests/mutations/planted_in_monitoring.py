@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _ALERTS = "charts/kerf/files/alerts.yaml"
 _COUNTING, _JUDGING = "tests/unit/telemetry/test_fleet.py", "tests/unit/charts/test_alerts.py"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit, rule
+from tests.mutations.bug import Bug, rule
+from tests.mutations.edits import Edit
 
 BUGS = (
     Bug(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _OF_KEYS, _OF_SECRET, _OF_MARKS = (
     f"tests/unit/runtime/test_{name}.py" for name in ("launch_keys", "launch_secret", "marks")

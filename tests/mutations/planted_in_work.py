@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.mutations.bug import Bug, Edit
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
 
 _TESTS: Final = "tests/unit/disruption/test_share.py"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.mutations.bug import Edit
+from tests.mutations.edits import Edit
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def completed(case: Known) -> Json:
         one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     for one in world["pods"]:
         _scheduled(one)
-    own = {name: [] for name in ("nodePools", "nodeClaims", "daemonSets", "instanceTypes")}
+    own: Json = {name: [] for name in ("nodePools", "nodeClaims", "daemonSets", "instanceTypes")}
     return {**world, **own, "settings": {}, "wellKnownLabels": world_of(0)["wellKnownLabels"]}
 
 

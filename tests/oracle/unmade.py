@@ -31,7 +31,7 @@ def unmade(there: Json, ours: Ours, before: dict[str, str], oracle: Oracle) -> I
         before: the nodes of the pods that come first.
     """
     pods = {key_of(pod): pod for pod in there["pods"]}
-    kinds = {}
+    kinds: dict[str, str] = {}
     for key, why in ours.solution.unplaced.items():
         if _SAID in str(why) and key in pods:
             pod = pods[key]

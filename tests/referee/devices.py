@@ -84,7 +84,7 @@ class _Devices:
                 if self._kept(claim):
                     continue
                 own = [grant.request for grant in grants if grant.claim == claim.key]
-                names = Counter(own or self.elsewhere.get(claim.key, ()))
+                names = Counter(own or self.elsewhere.get(claim.key, []))
                 for request in claim.spec.devices.requests:
                     if not _fulfilled(request, names):
                         where = f" on {kind}" if kind else ""

@@ -191,7 +191,7 @@ def cost(snapshot: Snapshot) -> int:
     return sum(price(known[row[labels.INSTANCE_TYPE]], row) for row in rows)
 
 
-def _percent(cost: int, least: int) -> int:
+def _percent(cost: int, least: float) -> int:
     """Rounded up; 100 of nothing."""
     return int(-(-100 * cost // least)) if least else 100
 

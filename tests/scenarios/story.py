@@ -340,5 +340,5 @@ def _settings(given: Step) -> Settings:
     """Ten milliseconds of work for a cheaper answer: how cheap they are is not told here."""
     base = Settings("sandbox", interruption_queue="sandbox", improve=timedelta(milliseconds=10))
     spans = {one.name for one in fields(Settings) if isinstance(getattr(base, one.name), timedelta)}
-    own = {k: durations.parse(v) if k in spans else v for k, v in given.get("settings", {}).items()}
+    own: dict[str, Any] = {k: durations.parse(v) if k in spans else v for k, v in given.get("settings", {}).items()}
     return replace(base, gates=FeatureGates(**given.get("gates", {})), **own)

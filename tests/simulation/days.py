@@ -94,7 +94,8 @@ class Days:
         self.world = World(seed=load.seed, types=types)
         self._load, self._acting, self._bound_usd = load, False, 0.0
         self.bill, self.thrift = Bill(self.world, lambda: self._acting), Thrift(self.world)
-        self._calm, self._later = Calm(self.world), None
+        self._calm = Calm(self.world)
+        self._later: datetime | None = None
         self._controller = self._hire(rival)
         self.world.apply(node_class())
         on_demand = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}

@@ -111,7 +111,7 @@ def _row(key: Any, operator: Any, *values: Any) -> dict[str, Any]:
 
 def _claim(spec: Any = None, status: Any = None, **meta: Any) -> dict[str, Any]:
     own = {"labels": {labels.NODEPOOL: "general"}, "finalizers": [labels.TERMINATION_FINALIZER], **meta}
-    body = {"nodeClassRef": CLASS_REF, "requirements": [], "resources": {"requests": {"cpu": "1"}}}
+    body: dict[str, Any] = {"nodeClassRef": CLASS_REF, "requirements": [], "resources": {"requests": {"cpu": "1"}}}
     body["taints"] = [{"key": "example.com/poison", "effect": "NoSchedule"}]
     whole = body | spec if isinstance(spec, dict) else body if spec is None else spec
     return {"metadata": own, "spec": whole, "status": {} if status is None else status}

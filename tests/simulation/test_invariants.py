@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from kerf.model import kinds
+from kerf.model.gauges import PlanGauge
 from kerf.model.plan import Plan, Reason, Refusal
 from kerf.ports import Conflict, PortError, Unavailable
 from kerf.runtime.controller import Controller
@@ -338,7 +339,7 @@ def test_a_plan_that_remembers_wrongly_is_found() -> None:
         "has \\[\\], lacks \\[Refusal": replace(anew, refusals=rows[:1]),
         "has \\[Refusal": replace(anew, refusals=(*rows, Refusal("node/c", rows[0].reason))),
         "another order": replace(anew, refusals=rows[::-1]),
-        "gauges are": replace(anew, gauges={("pods", ()): 1.0}),
+        "gauges are": replace(anew, gauges={(PlanGauge.REFUSED_PODS, ()): 1.0}),
         f"{late} None": replace(anew, next_due=None),
         f"{late} 2026": replace(anew, next_due=noon + timedelta(seconds=1)),
     }

@@ -42,7 +42,7 @@ def test_a_node_comes_is_held_drifts_is_replaced_drained_and_gone() -> None:
     stage = Stage(weather=Weather(ready_seconds=20, pod_stop_seconds=5))
     stage.run(60, until=lambda: bool(stage.claims))
     (name,) = [claim.name for claim in stage.claims]
-    coming = []
+    coming: list[str] = []
     while not coming or coming[-1] != "InUse":
         code = _code(asked(stage, name))
         if not coming or code != coming[-1]:

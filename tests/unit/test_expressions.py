@@ -39,8 +39,8 @@ ANCHORED = {"match", "fullmatch"}
 #: Each kind of character that expressions tell apart is among these.
 ALPHABET = [*map(chr, range(256)), "\u0130", "\u0431", "\u2028", "\u3000", "\ud800", "\U0001f600"]
 Parsed = Any
-_sre: Any = re._parser  # type: ignore[attr-defined]
-_constants: Any = re._constants  # type: ignore[attr-defined]
+_sre: Any = re._parser
+_constants: Any = re._constants
 
 
 @dataclass

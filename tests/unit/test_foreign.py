@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kerf.decide import decide
 from kerf.model import kinds
-from kerf.model.aws.interruptions import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.cluster import Cluster
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Node
@@ -89,7 +89,7 @@ def strangers(ref: NodeClassRef, pool_name: str = "auto") -> list[Any]:
 
 # --- the controller ---------------------------------------------------------------------------------------------
 WAITS = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
-INTERRUPTED = Interruption("spot_interrupted", ("i-old", "i-commanded"), Message("m", "r", ""))
+INTERRUPTED = Interruption(InterruptionKind.SPOT_INTERRUPTED, ("i-old", "i-commanded"), Message("m", "r", ""))
 #: What a plan may only have for objects of Kerf.
 OBJECTS = ("NodePool", "NodeClaim", "Node")
 

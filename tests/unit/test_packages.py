@@ -35,7 +35,10 @@ def test_every_tool_looks_for_packages_where_they_are() -> None:
 
 
 def test_types_and_layers_are_checked_in_all_packages() -> None:
-    assert set(TOOLS["mypy"]["packages"]) >= FOLDERS.keys()
+    """Types those of tests, benchmarks and the image too."""
+    beside = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert beside >= {"benchmarks", "tests"}
+    assert set(TOOLS["mypy"]["packages"]) == {*FOLDERS, *beside}
     assert set(TOOLS["importlinter"]["root_packages"]) == FOLDERS.keys()
 
 

@@ -50,7 +50,7 @@ def _read_documents() -> None:
             properties["PolicyDocument"] = json.loads(properties["PolicyDocument"])
         return make(resource_name, cloudformation_json, *rest, **more)
 
-    ManagedPolicy.create_from_cloudformation_json = staticmethod(create_from_cloudformation_json)  # type: ignore[assignment]
+    ManagedPolicy.create_from_cloudformation_json = staticmethod(create_from_cloudformation_json)  # type: ignore[method-assign]
 
 
 def _lists(market: Market) -> list[Any]:

@@ -197,7 +197,8 @@ def _room(world: World, response: Any, order: Order, pool: Pool, wanted: int) ->
     wanted = min(wanted, _placeable(world, response, pool))
     held = world.reservations.get(target(pool.data))
     if held is not None:  # who has a machine reserved is never out of stock
-        return max(min(wanted, addresses, left(held, response.ec2_backend.all_instances())), 0)
+        reserved: int = min(wanted, addresses, left(held, response.ec2_backend.all_instances()))
+        return max(reserved, 0)
     out = world.stock(pool.instance_type, pool.zone, order.capacity_type)
     room: int = min(wanted, addresses, out.left if out else wanted)
     if out:

@@ -12,8 +12,9 @@ from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.parse import PROTOCOL_PARSERS, RequestDict
 from moto.core.utils import get_service_model
+from werkzeug.datastructures import Headers, MultiDict
 
 from tests.aws_calls.clients import HEADER
 from tests.aws_calls.ledger import EMULATION, LEDGER, Refusal
@@ -43,8 +44,15 @@ def _read(service: str, action: str, environ: Mapping[str, Any], body: bytes) ->
 
 def _form(service: str, action: str, protocol: str, body: bytes) -> dict[str, Any]:
     model = get_service_model(service).operation_model(action)
-    values = dict(parse_qsl(body.decode(), keep_blank_values=True))
-    found: dict[str, Any] = PROTOCOL_PARSERS[protocol](model).parse({"values": values})
+    request: RequestDict = {
+        "body": body,
+        "headers": Headers(),
+        "method": "POST",
+        "url_params": {},
+        "url_path": "/",
+        "values": MultiDict(dict(parse_qsl(body.decode(), keep_blank_values=True))),
+    }
+    found: dict[str, Any] = PROTOCOL_PARSERS[protocol](model).parse(request)
     return found
 
 

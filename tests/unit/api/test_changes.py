@@ -155,11 +155,11 @@ def test_a_renamed_class_names_the_pools_that_still_name_the_old_one() -> None:
 def test_objects_are_matched_by_name_wherever_they_stand_and_in_their_own_file_first() -> None:
     dear = placed(NODEPOOL, "spec.limits.nodes", "1000")
     made = told([NODEPOOL], [NODEPOOL], now="b.yaml")
-    assert (made.pairs, made.same, made.removed) == ({0: 0}, {0}, ((),))
+    assert (made.pairs, made.same, made.removed) == ({0: 0}, frozenset({0}), ((),))
     made = changes(
         [Located("one/pool.yaml", NODEPOOL), Located("two/pool.yaml", dear)], [Located("two/pool.yaml", dear)]
     )
-    assert (made.pairs, made.same) == ({0: 1}, {0})
+    assert (made.pairs, made.same) == ({0: 1}, frozenset({0}))
     assert [problem.rule for problem in made.removed[0]] == ["KERF-DIFF-302"]
 
 

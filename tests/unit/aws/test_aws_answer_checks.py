@@ -201,7 +201,7 @@ def complete(client: Any, operation: str, token: str = "") -> bytes:
     model = client.meta.service_model.operation_model(operation)
     protocol, members = model.service_model.resolved_protocol, model.output_shape.members
     if protocol in ("json", "rest-json"):
-        lists = {name: [] for name, one in members.items() if one.type_name == "list"}
+        lists: dict[str, list[Any]] = {name: [] for name, one in members.items() if one.type_name == "list"}
         return json.dumps({**lists, **({name: token for name in ("NextToken", "nextToken") if token})}).encode()
     if protocol == "query":
         more = f"<IsTruncated>true</IsTruncated><Marker>{token}</Marker>" if token else ""
@@ -227,7 +227,7 @@ def unnamed(client: Any, operation: str) -> bytes:
     model = client.meta.service_model.operation_model(operation)
     members = {one.serialization.get("name", name): one for name, one in model.output_shape.members.items()}
     if model.service_model.resolved_protocol in ("json", "rest-json"):
-        empty = {"list": [{}], "structure": {}}
+        empty: dict[str, Any] = {"list": [{}], "structure": {}}
         return json.dumps(
             {name: empty[one.type_name] for name, one in members.items() if one.type_name in empty}
         ).encode()

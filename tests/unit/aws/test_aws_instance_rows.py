@@ -77,12 +77,15 @@ def by_the_sdk(body: bytes) -> dict[str, Any]:
 def test_the_same_instances_as_the_sdk_finds(body: bytes) -> None:
     theirs = by_the_sdk(body)
     rows, token = instance_rows.parse(body)
+    assert rows is not None
     assert [instance(row) for row in rows] == [instance(row) for r in theirs["Reservations"] for row in r["Instances"]]
     assert token == theirs.get("NextToken", "")
 
 
 def test_what_is_read_of_interfaces_and_tenancy() -> None:
-    first, second = (instance(row) for row in instance_rows.parse(page(_PLAIN))[0])
+    rows, _ = instance_rows.parse(page(_PLAIN))
+    assert rows is not None
+    first, second = (instance(row) for row in rows)
     assert (first.efa, first.tenancy) == (2, "default")
     assert (second.efa, second.tenancy) == (0, "dedicated")
 
@@ -90,5 +93,6 @@ def test_what_is_read_of_interfaces_and_tenancy() -> None:
 def test_a_long_page_is_read_in_steps_before_each_of_which_others_may_go_first() -> None:
     body, steps = page(*[_PLAIN] * 40), list[int]()
     rows, _ = instance_rows.parse(body, lambda: steps.append(1))
+    assert rows is not None
     assert len(rows) == 80
     assert len(steps) == -(-len(body) // instance_rows.PIECE) + -(-80 // instance_rows.ROWS)

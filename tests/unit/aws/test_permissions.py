@@ -19,7 +19,8 @@ from kerf.ec2 import tags
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
-from tests.unit.aws.policies import AWS, POLICIES, ROOT, allowed, statement, statements
+from tests.sources import ROOT
+from tests.unit.aws.policies import AWS, POLICIES, allowed, statement, statements
 
 SERVICES: Final = ("arc-zonal-shift", "ec2", "eks", "iam", "pricing", "sqs", "ssm")
 #: What AWS does in our name when it is called so. Source: EC2 and IAM user guides, "Required permissions".
@@ -145,8 +146,8 @@ def test_cloud_formation_has_the_same_policies() -> None:
         if resource["Type"] == "AWS::IAM::ManagedPolicy":
             document = resource["Properties"]["PolicyDocument"]
             text = str(document[0] if isinstance(document, list) else document.value)
-            for theirs, ours in CLOUD_FORMATION.items():
-                text = text.replace(f"${{{theirs}}}", f"${{{ours}}}")
+            for parameter, name in CLOUD_FORMATION.items():
+                text = text.replace(f"${{{parameter}}}", f"${{{name}}}")
             found.append(json.loads(text))
     ours = [json.loads(path.read_text(encoding="utf-8")) for path in POLICIES]
     assert sorted(found, key=json.dumps) == sorted(ours, key=json.dumps)

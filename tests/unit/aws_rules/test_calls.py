@@ -75,7 +75,8 @@ def test_a_refused_call_fails_its_test(tmp_path: Path) -> None:
     (tmp_path / "test_inner.py").write_text(INNER)
     main = "import sys, pytest; from tests.aws_calls.plugin import AwsCalls; "
     main += "sys.exit(pytest.main(sys.argv[1:], plugins=[AwsCalls()]))"
-    command = [sys.executable, "-c", main, str(tmp_path), "-n0", "-p", "no:cacheprovider", "-rA", "--rootdir", tmp_path]
+    folder = str(tmp_path)
+    command = [sys.executable, "-c", main, folder, "-n0", "-p", "no:cacheprovider", "-rA", "--rootdir", folder]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     outcomes = {
         line.split("::")[1].split(" ")[0]: line.split(" ")[0]

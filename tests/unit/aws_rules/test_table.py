@@ -101,8 +101,8 @@ def test_every_pattern_of_the_models_is_understood() -> None:
         if shape.name in above:
             return
         found.update(text for text in (shape.metadata.get("pattern"),) if text)
-        inner = {"structure": lambda: shape.members.values(), "list": lambda: [shape.member]}
-        for one in inner.get(shape.type_name, list)():
+        inner = shape.members.values() if shape.type_name == "structure" else ()
+        for one in (shape.member,) if shape.type_name == "list" else inner:
             walk(one, above | {shape.name})
 
     for service, operation, _ in CALLS.values():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from benchmarks.clusters import node_pool
 from benchmarks.hostile import measure
 from benchmarks.hostile.written import Written, node_class
+from kerf.decide import decide
 from kerf.model import kinds
 from kerf.model.kinds import Ref, ref
 from kerf.model.memory import Memory
@@ -22,8 +25,8 @@ def test_what_a_pass_writes_is_there_in_the_next_one() -> None:
     patch = {"metadata": {"annotations": {"a": "b"}}}
     for one in (node_class(), node_pool()):
         world.perform([PatchObject(reason=reason, verb="Annotate", ref=ref(one), patch=patch)])
-    assert world.cluster.get(ref(node_pool())).metadata.annotations == {"a": "b"}
-    assert world.cluster.get(ref(node_class())).metadata.annotations == {}
+    assert world.cluster.objects(kinds.NODE_POOL)["default"].metadata.annotations == {"a": "b"}
+    assert world.cluster.objects(kinds.NODE_CLASS)["default"].metadata.annotations == {}
     gone = Ref("NodePool", "", "gone")
     world.perform([PatchObject(reason=reason, verb="Annotate", ref=gone, patch=patch)])
     assert [*world.cluster.objects(kinds.NODE_POOL)] == ["default"]
@@ -31,15 +34,14 @@ def test_what_a_pass_writes_is_there_in_the_next_one() -> None:
 
 def test_passes_share_a_memory_and_the_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[tuple[Snapshot, Memory]]()
-    decide = measure.decide
 
     def noted(snapshot: Snapshot, memory: Memory) -> Plan:
         seen.append((snapshot, memory))
         return decide(snapshot, memory)
 
     monkeypatch.setattr(measure, "decide", noted)
-    monkeypatch.setattr(measure.gc, "freeze", lambda: None)
-    monkeypatch.setattr(measure.gc, "set_threshold", lambda *numbers: None)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    monkeypatch.setattr(gc, "set_threshold", lambda *numbers: None)
     found = measure.measured("NodePools, one label each", 3)
     assert (found.served, found.refused, found.left_over) == (21, 0, 0)
     assert len({id(memory) for _, memory in seen}) == 1

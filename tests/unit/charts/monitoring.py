@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import yaml
 
-from .values_table import CHART, ROOT
+from tests.sources import ROOT
+
+from .values_table import CHART
 
 ALERTS: Final = CHART / "files/alerts.yaml"
 DASHBOARDS: Final = tuple(sorted((CHART / "files/dashboards").glob("*.json")))

@@ -8,8 +8,10 @@ from typing import Final
 import pytest
 import yaml
 
+from tests.sources import ROOT
+
 from .monitoring import ALERTS, RULE_TESTS, RUNBOOK, Alert, alerts
-from .values_table import ROOT, defaults
+from .values_table import defaults
 
 NAMES: Final = [alert.name for alert in alerts()]
 each = pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert.name))

@@ -16,7 +16,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.ports import Unavailable
 from kerf.runtime.observe.looking import look
 from kerf.runtime.preflight.findings import Finding
-from kerf.runtime.settings.settings import Options
+from kerf.runtime.settings.options import Options
 from tests.adoption import sample
 from tests.adoption.world import Adopted
 

@@ -232,12 +232,13 @@ def test_other_layouts_are_refused(repo: Path, capsys: Capture, kind: str) -> No
         os.mkfifo(inside)
     else:
         place.rename(repo.parent / "elsewhere")
-        {
+        make: dict[str, Callable[[], object]] = {
             "link": lambda: place.symlink_to(repo.parent / "elsewhere"),
             "pipe": lambda: os.mkfifo(place),
             "file": lambda: place.write_text("x"),
             "empty": lambda: place.mkdir(),
-        }[kind]()
+        }
+        make[kind]()
     assert validate.main(["--changed-since", "main", "."]) == 2
     words = {
         "link": "this is no folder and no regular file; check out the repository with git itself",

@@ -82,7 +82,7 @@ def test_a_reservation_that_is_selected_no_longer(listed: int, open_: bool, expe
     """Only once the instances were listed after the reservations: EC2 may have made it one on demand."""
     one, held = claim("a"), HeldReservation(id="cr-1")
     machine = Instance("i-a", "m5.large", "z", "running", "reserved", NOW - HOUR, reservation=held)
-    facts = {
+    facts: dict[str, Any] = {
         "instances": {machine.id: machine},
         "fresh_at": {Source.INSTANCES: NOW},
         "resolved_at": {"default": NOW - listed * MINUTE},

@@ -13,7 +13,7 @@ from kerf.disruption.disrupt import disrupt
 from kerf.disruption.forced.expiration import LEAD, end_of, expire
 from kerf.disruption.forced.interruption import interrupt
 from kerf.model.aws.cloud import Instance
-from kerf.model.aws.interruptions import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.ends import HELD
 from kerf.model.instants import rfc3339
 from kerf.model.memory import Memory, Turn
@@ -144,8 +144,7 @@ def test_a_claim_that_was_read_only_in_part_does_not_expire() -> None:
 @pytest.mark.parametrize(("state", "ends"), [("active", []), ("expiring", ["held"])])
 def test_what_is_in_a_capacity_block_goes_before_that_ends(state: str, ends: list[str]) -> None:
     """What is in another reservation, or in none, stays."""
-    never_ending = {"since": NOW - HOUR, "expireAfter": "Never"}
-    claims = [claim(name, **never_ending) for name in ("held", "other", "bought")]
+    claims = [claim(name, since=NOW - HOUR, expireAfter="Never") for name in ("held", "other", "bought")]
     for place, id_ in ((0, "cr-1"), (1, "cr-2")):
         meta = claims[place].metadata
         claims[place] = replace(
@@ -167,7 +166,7 @@ def test_what_is_in_a_capacity_block_goes_before_that_ends(state: str, ends: lis
 
 
 # --- interruption -----------------------------------------------------------------------------------------------
-def message(kind: str, *instances: str, id_: str = "m") -> Interruption:
+def message(kind: InterruptionKind, *instances: str, id_: str = "m") -> Interruption:
     return Interruption(kind, instances, Message(id_, "receipt", "{}"))
 
 
@@ -178,18 +177,20 @@ def acts(found: Interruption, *objects: Any, **facts: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "event", "code"),
     [
-        ("spot_interrupted", "SpotInterrupted", "SpotInterrupted"),
+        (InterruptionKind.SPOT_INTERRUPTED, "SpotInterrupted", "SpotInterrupted"),
         (
-            "capacity_reservation_interrupted",
+            InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED,
             "CapacityReservationInstanceInterrupted",
             "CapacityReservationInterrupted",
         ),
-        ("scheduled_change", "InstanceUnhealthy", "ScheduledChange"),
-        ("instance_stopped", "InstanceStopping", "InstanceStopped"),
-        ("instance_terminated", "InstanceTerminating", "InstanceTerminated"),
+        (InterruptionKind.SCHEDULED_CHANGE, "InstanceUnhealthy", "ScheduledChange"),
+        (InterruptionKind.INSTANCE_STOPPED, "InstanceStopping", "InstanceStopped"),
+        (InterruptionKind.INSTANCE_TERMINATED, "InstanceTerminating", "InstanceTerminated"),
     ],
 )
-def test_a_message_ends_the_claim_first_and_is_deleted_only_when_that_shows(kind: str, event: str, code: str) -> None:
+def test_a_message_ends_the_claim_first_and_is_deleted_only_when_that_shows(
+    kind: InterruptionKind, event: str, code: str
+) -> None:
     a = claim("a")
     plan = interrupt(snapshot([a, node(a)], interruptions=(message(kind, "i-a"),)))
     assert [(a.key, a.reason.code) for a in plan.actions] == [("DeleteObject nodeclaim/a", code)]
@@ -206,42 +207,45 @@ def test_a_claim_whose_end_is_held_up_is_noted_before_the_message_is_deleted() -
     a = claim("a")
     gone = replace(a.metadata, deletion_timestamp=NOW)
     held = replace(a, metadata=gone, status=replace(a.status, conditions=(*a.status.conditions, waits)))
-    assert acts(message("spot_interrupted", "i-a"), held) == ["NoteEnd nodeclaim/a"]
-    assert acts(message("rebalance_recommendation", "i-a"), held) == ["DeleteMessage message/m"]
+    assert acts(message(InterruptionKind.SPOT_INTERRUPTED, "i-a"), held) == ["NoteEnd nodeclaim/a"]
+    assert acts(message(InterruptionKind.REBALANCE_RECOMMENDATION, "i-a"), held) == ["DeleteMessage message/m"]
     note = {labels.ENDS: f"{rfc3339(NOW)} SpotInterrupted"}
-    assert acts(message("spot_interrupted", "i-a"), replace(held, metadata=replace(gone, annotations=note))) == [
-        "DeleteMessage message/m"
-    ]
+    assert acts(
+        message(InterruptionKind.SPOT_INTERRUPTED, "i-a"), replace(held, metadata=replace(gone, annotations=note))
+    ) == ["DeleteMessage message/m"]
 
 
 def test_a_recommendation_is_told_and_nothing_else() -> None:
     a = claim("a")
-    plan = interrupt(snapshot([a], interruptions=(message("rebalance_recommendation", "i-a"),)))
+    plan = interrupt(snapshot([a], interruptions=(message(InterruptionKind.REBALANCE_RECOMMENDATION, "i-a"),)))
     assert [type(a) for a in plan.actions] == [DeleteMessage]
     assert [(e.reason, e.type) for e in plan.events] == [("SpotRebalanceRecommendation", "Normal")]
 
 
 def test_unknown_instances_and_kinds_are_taken_off_the_queue() -> None:
-    assert acts(message("spot_interrupted", "i-z"), claim("a")) == ["DeleteMessage message/m"]
-    assert acts(message("no_op", "i-a"), claim("a")) == ["DeleteMessage message/m"]
+    assert acts(message(InterruptionKind.SPOT_INTERRUPTED, "i-z"), claim("a")) == ["DeleteMessage message/m"]
+    assert acts(message(InterruptionKind.NO_OP, "i-a"), claim("a")) == ["DeleteMessage message/m"]
 
 
 def test_a_message_stays_while_claims_are_not_known_completely() -> None:
-    assert acts(message("spot_interrupted", "i-z"), fresh_at={Source.PODS: NOW}) == []
+    assert acts(message(InterruptionKind.SPOT_INTERRUPTED, "i-z"), fresh_at={Source.PODS: NOW}) == []
 
 
 def test_a_message_stays_while_its_instance_waits_for_a_claim() -> None:
     waiting = claim("w", annotations={labels.LAUNCH_GROUP: "g1"})
     waiting = replace(waiting, status=replace(waiting.status, provider_id=""))
     own = Instance("i-n", "m5.large", "us-west-2a", "running", "spot", NOW, tags={labels.LAUNCH_GROUP: "g1"})
-    assert acts(message("spot_interrupted", "i-n"), waiting, instances={"i-n": own}) == []
+    assert acts(message(InterruptionKind.SPOT_INTERRUPTED, "i-n"), waiting, instances={"i-n": own}) == []
     chosen = replace(waiting, metadata=replace(waiting.metadata, annotations={labels.INSTANCE: "i-n"}))
-    assert acts(message("spot_interrupted", "i-n"), chosen) == ["DeleteObject nodeclaim/w"]
+    assert acts(message(InterruptionKind.SPOT_INTERRUPTED, "i-n"), chosen) == ["DeleteObject nodeclaim/w"]
 
 
 def test_a_message_that_makes_no_sense_holds_up_no_other() -> None:
     nonsense: Any = (7,)
-    found = (message("spot_interrupted", *nonsense, "i-a", id_="odd"), message("spot_interrupted", "i-a"))
+    found = (
+        message(InterruptionKind.SPOT_INTERRUPTED, *nonsense, "i-a", id_="odd"),
+        message(InterruptionKind.SPOT_INTERRUPTED, "i-a"),
+    )
     plan = interrupt(snapshot([claim("a")], interruptions=found))
     assert [a.key for a in plan.actions] == ["DeleteObject nodeclaim/a"]
     assert [(r.subject, r.reason.code) for r in plan.refusals] == [("message/odd", "InternalError")]
@@ -249,7 +253,10 @@ def test_a_message_that_makes_no_sense_holds_up_no_other() -> None:
 
 
 def test_several_messages_about_one_instance_end_it_once() -> None:
-    found = (message("spot_interrupted", "i-a", id_="1"), message("instance_stopped", "i-a", "i-b", id_="2"))
+    found = (
+        message(InterruptionKind.SPOT_INTERRUPTED, "i-a", id_="1"),
+        message(InterruptionKind.INSTANCE_STOPPED, "i-a", "i-b", id_="2"),
+    )
     plan = interrupt(snapshot([claim("a"), claim("b")], interruptions=found))
     assert [a.key for a in plan.actions] == ["DeleteObject nodeclaim/a", "DeleteObject nodeclaim/b"]
 

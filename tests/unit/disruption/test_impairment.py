@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.disruption.disrupt import forced_ends
 from kerf.disruption.forced.impairment import BORNE, impaired
 from kerf.model.aws.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment
-from kerf.model.aws.interruptions import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, PatchObject, Plan
 from kerf_api import labels
@@ -96,6 +96,6 @@ def test_instances_of_nobody_and_claims_that_cannot_be_read_are_left_alone() -> 
 
 
 def test_a_claim_that_a_message_ends_is_ended_once() -> None:
-    told = Interruption("spot_interrupted", ("i-a",), Message("m", "receipt", "{}"))
+    told = Interruption(InterruptionKind.SPOT_INTERRUPTED, ("i-a",), Message("m", "receipt", "{}"))
     seen = snapshot([claim("a")], impairments=ailing(check()), examined_at=NOW, interruptions=(told,))
     assert [a.key for a in forced_ends(seen, Memory().turn(seen)).actions] == ["DeleteObject nodeclaim/a"]

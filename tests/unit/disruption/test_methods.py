@@ -18,7 +18,7 @@ from kerf.disruption.disrupt import disrupt
 from kerf.disruption.simulation import Manner
 from kerf.kube.salvage import salvage
 from kerf.model.annotations import text_of
-from kerf.model.aws.interruptions import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Source
 from kerf.scheduling.answers.solution import PodRefusal, Solution
@@ -180,7 +180,7 @@ def test_a_method_that_fails_takes_nothing_else_with_it() -> None:
     """Neither the end of a spot instance, nor an expiry, nor a command under way, nor another method's."""
     nonsense: Any = ("no proposal at all",)
     under_way = text_of(Command(id="x", reason="Drifted", started=NOW))
-    reclaimed = Interruption("spot_interrupted", ("i-spot",), Message("m", "receipt", "{}"))
+    reclaimed = Interruption(InterruptionKind.SPOT_INTERRUPTED, ("i-spot",), Message("m", "receipt", "{}"))
     world = [
         *pairs("spot"),
         *pairs("old", expireAfter="1m"),

@@ -22,7 +22,7 @@ from kerf.disruption.share import NEXT_TIME, Share, longest_turn, turn_of
 from kerf.disruption.simulation import Manner, Scheduler
 from kerf.judgement.judge import why
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.plan import Plan
+from kerf.model.plan import DeleteObject, Plan
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.state.promises import Promises
 from kerf.scheduling.answers.solution import Solution
@@ -287,7 +287,7 @@ def test_the_search_for_proposals_ends_however_much_work_there_is(
 def test_interruptions_and_ends_are_decided_however_much_work_there_is() -> None:
     expires = claim("old", since=NOW - 2 * HOUR, expireAfter="1h")
     plan = disrupt(snapshot([*world({"a": 60, "b": 60}), expires, node(expires)]))
-    assert [action.ref.name for action in plan.actions if type(action).__name__ == "DeleteObject"] == ["old"]
+    assert [action.ref.name for action in plan.actions if isinstance(action, DeleteObject)] == ["old"]
 
 
 class _Nodes(dict[str, None]):
@@ -298,6 +298,9 @@ class _Nodes(dict[str, None]):
 
 
 def test_candidates_that_are_left_over_are_looked_up_among_the_nodes() -> None:
-    unread = Share(lambda pods, exclude, manner, beside: Solution(), frozenset({"a", "gone"}))
+    def nothing(*_: object) -> Solution:
+        return Solution()
+
+    unread = Share(nothing, frozenset({"a", "gone"}))
     assert unread.left_over(_Nodes(a=None, b=None)) == {"a"}
-    assert not Share(lambda pods, exclude, manner, beside: Solution()).left_over(_Nodes(a=None))
+    assert not Share(nothing).left_over(_Nodes(a=None))

@@ -281,7 +281,7 @@ class World:
     objects: dict[str, Any]
     now: datetime = NOW
     facts: dict[str, Any] = field(default_factory=dict)
-    ask: Solve = never
+    ask: Solve | None = never
     done: list[str] = field(default_factory=list)
 
     @classmethod

@@ -40,7 +40,8 @@ CLUSTER = ClusterFacts(
 @cache
 def _raw() -> dict[str, dict[str, Any]]:
     file = Path(moto.__file__).parent / "ec2" / "resources" / "instance_types.json.gz"
-    return json.loads(gzip.decompress(file.read_bytes()))
+    raw: dict[str, dict[str, Any]] = json.loads(gzip.decompress(file.read_bytes()))
+    return raw
 
 
 @cache

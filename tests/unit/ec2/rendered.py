@@ -32,4 +32,5 @@ def parts(text: str) -> list[tuple[str, str]]:
     """Content type and text of each part, as cloud-init sees them."""
     message = message_from_string(text)
     assert message.get_content_type() == "multipart/mixed"
-    return [(part.get_content_type(), part.get_payload()) for part in message.get_payload()]
+    _, *found = message.walk()
+    return [(part.get_content_type(), str(part.get_payload())) for part in found]

@@ -159,7 +159,10 @@ def test_eviction_thresholds(hard: dict[str, str], memory: int) -> None:
 
 
 def test_soft_eviction_keeps_nothing() -> None:
-    soft = {"evictionSoft": {"memory.available": "5Gi"}, "evictionSoftGracePeriod": {"memory.available": "1m"}}
+    soft: dict[str, Any] = {
+        "evictionSoft": {"memory.available": "5Gi"},
+        "evictionSoftGracePeriod": {"memory.available": "1m"},
+    }
     assert kept("m5.xlarge", **soft) == kept("m5.xlarge")
 
 

@@ -119,7 +119,7 @@ def test_the_newest_living_image_of_each_kind_is_listed_newest_first() -> None:
         ("AL2023", "m5.large", {"cpuOptions": {"nestedVirtualization": "disabled"}}, True),
     ],
 )
-def test_what_the_class_asks_of_the_machine(family: str, name: str, spec: dict[str, object], usable: bool) -> None:
+def test_what_the_class_asks_of_the_machine(family: str, name: str, spec: dict[str, Any], usable: bool) -> None:
     found = one(name, node_class(family, **spec))
     assert bool(available(found)) == usable
 

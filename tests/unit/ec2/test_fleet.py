@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from kerf.ec2.launch.fleet import equal_launch
 from kerf.model.aws.cloud import Subnet
 from kerf_api import labels
-from kerf_api.v1 import meta
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2.ec2_facts import CLUSTER, SETTINGS, ZONES, catalogue, claim, facts, node_class, ready
 from tests.unit.ec2.fleet_requests import BOTH, CLASS, GENERIC, TYPE, request, typed
@@ -33,7 +32,7 @@ def test_one_override_for_each_zone_ordered_by_price() -> None:
 
 
 def test_the_content_of_a_launch() -> None:
-    spec = {
+    spec: dict[str, Any] = {
         "tags": {"team": "platform", "Name": "mine"},
         "detailedMonitoring": True,
         "associatePublicIPAddress": False,
@@ -156,7 +155,7 @@ def test_members_and_group() -> None:
 def test_the_same_whatever_the_order_of_the_catalogue() -> None:
     types = catalogue(*GENERIC)
     one = claim("a", BOTH)
-    requests = {meta.msgspec.json.encode(request(one, types=rows)) for rows in itertools.permutations(types[:4])}
+    requests = {msgspec.json.encode(request(one, types=rows)) for rows in itertools.permutations(types[:4])}
     assert len(requests) == 1
 
 

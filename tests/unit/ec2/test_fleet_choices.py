@@ -6,9 +6,11 @@ from dataclasses import replace as copy
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kerf.ec2.instance_types.catalogue import build
 from kerf.ec2.launch import fleet
 from kerf.ec2.launch.candidates import exotic
 from kerf.ec2.launch.fleet import equal_launch
@@ -17,7 +19,6 @@ from kerf.model.aws.instance_type import Catalogue
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.resources import Resources
-from kerf_api.v1 import meta
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2 import ec2_facts
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, all_names, catalogue, claim, facts, node_class, ready
@@ -212,7 +213,7 @@ def test_never_more_overrides_than_ec2_takes() -> None:
     zones = tuple(f"us-west-2{letter}" for letter in "abcdef")
     rows = tuple(Subnet(f"subnet-{zone}", zone) for zone in zones)
     infos = ec2_facts.region(*all_names()[:200], zones=zones)
-    types = ec2_facts.build(node_class(), facts(subnets=rows), infos, SETTINGS)
+    types = build(node_class(), facts(subnets=rows), infos, SETTINGS)
     found = request(types=types, node_class=ready(node_class(), facts(subnets=rows)))
     assert len(found.overrides) == 300
     assert [o.price for o in found.overrides] == sorted(o.price for o in found.overrides)
@@ -238,7 +239,7 @@ def test_a_request_fits_into_an_annotation() -> None:
     of = ready(node_class(userData="#!/bin/bash\n" + "x" * 16000))
     one = claim("a", typed(*SHAPES))
     found = request(one, types=catalogue(*SHAPES), node_class=of)
-    assert len(meta.msgspec.json.encode(found)) < 256 * 1024
+    assert len(msgspec.json.encode(found)) < 256 * 1024
     assert {o.template for o in found.overrides} == {t.name for t in found.templates}
     roomy = request(one, types=catalogue(*SHAPES))
     assert len(roomy.templates) > len(found.templates) > 5

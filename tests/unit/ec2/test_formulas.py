@@ -7,6 +7,7 @@ from dataclasses import replace as changed
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.ec2.instance_types.formulas import Unresolvable
 from kerf.ec2.nodeclass import nodeclass
@@ -15,7 +16,6 @@ from kerf.model.aws.instance_type import InstanceType
 from kerf.model.settings import FeatureGates
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.aws.catalogue.test_user_data import node_config
-from tests.unit.ec2 import ec2_facts
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, SETTINGS, catalogue, claim, facts, node_class, one
 from tests.unit.ec2.fleet_requests import request
 
@@ -44,7 +44,8 @@ def on(name: str, family: str = "AL2023", **kubelet: Any) -> InstanceType:
 )
 @pytest.mark.parametrize("field", ["kubeReserved", "systemReserved"])
 def test_each_resource_has_its_unit_and_its_steps(field: str, name: str, text: str, amount: str) -> None:
-    assert on("m5.large", **{field: {name: text}}).reserved == ((field, name, amount),)
+    kubelet: dict[str, Any] = {field: {name: text}}
+    assert on("m5.large", **kubelet).reserved == ((field, name, amount),)
 
 
 def test_plain_quantities_and_what_no_expression_is_about_stay() -> None:
@@ -99,7 +100,7 @@ NAMES = ("c5.large", "m5.large", "m5.xlarge", "r5.large")
 def ready(family: str, kubelet: dict[str, Any]) -> EC2NodeClass:
     of = node_class(family, kubelet=kubelet)
     new = nodeclass.status(of, facts(), cluster=CLUSTER, settings=OPEN, now=NOW)
-    return ec2_facts.replace(of, status=new)
+    return replace(of, status=new)
 
 
 def launched(family: str = "AL2023", names: tuple[str, ...] = NAMES, **kubelet: Any) -> FleetRequest:

@@ -17,7 +17,8 @@ def node_config(text: str) -> dict[str, Any]:
     """The last part, as nodeadm reads it."""
     kind, body = parts(text)[-1]
     assert kind == "application/node.eks.aws"
-    return YAML(typ="safe", pure=True).load(body)
+    found: dict[str, Any] = YAML(typ="safe", pure=True).load(body)
+    return found
 
 
 # --- AL2023 -----------------------------------------------------------------------------------------------------

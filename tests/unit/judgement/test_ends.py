@@ -111,7 +111,7 @@ def test_what_expires_now_goes_whatever_holds_it() -> None:
 
 
 def test_a_drifted_node_names_the_field_that_changed() -> None:
-    template = {"startupTaints": [{"key": "new", "effect": "NoSchedule"}]}
+    template: dict[str, Any] = {"startupTaints": [{"key": "new", "effect": "NoSchedule"}]}
     one = claim("a", drifted=NOW - HOUR, expireAfter="24h", **template)
     found = judged(pool(), one, node(one), pod("web", "a"), ask=elsewhere("b"))
     text = end(found, "Drifted").text

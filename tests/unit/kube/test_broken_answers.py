@@ -95,7 +95,8 @@ def test_a_token_that_is_not_there_for_a_moment(api: ApiDouble, tmp_path: Path, 
     authority.write_text("any")
     host, port = api.configuration().host.removeprefix("http://").split(":")
     environment = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-    loader = InClusterConfigLoader(str(token), str(authority), environ=environment)
+    make: Any = InClusterConfigLoader
+    loader = make(str(token), str(authority), environ=environment)
 
     def load() -> Configuration:
         configuration = Configuration()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -47,9 +49,12 @@ def test_what_cannot_be_launched_now_needs_nothing() -> None:
 
 def test_claims_of_many_kinds_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, original = list[str](), fleet.plan
-    monkeypatch.setattr(
-        fleet, "plan", lambda claims, *rest, **more: [asked.append(claims[0].name), original(claims, *rest, **more)][1]
-    )
+
+    def noted(claims: Sequence[NodeClaim], *rest: Any, **more: Any) -> Any:
+        asked.append(claims[0].name)
+        return original(claims, *rest, **more)
+
+    monkeypatch.setattr(fleet, "plan", noted)
     many = [tainted(f"c{number}", str(number)) for number in range(3 * foreseen.CALLS)]
     assert len(names(prepare(prepared().snapshot(), many))) == len(asked) == foreseen.CALLS
 

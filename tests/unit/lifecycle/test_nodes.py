@@ -7,8 +7,10 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
+from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import TagInstance
 from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.lifecycle.nodes import launched
 from tests.unit.lifecycle.world import node_claim, running
 
@@ -62,12 +64,12 @@ def test_what_ec2_calls_on_demand_is_called_so(stale: tuple[str, ...], paid: str
     world = running(node_claim("a"))
     (id_,) = world.instances
     world.instances[id_] = changed(world.instances[id_], capacity_type=paid)
-    before = {"claim": world.claim(), "node": world.node("node-a")}
+    before: dict[str, NodeClaim | Node] = {"claim": world.claim(), "node": world.node("node-a")}
     for name in stale:
         meta = before[name].metadata
         before[name] = world.put(replace(before[name], metadata=replace(meta, labels={**meta.labels, **RESERVED})))
     world.settle()
-    after = {"claim": world.claim(), "node": world.node("node-a")}
+    after: dict[str, NodeClaim | Node] = {"claim": world.claim(), "node": world.node("node-a")}
     for name in stale:
         own = dict(before[name].metadata.labels)
         if expected == "on-demand":

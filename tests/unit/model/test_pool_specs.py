@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -57,8 +58,17 @@ def test_a_pool_is_validated_and_read_again_only_when_its_spec_changes(monkeypat
     cluster, memory, pool = Cluster(), Memory(), w.pool()
     calls = list[str]()
     check, required = rules_nodepool.check, NodePool.requirements
-    monkeypatch.setattr(rules_nodepool, "check", lambda found: calls.append("check") or check(found))
-    monkeypatch.setattr(NodePool, "requirements", lambda self: calls.append("read") or required(self))
+
+    def checked(*given: Any) -> Any:
+        calls.append("check")
+        return check(*given)
+
+    def read(pool: NodePool) -> Any:
+        calls.append("read")
+        return required(pool)
+
+    monkeypatch.setattr(rules_nodepool, "check", checked)
+    monkeypatch.setattr(NodePool, "requirements", read)
     cluster.apply(kinds.POD, w.pod("p"))
 
     def looked(found: NodePool) -> tuple[Counter[str], Counter[str]]:

@@ -24,7 +24,7 @@ NONSENSE: Catalogue = (replace(w.CATALOGUE[0], offerings=(replace(w.CATALOGUE[0]
 
 def senseless(pod: Pod) -> Pod:
     """A pod that makes any solve fail."""
-    return changed(pod, spec=changed(pod.spec, volumes=(None,)))  # type: ignore[arg-type]
+    return changed(pod, spec=changed(pod.spec, volumes=(None,)))
 
 
 def of_class(name: str, class_name: str, **spec: Any) -> Any:
@@ -75,7 +75,7 @@ def trap(pod: Pod, tried: list[str]) -> Pod:
     return changed(pod, spec=changed(pod.spec, tolerations=(Trap(),)))
 
 
-SHUT = {"taints": [{"key": "a", "effect": "NoSchedule"}]}
+SHUT: dict[str, Any] = {"taints": [{"key": "a", "effect": "NoSchedule"}]}
 
 
 def test_a_pod_that_fails_with_one_pool_costs_that_pool_nothing() -> None:

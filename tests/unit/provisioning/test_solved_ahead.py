@@ -15,6 +15,7 @@ from kerf.model.plan import CreateNodeClaim, Plan, Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
 from kerf.provisioning import provision as room
+from kerf.provisioning.boundary import solve_apart
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.worlds import NOW
 
@@ -27,11 +28,11 @@ class Loop:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cluster, self.memory, self.solved, self.facts = Cluster(), Memory(), list[float](), Facts()
-        self.batch, self._now, original = Batch(NOW, NOW), NOW, room.solve_apart
+        self.batch, self._now = Batch(NOW, NOW), NOW
 
         def noted(*args: Any, **options: Any) -> Any:
             self.solved.append((self._now - NOW) / SECOND)
-            return original(*args, **options)
+            return solve_apart(*args, **options)
 
         monkeypatch.setattr(room, "solve_apart", noted)
         for value in (w.pool(), *w.replicas(9, "p", "900m")):

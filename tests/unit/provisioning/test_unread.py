@@ -98,7 +98,10 @@ def test_other_nodes_take_pods_at_once() -> None:
 
 def test_a_node_with_a_pod_that_cannot_be_read_is_unread_and_its_other_pods_count() -> None:
     nonsense: Any = 7
-    apart = {"labels": {"app": "web"}, "affinity": w.between("podAntiAffinity", "topology.kubernetes.io/zone")}
+    apart: dict[str, Any] = {
+        "labels": {"app": "web"},
+        "affinity": w.between("podAntiAffinity", "topology.kubernetes.io/zone"),
+    }
     odd = w.pod("odd", node="m")
     odd = changed(odd, metadata=changed(odd.metadata, owner_references=nonsense))
     objects = [w.pool(), w.node("m"), odd, w.pod("there", node="m", **apart), w.pod("p", **apart)]

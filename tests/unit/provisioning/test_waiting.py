@@ -22,7 +22,7 @@ from tests.unit.scheduling import worlds as w
 SECOND = timedelta(seconds=1)
 LONG, SOON, STUCK = 3600, 30, -61
 WEB = {"app": "web"}
-APART = {"labels": WEB, "affinity": w.between("podAntiAffinity", labels.HOSTNAME)}
+APART: dict[str, Any] = {"labels": WEB, "affinity": w.between("podAntiAffinity", labels.HOSTNAME)}
 
 
 def ending(pod: Pod, seconds: float) -> Pod:
@@ -70,7 +70,7 @@ def test_a_place_that_is_free_now_comes_first() -> None:
     assert (list(done.placed.values()), len(done.unplaced), len(done.new_nodes)) == (["node/m"], 1, 1)
 
 
-PORT = {"ports": [{"hostPort": 80}]}
+PORT: dict[str, Any] = {"ports": [{"hostPort": 80}]}
 
 
 def test_a_pod_that_waits_waits_for_another_place_than_the_pods_that_are_placed_now() -> None:
@@ -101,7 +101,7 @@ def test_the_successors_of_pods_that_keep_apart() -> None:
 
 
 def test_a_new_node_may_be_where_a_pod_is_about_to_leave() -> None:
-    apart = {"labels": WEB, "affinity": w.between("podAntiAffinity", labels.ZONE)}
+    apart: dict[str, Any] = {"labels": WEB, "affinity": w.between("podAntiAffinity", labels.ZONE)}
     there = [w.pod(f"old-{n}", node=f"n{n}", **apart) for n in (1, 2, 3)]
     nodes = [w.node(f"n{n}", f"z{n}", taints=[{"key": "t", "effect": "NoSchedule"}]) for n in (1, 2, 3)]
     world = (*nodes, *there[:2], ending(there[2], SOON), w.pod("p", **apart))
@@ -113,12 +113,12 @@ def test_a_new_node_may_be_where_a_pod_is_about_to_leave() -> None:
 def test_a_pod_that_terminates_is_company_and_counts_for_no_spread() -> None:
     near = w.pod("p", affinity=w.between("podAffinity", labels.HOSTNAME))
     assert solution(w.node("n"), ending(w.pod("old", node="n", labels=WEB), LONG), near).placed
-    spread = {"labels": WEB, "topologySpreadConstraints": [w.spread(key=labels.HOSTNAME)]}
+    spread: dict[str, Any] = {"labels": WEB, "topologySpreadConstraints": [w.spread(key=labels.HOSTNAME)]}
     going = [ending(w.pod(f"old-{i}", node="n", labels=WEB), LONG) for i in range(3)]
     assert solution(w.node("n"), *going, w.pod("p", **spread)).placed == {"default/p": "node/n"}
 
 
-NEAR = {"affinity": w.between("podAffinity", labels.ZONE)}
+NEAR: dict[str, Any] = {"affinity": w.between("podAffinity", labels.ZONE)}
 
 
 def test_no_node_is_bought_beside_a_pod_that_is_gone_by_then() -> None:

@@ -138,7 +138,13 @@ def test_a_pipe_is_refused_and_does_not_hang(folder: Path) -> None:
 def test_a_file_that_cannot_be_written_leaves_no_open_port(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Server] = []
     monkeypatch.setattr("tempfile.tempdir", str(folder / "missing"))
-    monkeypatch.setattr(Server, "close", lambda self, close=Server.close: (closed.append(self), close(self)))
+    close = Server.close
+
+    def noted(server: Server) -> None:
+        closed.append(server)
+        close(server)
+
+    monkeypatch.setattr(Server, "close", noted)
     with pytest.raises(OSError, match="missing"):
         DebugServer(0, ASKED)
     assert len(closed) == 1

@@ -263,7 +263,7 @@ def test_a_profile_says_where_the_time_went(night: Night) -> None:
 
 
 def test_one_profile_at_a_time() -> None:
-    refused = []
+    refused: list[Busy] = []
 
     def another_asks(seconds: float) -> None:
         try:

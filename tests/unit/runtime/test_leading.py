@@ -34,6 +34,9 @@ class Ahead:
     def monotonic(self) -> float:
         return self._real.monotonic()
 
+    def sleep(self, seconds: float) -> None:
+        self._real.sleep(seconds)
+
 
 class Process:
     """A controller that vies for its own lease, and gives way to Karpenter's."""

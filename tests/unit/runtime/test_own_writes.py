@@ -19,7 +19,7 @@ from kerf.model.aws.cloud import (
     LaunchTemplate,
     Override,
 )
-from kerf.model.aws.interruptions import Interruption, Message
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.aws.inventory import TEMPLATE, Resource
 from kerf.model.kept import dropped, of_use
 from kerf.model.kinds import Ref
@@ -53,7 +53,7 @@ LAUNCH = LaunchInstances(request=REQUEST, claims=("a", "b"), reason=WHY)
 
 
 def _spot(message: Message) -> Interruption | None:
-    return Interruption("spot_interrupted", (message.body,), message) if message.body else None
+    return Interruption(InterruptionKind.SPOT_INTERRUPTED, (message.body,), message) if message.body else None
 
 
 def state(interpret: Callable[[Message], Interruption | None] = _spot) -> State:
@@ -149,7 +149,8 @@ def test_a_spot_interruption_is_a_stock_out() -> None:
 
 def test_a_reservation_that_is_full_or_taken_back_is_a_stock_out_of_its_own() -> None:
     """Of other reservations of the type in the zone nothing is said."""
-    known = state(lambda message: Interruption("capacity_reservation_interrupted", (message.body,), message))
+    kind = InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED
+    known = state(lambda message: Interruption(kind, (message.body,), message))
     held = [HeldReservation(id=f"cr-{number}") for number in "12"]
     meta: Any = {"image_id": "ami", "user_data": "", "instance_profile": "", "security_group_ids": ()}
     templates = tuple(

@@ -210,7 +210,7 @@ def test_watches_that_end_at_once_are_a_failure() -> None:
 def test_a_watch_that_lived_ends_a_row_of_failures_though_it_said_nothing(end: list[Exception]) -> None:
     """Of a kind in which nothing happens. What fails next is tried again as soon as after any first failure."""
     refused = [Unavailable("503") for _ in range(6)]
-    watches = [*refused, ScriptedWatch([(), *end]), Unavailable("503")]
+    watches: list[ScriptedWatch | Exception] = [*refused, ScriptedWatch([(), *end]), Unavailable("503")]
     reflector, _, clock, _ = make([Listing((), "1"), Unavailable("503")], watches)
     reflector.step()
     for _ in refused:

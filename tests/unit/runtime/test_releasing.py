@@ -103,9 +103,10 @@ def test_finalizers_of_other_controllers_stay() -> None:
     meta = {"name": "auto", "finalizers": [labels.TERMINATION_FINALIZER]}
     provider = {"providerID": "aws:///us-west-2a/i-0123456789abcdef0"}
     claim = {"metadata": meta, "spec": {"nodeClassRef": ref, "requirements": []}, "status": provider}
-    bare = {**meta, "labels": {labels.NODEPOOL: "auto"}}
-    labelled = {**meta, "name": "late", "labels": {**bare["labels"], "eks.amazonaws.com/nodeclass": "default"}}
-    listed = {
+    own = {labels.NODEPOOL: "auto"}
+    bare = {**meta, "labels": own}
+    labelled = {**meta, "name": "late", "labels": {**own, "eks.amazonaws.com/nodeclass": "default"}}
+    listed: dict[Kind, list[Any]] = {
         kinds.NODE_CLAIM: [decode(NodeClaim, claim)],
         kinds.NODE: [decode(Node, {"metadata": bare, "spec": provider}), decode(Node, {"metadata": labelled})],
     }

@@ -35,7 +35,8 @@ class Server:
         for kind in CHECKED:
             if kind.api_version == group_version:
                 schema = copy.deepcopy(dict(crds.schema(kind.name)))
-                self._edits.get(kind.name, lambda one: None)(schema)
+                if kind.name in self._edits:
+                    self._edits[kind.name](schema)
                 schema["x-kubernetes-group-version-kind"] = [{"group": group, "version": version, "kind": kind.name}]
                 found.append((kind.name, schema))
         return found

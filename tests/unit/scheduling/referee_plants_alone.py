@@ -322,7 +322,7 @@ ATTACHED = [
 
 # --- devices --------------------------------------------------------------------------------------------------------
 CLAIM = [{"name": "gpu", "resourceClaimName": "gpu"}]
-CLAIMING = {"containers": [{"name": "main", "resources": {"claims": [{"name": "gpu"}]}}]}
+CLAIMING: dict[str, Any] = {"containers": [{"name": "main", "resources": {"claims": [{"name": "gpu"}]}}]}
 DEVICES = [
     Plant("a pod that claims a device", "devices", (w.node("n"), w.pod("p", resourceClaims=CLAIM)), put(), put(p="n")),
     Plant(

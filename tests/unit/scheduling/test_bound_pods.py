@@ -9,7 +9,7 @@ import pytest
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
 from kerf.scheduling.facts import nodes
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
+from kerf.scheduling.pods.topology_constraints import TopologyGroup, term_group
 from kerf.scheduling.solve import solve, survey
 from kerf.scheduling.topology import counts
 from kerf.scheduling.topology.counts import BoundCounts, Tallies
@@ -69,14 +69,13 @@ def test_an_owner_keeps_away_from_the_pods_that_its_term_selects(counted: list[T
 
 def test_terms_are_read_again_only_when_a_pod_of_their_node_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    original = nodes.term_group
 
-    def term_group(pod: Pod, *given: Any) -> Any:
+    def noted(pod: Pod, *given: Any) -> Any:
         read.append(pod.metadata.name)
-        return original(pod, *given)
+        return term_group(pod, *given)
 
-    monkeypatch.setattr(nodes, "term_group", term_group)
-    monkeypatch.setattr(counts, "term_group", term_group)
+    monkeypatch.setattr(nodes, "term_group", noted)
+    monkeypatch.setattr(counts, "term_group", noted)
     snapshot = w.world(w.pool(), w.node("there"), *apart(5, "there"))
     memory = Memory()
     survey(snapshot, memory.turn(snapshot))

@@ -143,7 +143,7 @@ def test_231_a_device_is_free_when_nobody_holds_it() -> None:
 
 
 def _consuming(amount: str | None, name: str = "c") -> Any:
-    asked = {} if amount is None else {"capacity": {"requests": {"memory": amount}}}
+    asked: dict[str, Any] = {} if amount is None else {"capacity": {"requests": {"memory": amount}}}
     return d.claim(name, d.request(**asked))
 
 

@@ -102,7 +102,10 @@ def test_077_a_startup_taint_blocks_only_a_node_that_has_started() -> None:
 
 def test_what_a_node_starts_with_hides_no_domain() -> None:
     """Its pod counts for a spread that honours taints, so the next one has its place in the other zone."""
-    own = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread(nodeTaintsPolicy="Honor", minDomains=2)]}
+    own: dict[str, Any] = {
+        "labels": {"app": "web"},
+        "topologySpreadConstraints": [w.spread(nodeTaintsPolicy="Honor", minDomains=2)],
+    }
     pool = w.pool(startupTaints=[BOOTING])
     first = w.pod("first", nodeSelector={labels.ZONE: "z1"}, **own)
     _, claim = on_its_way(first, pool=pool)

@@ -48,8 +48,8 @@ def test_a_cordon_tolerated_is_no_other_taint_tolerated() -> None:
 
 
 def test_a_promise_of_a_node_ends_when_it_is_cordoned() -> None:
-    for spec, there in (({}, False), ({"tolerations": TOLERANT[:1]}, True)):
-        pod = w.pod("p", **spec)
+    for tolerations, there in (([], False), (TOLERANT[:1], True)):
+        pod = w.pod("p", tolerations=tolerations)
         promise = Nomination(pod.metadata.uid, "node/n", w.NOW)
         snapshot = w.world(w.pool(), cordoned(), pod, nominations=(promise,))
         solution = solve(snapshot, [pod])

@@ -13,7 +13,7 @@ from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_spread import zones_of_pool
 
 AGENT, ALL = {"app": "agent", "part": "all"}, {"app": "web", "part": "all"}
-SELECTOR = {"labelSelector": {"matchLabels": {"part": "all"}}}
+SELECTOR: dict[str, Any] = {"labelSelector": {"matchLabels": {"part": "all"}}}
 PLAIN = {"labels": ALL, "topologySpreadConstraints": [w.spread(**SELECTOR)]}
 
 

@@ -292,7 +292,7 @@ def test_reservations_are_left_to_pods_without_claims() -> None:
     assert set(done.node.capacity_types) == {labels.SPOT, labels.ON_DEMAND}
     both = d.run(d.classes(), d.claim("c"), d.pod("p", "c", cpu="5"), w.pod("q", "5"), catalogue=types)
     assert both.of("q").capacity_types == (labels.RESERVED,)
-    only = {"nodeSelector": {labels.CAPACITY_TYPE: labels.RESERVED}}
+    only: dict[str, Any] = {"nodeSelector": {labels.CAPACITY_TYPE: labels.RESERVED}}
     assert d.run(d.classes(), d.claim("c"), d.pod("p", "c", **only), catalogue=types).pending == ["p"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kerf.model.kubernetes import pods
@@ -36,7 +38,7 @@ def rows(pool: NodePool) -> list[tuple[str, str, tuple[str, ...], int | None]]:
     return [(e.key, e.operator, e.values, e.min_values) for e in pool.spec.template.spec.requirements]
 
 
-def pool(*entries: tuple[str, str, list[str]], **spec: object) -> NodePool:
+def pool(*entries: tuple[str, str, list[str]], **spec: Any) -> NodePool:
     made = [{"key": k, "operator": o, "values": v} for k, o, v in entries]
     return w.pool(requirements=made, **spec)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.solve import solve, survey
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work
@@ -31,9 +32,12 @@ def _steps(pods: list[Pod]) -> int:
 def test_spreads_that_count_the_same_nodes_look_at_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = list[object]()
     original = Topology._on_coming_nodes
-    monkeypatch.setattr(
-        Topology, "_on_coming_nodes", lambda self, group: looked.append(group.alike) or original(self, group)
-    )
+
+    def noted(self: Topology, group: TopologyGroup) -> Any:
+        looked.append(group.alike)
+        return original(self, group)
+
+    monkeypatch.setattr(Topology, "_on_coming_nodes", noted)
     alike, other = [_web(number) for number in range(5)], _web(9, nodeSelector={labels.ARCH: "amd64"})
     solve(w.world(w.pool(), *alike, other), [*alike, other])
     assert len(looked) == len(set(looked)) == 2

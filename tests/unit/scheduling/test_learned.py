@@ -59,7 +59,7 @@ def test_less_allocatable_is_a_fact_of_the_type() -> None:
     found = learned(made(), ready("n1", cpu="1400m"), WEB)
     (size,) = found.sizes
     assert (size.instance_type, size.image, size.hash, size.amounts) == ("default", "ami-1", "9", {"cpu": 1400})
-    facts = {"class_facts": {"default": ClassFacts(generation=1, images=(Image(id="ami-1"),))}}
+    facts: dict[str, Any] = {"class_facts": {"default": ClassFacts(generation=1, images=(Image(id="ami-1"),))}}
     pods = [w.pod("big", "1500m", nodeSelector={labels.INSTANCE_TYPE: "default"})]
     known = w.solved(noting(Mismatches(sizes=found.sizes)), node_class(), *pods, **facts)
     assert not known.new_nodes

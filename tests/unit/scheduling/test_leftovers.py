@@ -110,8 +110,11 @@ def test_nodes_list_fewer_types_where_that_leaves_room_for_one_more_and_no_fewer
         w.instance_type("three", 3, 8, pods=20, price=110_000),
         w.instance_type("arm-four", 4, 16, arch="arm64", pods=20, price=300_000),
     )
-    amd64, arm64 = ({"nodeSelector": {labels.ARCH: arch}} for arch in ("amd64", "arm64"))
-    pods = [*w.replicas(2, "p", "1900m", priority=1, **amd64), w.pod("arm", "3500m", **arm64)]
+    amd64, arm64 = ({labels.ARCH: arch} for arch in ("amd64", "arm64"))
+    pods = [
+        *w.replicas(2, "p", "1900m", priority=1, nodeSelector=amd64),
+        w.pod("arm", "3500m", nodeSelector=arm64),
+    ]
     found = answer(w.pool(limits={"cpu": "9"}), pods, catalogue=catalogue)
     assert found.unplaced == {}
     assert sorted(node.instance_types for node in found.new_nodes) == [("arm-four",), ("two",), ("two", "three")]

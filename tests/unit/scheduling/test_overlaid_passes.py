@@ -115,10 +115,10 @@ def test_what_fits_only_there_pays_for_it() -> None:
 
 
 def test_an_offering_may_have_less() -> None:
-    in_z3 = {"nodeSelector": {labels.ZONE: "z3"}}
+    in_z3 = {labels.ZONE: "z3"}
     catalogue = (special(cpu=1_000),)
-    assert run(w.pool(), w.pod("p", cpu="3", **in_z3), catalogue=catalogue).pending == ["p"]
-    assert run(w.pool(), w.pod("p", cpu="500m", **in_z3), catalogue=catalogue).node.price == 3_000_000
+    assert run(w.pool(), w.pod("p", cpu="3", nodeSelector=in_z3), catalogue=catalogue).pending == ["p"]
+    assert run(w.pool(), w.pod("p", cpu="500m", nodeSelector=in_z3), catalogue=catalogue).node.price == 3_000_000
 
 
 def test_a_claim_on_its_way_to_such_an_offering_has_its_room_and_its_zone() -> None:

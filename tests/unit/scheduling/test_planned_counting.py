@@ -10,7 +10,7 @@ from tests.referee.judge import violations
 from tests.unit.scheduling import worlds as w
 
 WEB = {"app": "web"}
-SPREAD = {"labels": WEB, "topologySpreadConstraints": [w.spread()]}
+SPREAD: dict[str, Any] = {"labels": WEB, "topologySpreadConstraints": [w.spread()]}
 ON_DEMAND = {labels.CAPACITY_TYPE: "on-demand"}
 
 
@@ -30,8 +30,8 @@ def zones(found: Solution, name: str) -> list[tuple[str, ...]]:
 
 def test_a_planned_node_brings_no_domain_that_the_pod_may_not_have() -> None:
     """The node for `other` can only be in zone z2, and says nothing of zones: the spread of `web` counts z1 and z3."""
-    away = {"affinity": w.node_affinity([(labels.ZONE, "In", ["z1", "z3"])])}
-    there = (w.node("n", cpu="1"), w.pod("old", node="n", labels=WEB), w.pod("web", "500m", **SPREAD, **away))
+    away = w.node_affinity([(labels.ZONE, "In", ["z1", "z3"])])
+    there = (w.node("n", cpu="1"), w.pod("old", node="n", labels=WEB), w.pod("web", "500m", **SPREAD, affinity=away))
     only = (w.instance_type("default", 4, 4, markets=(("z2", "spot"),)),)
     found = solution(*there, w.pod("other", "2"), catalogue=only)
     assert found.placed == {"default/web": "node/n"}
@@ -62,7 +62,7 @@ def test_pods_on_a_node_that_may_be_of_the_wrong_capacity_type_leave_a_domain_op
 
 def test_the_only_domain_is_as_empty_as_it_is_full() -> None:
     """Nodes of `open` may be in a zone that `web` may not have. With or without their pods, the rack has no rival."""
-    racks = {"topologySpreadConstraints": [w.spread("rack")], "labels": WEB}
+    racks: dict[str, Any] = {"topologySpreadConstraints": [w.spread("rack")], "labels": WEB}
     open_ = w.replicas(2, "open", "1", priority=1, **racks)
     world = (w.pool(labels={"rack": "r1"}), open_, w.pod("web", nodeSelector={labels.ZONE: "z1"}, **racks))
     snapshot, found = w.world(*world), w.solved(*world)

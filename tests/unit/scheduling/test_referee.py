@@ -107,14 +107,14 @@ def test_what_a_node_lacks_already_keeps_away_only_who_wants_it() -> None:
 
 
 def test_company_on_a_node_without_the_label_bars_nobody_from_founding() -> None:
-    company = {"labels": {"app": "web"}, "affinity": w.between("podAffinity", "rack")}
+    company: dict[str, Any] = {"labels": {"app": "web"}, "affinity": w.between("podAffinity", "rack")}
     nodes = [w.node("n"), w.node("m", labels={"rack": "1"})]
     snapshot, pods, _ = asked(nodes, w.pod("old", node="n", labels={"app": "web"}), w.pod("p", **company))
     assert violations(snapshot, pods, on_node("m", "p")) == []
 
 
 # --- pods of daemon sets that are missing on a node --------------------------------------------------------------
-AGENT = {"labels": {"app": "agent"}, "tolerations": []}
+AGENT: dict[str, Any] = {"labels": {"app": "agent"}, "tolerations": []}
 
 
 def rules_of(*objects: Any) -> list[str]:

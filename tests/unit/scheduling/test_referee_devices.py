@@ -54,7 +54,7 @@ def test_more_of_a_device_than_it_has(other: str) -> None:
     """The amounts of one device, and a budget that two share."""
     capacity = {"memory": {"value": "10"}}
     consumes = [{"counterSet": "board", "counters": {"n": {"value": "2"}}}]
-    more = {"allowMultipleAllocations": True, "capacity": capacity, "consumesCounters": consumes}
+    more: dict[str, Any] = {"allowMultipleAllocations": True, "capacity": capacity, "consumesCounters": consumes}
     budget = [{"name": "board", "counters": {"n": {"value": "3"}}}]
     types = (d.offering(RICH, d.pool_of("gpus", d.device("a", **more), d.device("b", **more), sharedCounters=budget)),)
     asked = d.request(capacity={"requests": {"memory": "5"}})

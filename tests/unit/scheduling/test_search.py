@@ -110,7 +110,7 @@ def test_when_nodes_are_short_larger_ones_serve_more() -> None:
 
 def test_no_node_is_made_for_a_pod_before_those_it_must_be_near_have_places_on_nodes_that_are_there() -> None:
     """The first pod of `db` gets a new node in zone z2, the second one the node that is there, with room for `web`."""
-    spread = {"labels": {"app": "db"}, "topologySpreadConstraints": [w.spread(app="db")]}
+    spread: dict[str, Any] = {"labels": {"app": "db"}, "topologySpreadConstraints": [w.spread(app="db")]}
     away = w.pod("away", nodeSelector={labels.ZONE: "z2"}, **spread)
     near = w.replicas(2, "web", "1500m", affinity=w.between("podAffinity", labels.HOSTNAME, "db"))
     here = w.pod("here", labels={"app": "db"})

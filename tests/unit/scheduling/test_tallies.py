@@ -21,11 +21,16 @@ SICK = Taint(key="sick", effect="NoSchedule")
 
 
 def counted(
-    pod: Any, nodes: list[Any], coming: dict[str, tuple[Taint, ...]] | None = None, **policies: bool
+    pod: Any,
+    nodes: list[Any],
+    coming: dict[str, tuple[Taint, ...]] | None = None,
+    *,
+    honors_affinity: bool = True,
+    honors_taints: bool = True,
 ) -> set[str]:
-    """The nodes whose pods count when this pod is spread over racks; it asks about labels and taints, or `policies`."""
-    asks = {"honors_affinity": True, "honors_taints": True, **policies}
-    group = TopologyGroup(SPREAD, "rack", frozenset({"default"}), selector_of(None, {}, ()), pod, **asks)
+    """The nodes whose pods count when this pod is spread over racks; it asks about labels and taints."""
+    asks = (honors_affinity, honors_taints)
+    group = TopologyGroup(SPREAD, "rack", frozenset({"default"}), selector_of(None, {}, ()), pod, *asks)
     census = BoundPods({}, (), (), {}, {node.name: node for node in nodes}, {})
     return set(Tallies(census, nodes, coming or {}).offered("it", group)[1])
 

@@ -106,7 +106,7 @@ def test_a_domain_that_another_pod_s_new_node_brings_counts(taints: list[Any]) -
 def test_the_order_of_a_plan_holds_for_domains_that_later_pods_bring() -> None:
     """Two pods may go to z1 only; the second is bound after the pod that makes z2 a domain, and fills it."""
     every = [w.spread(nodeAffinityPolicy="Ignore")]
-    bound = {"labels": WEB, "topologySpreadConstraints": every}
+    bound: dict[str, Any] = {"labels": WEB, "topologySpreadConstraints": every}
     held = w.replicas(2, "held", "200m", nodeSelector={labels.ZONE: "z1"}, **bound)
     order = w.solved(w.pool(requirements=zones_of_pool("z1", "z2")), held, w.pod("free", **bound)).order
     assert order.index("default/free") < order.index("default/held-1")

@@ -252,8 +252,8 @@ def test_refused_pods_wait_until_each_other_pod_has_had_its_turn(monkeypatch: py
     plan, refused, passes = Plan(), set[str](), 0
     while passes == 0 or plan.left_over:
         world: Snapshot = w.world(w.pool(), pods)
-        facts = {"left_over": plan.left_over, "had_turn": plan.had_turn, "nominations": plan.nominations}
-        plan = provision(replace(world, batch=Batch(EARLIER, EARLIER), **facts))
+        world = replace(world, left_over=plan.left_over, had_turn=plan.had_turn, nominations=plan.nominations)
+        plan = provision(replace(world, batch=Batch(EARLIER, EARLIER)))
         now = {one.subject for one in plan.refusals if one.reason.code != WORK_BUDGET}
         assert now - refused
         assert plan.left_over.isdisjoint(plan.had_turn)

@@ -74,7 +74,7 @@ def test_what_aws_answered_is_in_fields_of_its_own(log: Logger, stream: io.Strin
         "Error": {"Code": "UnauthorizedOperation", "Message": "not allowed"},
         "ResponseMetadata": {"HTTPStatusCode": 403, "RequestId": "r-1"},
     }
-    log.error("x", error=translate("ec2:CreateFleet", ClientError(said, "CreateFleet")))  # type: ignore[arg-type]
+    log.error("x", error=translate("ec2:CreateFleet", ClientError(said, "CreateFleet")))
     (line,) = the_lines(stream)
     told = {key: text for key, text in line.items() if key.startswith("aws-")}
     assert told == {

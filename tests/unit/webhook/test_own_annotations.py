@@ -58,12 +58,15 @@ def updated(client: FlaskClient, kind: str, new: Any, old: Any) -> dict[str, Any
     return asked_of(client, kind, written(kind, new), written(kind, old))
 
 
-def asked_of(client: FlaskClient, kind: str, new: Any, old: Any, path: str = "/annotations", **more: Any) -> Any:
+def asked_of(
+    client: FlaskClient, kind: str, new: Any, old: Any, path: str = "/annotations", **more: Any
+) -> dict[str, Any]:
     operation = "CREATE" if old is None else "UPDATE"
     more = {"operation": operation, "userInfo": {"username": USER}, **more}
     answer = client.post(path, json=review(new, old=old, kind=kind, **more))
     assert answer.status_code == 200, answer.text
-    return json.loads(answer.data)["response"]
+    response: dict[str, Any] = json.loads(answer.data)["response"]
+    return response
 
 
 @pytest.mark.parametrize(("kind", "key"), EACH)
@@ -200,7 +203,7 @@ def test_changes_come_in_the_order_of_their_keys() -> None:
 
 def test_the_page_lists_them_by_kind() -> None:
     _, _, section = PAGE.read_text(encoding="utf-8").partition("## Annotations that only Kerf writes\n")
-    listed, removable = defaultdict(set), set()
+    listed, removable = defaultdict[str, set[str]](set), set[tuple[str, str]]()
     for row in re.findall(
         r"^\| ([A-Z].+?) \| (`.+?`) \| (.+?) \| (.+?) \|$", section.partition("\n## ")[0], re.MULTILINE
     ):

@@ -103,7 +103,7 @@ def served_name(connection: http.client.HTTPSConnection) -> str:
     connection.connect()
     certificate = connection.sock.getpeercert()
     assert certificate
-    return str(certificate["subject"][0][0][1])  # type: ignore[index]
+    return str(certificate["subject"][0][0][1])
 
 
 @contextmanager

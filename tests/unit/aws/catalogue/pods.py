@@ -88,5 +88,5 @@ def _call(claim: NodeClaim, of: EC2NodeClass, types: Catalogue, settings: Settin
 def pod(name: str = "a", cpu: str = "1", **more: Any) -> Any:
     """A pending pod; `needs` are further requests, `select` its node selector, `wants` rows of its node affinity."""
     select, rows = more.pop("select", {}), more.pop("wants", [])
-    affinity = {"affinity": w.node_affinity(rows)} if rows else {}
+    affinity: dict[str, Any] = {"affinity": w.node_affinity(rows)} if rows else {}
     return w.pod(name, cpu, "1Gi", requests=more.pop("needs", {}), nodeSelector=select, **affinity, **more)

@@ -15,6 +15,7 @@ from kerf.disruption.forced.expiration import expire
 from kerf.ec2.instance_types.catalogue import build
 from kerf.ec2.pricing.prices import priced
 from kerf.model import kinds
+from kerf.model.kubernetes.objects import Node
 from kerf.model.memory import Memory
 from kerf.model.plan import DeleteObject, TagInstance, TerminateInstance
 from kerf.ports import Unavailable
@@ -25,6 +26,7 @@ from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World as Sandbox
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import ResolvedReservation
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.aws.test_aws_prices import product, spot_row
 from tests.unit.ec2.ec2_facts import SETTINGS, ZONES, facts, node_class, region
 from tests.unit.lifecycle.nodes import launched
@@ -188,7 +190,7 @@ HELD = {labels.CAPACITY_TYPE: "reserved", labels.RESERVATION_ID: "cr-1", labels.
 @pytest.mark.parametrize("stale", [("claim", "node"), ("node",), ("claim",)])
 def test_216_what_ec2_says_is_on_demand_is_called_so(stale: tuple[str, ...]) -> None:
     world = running(node_claim("a"))
-    values = {"claim": world.claim(), "node": world.node("node-a")}
+    values: dict[str, NodeClaim | Node] = {"claim": world.claim(), "node": world.node("node-a")}
     for name in stale:
         meta = values[name].metadata
         world.put(replace(values[name], metadata=replace(meta, labels={**meta.labels, **HELD})))

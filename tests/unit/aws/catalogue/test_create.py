@@ -195,7 +195,8 @@ def test_020_what_one_class_leaves_out_another_may_use() -> None:
 def test_021_a_class_that_selects_nothing_holds_up_its_own_claims_only(missing: str) -> None:
     sound, empty = node_claim("a"), node_claim("b", nodeClassRef=OTHER)
     world = prepared()
-    world.class_facts["other"] = changed(FACTS, **{missing: ()})
+    nothing: dict[str, Any] = {missing: ()}
+    world.class_facts["other"] = changed(FACTS, **nothing)
     world.facts["catalogues"] = {name: world.snapshot().catalogues["default"] for name in ("default", "other")}
     world.put(stored_class("other"))
     world.settle()

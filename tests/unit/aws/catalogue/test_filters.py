@@ -108,7 +108,7 @@ def priced(*rows: tuple[CapacityReservation, int], available: bool = True) -> Ca
     return tuple(changed(t, offerings=tuple(map(of, t.offerings))) for t in types)
 
 
-ALL = (CAPACITY_TYPE, "Exists", [])
+ALL: tuple[str, str, list[str]] = (CAPACITY_TYPE, "Exists", [])
 
 
 def test_069_a_cheaper_one_that_cannot_be_had_or_does_not_suit_counts_for_nothing() -> None:

@@ -132,7 +132,8 @@ def test_112_a_type_of_whose_cards_nothing_is_known_cannot_be_had() -> None:
 # --- what the template says -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("public", [True, False, None])
 def test_148_each_interface_may_have_a_public_address(public: bool | None) -> None:
-    of = node_class(**({} if public is None else {"associatePublicIPAddress": public}))
+    spec: dict[str, Any] = {} if public is None else {"associatePublicIPAddress": public}
+    of = node_class(**spec)
     found = interfaces(launch(FOUR, of, **{EFA: "1"}))
     assert [(row["NetworkCardIndex"], row["DeviceIndex"]) for row in found] == [(0, 0), (1, 1), (2, 1), (3, 1)]
     assert {row["InterfaceType"] for row in found} == {"efa"}

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.aws.observe.reservations import of_rows
 from kerf.ec2.instance_types.catalogue import build
@@ -47,8 +48,7 @@ def usable(found: InstanceType) -> bool:
 
 
 def test_103_a_type_of_which_nothing_is_to_be_had_is_listed_all_the_same() -> None:
-    for changes in ({"images": ()}, {"subnets": ()}):
-        types = catalogue("m5.large", **changes)
+    for types in (catalogue("m5.large", images=()), catalogue("m5.large", subnets=())):
         assert [kind.name for kind in types] == ["m5.large"]
         (found,) = types
         assert found.capacity == one("m5.large").capacity
@@ -83,7 +83,7 @@ class Kept:
 def edited(**spec: Any) -> EC2NodeClass:
     """The class with another spec, at another generation."""
     made = node_class(**spec)
-    return c.msgspec.structs.replace(made, metadata=c.msgspec.structs.replace(made.metadata, generation=2))
+    return replace(made, metadata=replace(made.metadata, generation=2))
 
 
 def test_106_while_nothing_changes_the_same_types_are_handed_out() -> None:
@@ -196,7 +196,7 @@ def test_114_whether_a_type_has_enclaves_is_a_label(name: str, value: str) -> No
 
 
 NESTED = {"cpuOptions": {"nestedVirtualization": "enabled"}}
-TRACKED = {"connectionTracking": {"udpTimeout": 45}}
+TRACKED: dict[str, Any] = {"connectionTracking": {"udpTimeout": 45}}
 
 
 def nests(name: str, spec: dict[str, Any]) -> bool:

@@ -149,7 +149,7 @@ def test_pods_ask_for_a_partition_or_spread_over_them() -> None:
         pods.pod("a", select={PARTITION: "3"}), of=PLACED, types=types(RACKS, "m5.large"), placement_group=RACKS
     )
     assert placement(chosen.call)["PartitionNumber"] == 3
-    web = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread(PARTITION)]}
+    web: dict[str, Any] = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread(PARTITION)]}
     spread = pods.asked(
         *(pods.pod(name, **web) for name in "abc"), of=PLACED, types=types(RACKS, "m5.large"), placement_group=RACKS
     )

@@ -328,4 +328,6 @@ def test_191_anything_else_is_told_and_decides_nothing() -> None:
     world.pass_time(HOLDS.total_seconds())
     world.settle()
     assert told(world) == validation.SUCCEEDED
-    assert world.decide().next_due <= world.now + timedelta(minutes=1)
+    due = world.decide().next_due
+    assert due is not None
+    assert due <= world.now + timedelta(minutes=1)

@@ -161,8 +161,9 @@ def test_107_the_only_node_of_a_pool_may_be_deleted() -> None:
 @pytest.mark.parametrize(("nodes", "expected"), [("1", [["e"], []]), ("0%", [[], []]), ("2", [["e"], ["a"]])])
 def test_108_an_empty_node_uses_up_the_budget_first(nodes: str, expected: list[list[str]]) -> None:
     own = balanced(budgets=[{"nodes": nodes}])
-    objects, facts = [own, *used("a"), *used("b", 3), *m.host("e", LARGE)], {"catalogues": {"default": (LARGE,)}}
-    world = w.World.of(*objects, now=w.NOW + w.MINUTE / 4, ask=None, facts=facts)  # type: ignore[arg-type]
+    objects = [own, *used("a"), *used("b", 3), *m.host("e", LARGE)]
+    facts: dict[str, Any] = {"catalogues": {"default": (LARGE,)}}
+    world = w.World.of(*objects, now=w.NOW + w.MINUTE / 4, ask=None, facts=facts)
     world.facts["proposals"] = propose(w.snapshot(objects, **facts))
     first = w.started(world.tick())
     second = w.started(disrupt(world.snapshot()))

@@ -124,7 +124,7 @@ def test_a_move_that_is_dropped_says_why() -> None:
 
 
 def test_a_command_that_is_taken_back_says_why() -> None:
-    world = w.World.of(*one(w.pool(), m.pod("1", "a")), now=LATER, ask=None)  # type: ignore[arg-type]
+    world = w.World.of(*one(w.pool(), m.pod("1", "a")), now=LATER, ask=None)
     own: dict[str, Any] = {"catalogues": {"default": TYPES}}
     world.facts = {**own, "proposals": propose(w.snapshot(world.objects.values(), **own))}
     world.tick()

@@ -79,7 +79,7 @@ def test_088_pods_that_must_be_apart_keep_nodes_that_cost_the_least(held: bool) 
 
 
 # --- reservations -----------------------------------------------------------------------------------------------
-RESERVED = {"reserved": {"cr-1": 1}}
+RESERVED: dict[str, Any] = {"reserved": {"cr-1": 1}}
 
 
 @pytest.mark.parametrize("market", [m.ON_DEMAND, m.SPOT])

@@ -79,7 +79,8 @@ def both_ways() -> list[Any]:
 
 def test_085_when_several_cannot_go_together_a_single_one_goes_in_the_same_plan() -> None:
     """A pod has come to one of them."""
-    objects, facts = both_ways(), {"catalogues": {"default": (LARGE, ROOMY, ODD, TWO)}}
+    objects = both_ways()
+    facts: dict[str, Any] = {"catalogues": {"default": (LARGE, ROOMY, ODD, TWO)}}
     found = propose(w.snapshot(objects, **facts))
     assert {("".join(p.candidates), p.kind) for p in found} == {("abc", "replace"), ("z", "replace")}
     as_found = disrupt(w.snapshot(objects, now=LATER, proposals=found, **facts))
@@ -96,9 +97,9 @@ DECIDED = "karpenter_voluntary_disruption_decisions_total"
 @pytest.mark.parametrize(("going", "kind", "count"), [("abc", "multi", 3), ("z", "single", 1)], ids=["several", "one"])
 def test_086_each_node_that_is_spared_is_counted(going: str, kind: str, count: int) -> None:
     """A pod comes to the first of them; and what went back is found anew."""
-    facts = {"catalogues": {"default": (LARGE, ROOMY, ODD, TWO)}}
+    facts: dict[str, Any] = {"catalogues": {"default": (LARGE, ROOMY, ODD, TWO)}}
     found = tuple(p for p in propose(w.snapshot(both_ways(), **facts)) if p.candidates == tuple(going))
-    world = w.World.of(*both_ways(), now=LATER, ask=None, facts={**facts, "proposals": found})  # type: ignore[arg-type]
+    world = w.World.of(*both_ways(), now=LATER, ask=None, facts={**facts, "proposals": found})
     sandbox = Sandbox()
     telemetry = Telemetry.quiet(sandbox.kube, sandbox.clock)
 
@@ -126,9 +127,9 @@ def test_086_each_node_that_is_spared_is_counted(going: str, kind: str, count: i
 
 def test_089_a_pod_that_comes_while_a_replacement_does_needs_no_other_node() -> None:
     objects = [w.pool(), *m.host("a", ROOMY), m.pod("1", "a")]
-    facts = {"catalogues": {"default": (LARGE, ROOMY)}}
+    facts: dict[str, Any] = {"catalogues": {"default": (LARGE, ROOMY)}}
     found = propose(w.snapshot(objects, **facts))
-    world = w.World.of(*objects, now=LATER, ask=None, facts={**facts, "proposals": found})  # type: ignore[arg-type]
+    world = w.World.of(*objects, now=LATER, ask=None, facts={**facts, "proposals": found})
     world.settle()
     (name,) = world.replacements
     late = m.waiting("late", "1")

@@ -29,7 +29,7 @@ def carried_out(*objects: Any, **facts: Any) -> w.World:
     """The world when what the real scheduler finds in it has been done, replacements that join included."""
     found = m.proposed(*objects, types=TYPES, **facts)
     facts |= {"catalogues": {"default": TYPES}, "proposals": found}
-    world = w.World.of(*objects, now=LATER, ask=None, facts=facts)  # type: ignore[arg-type]
+    world = w.World.of(*objects, now=LATER, ask=None, facts=facts)
     world.settle()
     world.facts = {"catalogues": {"default": TYPES}}
     for name in world.replacements:
@@ -75,7 +75,7 @@ def test_071_a_budget_that_always_lets_sick_pods_go_holds_no_node_of_theirs(
     policy: str | None, ready: str, goes: bool
 ) -> None:
     sick = m.pod("1", "a", pod_conditions=[{"type": "Ready", "status": ready}])
-    spec = {"unhealthyPodEvictionPolicy": policy} if policy else {}
+    spec: dict[str, Any] = {"unhealthyPodEvictionPolicy": policy} if policy else {}
     found = m.moves(w.pool(), *m.host("a", HUGE), sick, w.pdb("strict", **spec), types=TYPES)
     assert found == ([("a", "replace")] if goes else [])
 
@@ -143,7 +143,7 @@ def test_081_one_node_is_not_replaced_by_two_unless_it_has_drifted() -> None:
     assert m.said(m.verdict(w.pool(), *m.host("a", HUGE), *pods, types=types)) == "TooManyNodes"
     assert m.moves(w.pool(), *m.host("a", HUGE), *pods, types=types) == []
     old = m.host("a", HUGE, drifted=w.NOW - w.HOUR, consolidatable=False)
-    world = w.World.of(w.rolling(), *old, *pods, ask=None, facts={"catalogues": {"default": types}})  # type: ignore[arg-type]
+    world = w.World.of(w.rolling(), *old, *pods, ask=None, facts={"catalogues": {"default": types}})
     world.settle()
     assert len(world.replacements) == 2
 
@@ -159,9 +159,9 @@ def standing(*objects: Any, was: tuple[Any, ...], types: Any = TYPES) -> Plan:
 def test_082_what_changes_while_a_move_waits_drops_it(what: str) -> None:
     """Other types would be needed; something protects the node now; or the pods have no room any more."""
     was = (w.pool(), *m.host("a", HUGE), m.pod("1", "a"))
-    now, types = list(was), TYPES
+    now, types = list(was), [*TYPES]
     if what == "types":
-        types = (LARGE, HUGE)
+        types = [LARGE, HUGE]
     elif what == "protected":
         now[-1] = m.pod("1", "a", annotations=w.PROTECTED)
     elif what == "budget":

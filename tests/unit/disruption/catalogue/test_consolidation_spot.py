@@ -46,7 +46,7 @@ def test_063_a_spot_node_is_replaced_by_one_of_the_fifteen_cheapest_types() -> N
 
 @pytest.mark.parametrize(
     ("number", "settings", "code"),
-    [(14, m.GATE, "TooFewSpotTypes"), (20, w.Settings("test"), "SpotToSpotDisabled"), (15, m.GATE, "replace")],
+    [(14, m.GATE, "TooFewSpotTypes"), (20, Settings("test"), "SpotToSpotDisabled"), (15, m.GATE, "replace")],
 )
 def test_064_with_fewer_types_or_without_the_gate_a_spot_node_is_kept(
     number: int, settings: Settings, code: str

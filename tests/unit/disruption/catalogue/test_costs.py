@@ -59,6 +59,6 @@ def test_034_a_node_without_a_known_price_costs_nothing(known: Any) -> None:
     """What its pool costs is still a number."""
     bare = known or (replace(w.CATALOGUE[0], offerings=()), *w.CATALOGUE[1:])
     world = [w.pool(), *w.pairs("a"), *w.pairs("b", instance_type="m5.xlarge")]
-    facts = {"catalogues": {"default": bare}}
+    facts: dict[str, Any] = {"catalogues": {"default": bare}}
     assert candidate_of(*world, **facts).price == 0
     assert totals(view(w.snapshot(world, **facts)), w.pool()).price == 192_000

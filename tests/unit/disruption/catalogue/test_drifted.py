@@ -21,6 +21,7 @@ from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION, no
 from kerf_api.v1.meta import ObjectMeta, decode, encode
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
+from tests.merge_patch import merged
 from tests.unit.disruption import worlds as w
 from tests.unit.lifecycle import world as life
 
@@ -104,7 +105,7 @@ def made(**changes: Any) -> NodePool:
         },
         "disruption": {"budgets": [{"nodes": "10%"}]},
     }
-    found = decode(NodePool, {"metadata": {"name": "default", "uid": "p"}, "spec": life.merged(spec, changes)})
+    found = decode(NodePool, {"metadata": {"name": "default", "uid": "p"}, "spec": merged(spec, changes)})
     return replace(found, metadata=replace(found.metadata, annotations=hashes(nodepool_hash(found))))
 
 

@@ -53,14 +53,14 @@ def test_053_an_empty_node_that_is_not_consolidatable_is_kept(status: str | None
 
 def test_054_a_pod_that_would_be_missed_keeps_its_node() -> None:
     """One of a DaemonSet would not, nor one that costs nothing to move."""
+    pods = {
+        "plain": w.pod("p", "a"),
+        "daemon": w.pod("p", "a", owner="DaemonSet"),
+        "static": w.pod("p", "a", owner="Node"),
+        "gladly": w.pod("p", "a", annotations=GLADLY),
+    }
     found = {
-        name: w.started(disrupt(w.snapshot([w.pool(), *w.pairs("a"), w.pod("p", "a", **more)]), w.nowhere))
-        for name, more in {
-            "plain": {},
-            "daemon": {"owner": "DaemonSet"},
-            "static": {"owner": "Node"},
-            "gladly": {"annotations": GLADLY},
-        }.items()
+        name: w.started(disrupt(w.snapshot([w.pool(), *w.pairs("a"), pod]), w.nowhere)) for name, pod in pods.items()
     }
     assert found == {"plain": [], "daemon": ["a"], "static": ["a"], "gladly": ["a"]}
 

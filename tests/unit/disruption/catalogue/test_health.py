@@ -198,7 +198,7 @@ def test_139_a_pool_whose_class_is_not_ready_is_not_either(case: str, reason: st
     assert found["Ready"] == ("False", "UnhealthyDependents")
 
 
-def has(world: World) -> tuple[str, str]:
+def has(world: World) -> tuple[str | float, str | float]:
     """How much CPU the pool has, and how many nodes."""
     world.settle()
     status = pool(world).status

@@ -87,7 +87,7 @@ def test_022_an_initialised_node_comes_before_one_that_is_not() -> None:
 
 def test_a_place_that_another_node_s_pod_goes_to_already_is_paid_for() -> None:
     """It is the same to the scheduler which of two equal pods has the place: one of them needs a new node."""
-    large = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]}
+    large: dict[str, Any] = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]}
     under_way = w.claim("z", annotations={labels.COMMAND: COMMAND})
     going = [under_way, w.node(under_way), w.pod("old", "z", **large), *w.pairs("free")]
     found = simulated(*w.pairs("a"), w.pod("new", "a", **large), *going)

@@ -22,7 +22,6 @@ from tests.simulation.test_static_pools import Herd
 from tests.unit.disruption import worlds as w
 
 ON = Settings("test", gates=FeatureGates(static_capacity=True))
-DAEMON = {"owner": "DaemonSet"}
 
 
 def pool(replicas: int, limit: int | None = None, name: str = "default", nodes: str = "100%") -> NodePool:
@@ -144,7 +143,7 @@ def test_169_who_goes_first() -> None:
     bare = w.claim("e-bare")
     bare = msgspec.structs.replace(bare, status=msgspec.structs.replace(bare.status, provider_id=""))
     pods = [
-        w.pod("log", "d-daemon", **DAEMON),
+        w.pod("log", "d-daemon", owner="DaemonSet"),
         w.pod("one", "c-cheap"),
         *(w.pod(f"many{i}", "b-dear") for i in range(3)),
         w.pod("kept", "a-kept", annotations=w.PROTECTED),
