@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kerf.model.aws.accounts import Accounts
 from kerf.model.gauges import PlanGauge
-from kerf.model.plan import NOTHING, Accounts, Plan, Purchase, Reason, Refusal, joined
+from kerf.model.plan import NOTHING, Plan, Purchase, Reason, Refusal, joined
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = st.sampled_from(["a", "b", "c"])

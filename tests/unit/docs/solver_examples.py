@@ -57,7 +57,8 @@ def spread_solution() -> Solution:
 def spread() -> str:
     found = spread_solution()
     zone_of = {key: node.zones[0] for node in found.new_nodes for key in node.pods}
-    counts, rows = dict(RUNNING), [("pod", *ZONES, "zones that take one more", "goes to")]
+    counts = dict(RUNNING)
+    rows: list[tuple[object, ...]] = [("pod", *ZONES, "zones that take one more", "goes to")]
     for key in found.order:
         admitted = [zone for zone in ZONES if counts[zone] + 1 - min(counts.values()) <= 1]
         rows.append((key.partition("/")[2], *counts.values(), ", ".join(admitted), zone_of[key]))
@@ -80,7 +81,7 @@ def wishing_pod() -> Pod:
 
 
 def relaxations() -> str:
-    rows = [("attempt", "zone", "architecture", "spread")]
+    rows: list[tuple[object, ...]] = [("attempt", "zone", "architecture", "spread")]
     for number, demand in enumerate(relaxations_of(wishing_pod(), respect_preferences=True, soft_taints=False), 1):
         zone, arch = (demand.requirements.get(key) for key in (labels.ZONE, labels.ARCH))
         said = ("any" if one is None else " or ".join(sorted(one.values)) for one in (zone, arch))
