@@ -20,7 +20,7 @@ from kerf.scheduling.packing.sizes import Size, Sizes
 from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
-from kerf.scheduling.topology.admits import bounds
+from kerf.scheduling.topology.admits import MANY, bounds
 from kerf_api.requirements import Requirements
 
 #: A joiner may narrow a node's offerings if its price stays within this factor; and joins none that costs so many times
@@ -94,6 +94,8 @@ class Rack:
         self._kind = np.zeros(64, dtype=np.intp)
         self._counts: dict[TopologyGroup, Ints] = {}
         self._owners: dict[TopologyGroup, Ints] = {}
+        #: The most that the counts may be; `MANY` where nothing limits them.
+        self._limits: dict[TopologyGroup, Ints] = {}
 
     # --- seating ------------------------------------------------------------------------------------------------
     def seat(self, stock: PoolDemand, number: int, only: Size | None = None) -> int:
@@ -165,6 +167,9 @@ class Rack:
             here, limits = self._counts.get(constraint.group), bounds(constraint)
             if here is not None and limits.rises:
                 most = np.minimum(most, limits.room(here[nodes]))
+        for group in stock.counted if self._limits else ():
+            if group in self._limits:
+                most = np.minimum(most, self._limits[group][nodes] - self._row(self._counts, group)[nodes])
         return most
 
     def add(self, stock: PoolDemand, number: int, size: Size, requirements: Requirements) -> int:
@@ -244,6 +249,8 @@ class Rack:
             owners = self._owners.get(group)
             if owners is not None:
                 able &= owners[: self.size] == 0
+            if group in self._limits:
+                able &= self._row(self._counts, group)[: self.size] < self._limits[group][: self.size]
         if stock.item.cls.ports:
             self._bar_by_ports(stock, able)
 
@@ -267,6 +274,9 @@ class Rack:
             self._row(self._counts, group)[nodes] += taken
         for group in stock.owned:
             self._row(self._owners, group)[nodes] += taken
+        for group, most in stock.limits:
+            row = self._row(self._limits, group, MANY)
+            row[nodes] = np.minimum(row[nodes], most)
         for node, number in zip(nodes.tolist(), taken.tolist(), strict=True):
             held = self.content[node]
             held[stock] = held.get(stock, 0) + number
@@ -357,19 +367,19 @@ class Rack:
             self._weighed = np.pad(self._weighed, ((0, 0), (0, more)))
             self._length = np.pad(self._length, (0, more))
             self._kind = np.pad(self._kind, (0, more))
-            for rows in (self._counts, self._owners):
+            for rows, empty in ((self._counts, 0), (self._owners, 0), (self._limits, MANY)):
                 for group, row in rows.items():
-                    rows[group] = np.pad(row, (0, more))
+                    rows[group] = np.pad(row, (0, more), constant_values=empty)
         places = np.arange(first, self.size, dtype=np.intp)
         self._set_free(places, np.repeat(kind.size.room[:, None], nodes, axis=1))
         self._kind[places] = self._number(kind)
         self.content += ({} for _ in range(nodes))
         return places
 
-    def _row(self, rows: dict[TopologyGroup, Ints], group: TopologyGroup) -> Ints:
+    def _row(self, rows: dict[TopologyGroup, Ints], group: TopologyGroup, empty: int = 0) -> Ints:
         row = rows.get(group)
         if row is None:
-            row = rows[group] = np.zeros(self._kind.shape[0], dtype=np.int64)
+            row = rows[group] = np.full(self._kind.shape[0], empty, dtype=np.int64)
         return row
 
     # --- reading ------------------------------------------------------------------------------------------------
