@@ -139,6 +139,12 @@ def test_a_host_has_no_more_pods_than_a_spread_allows_whichever_are_bound_first(
     assert not solution.unplaced
 
 
+def test_pods_that_come_after_those_of_a_spread_share_their_host() -> None:
+    last = w.replicas(2, "last", labels=WEB)
+    solution = w.solved(w.pool(), web(2, w.spread(labels.HOSTNAME, 2), priority=1), last)
+    assert [len(node.pods) for node in solution.new_nodes] == [4]
+
+
 def test_pods_of_a_soft_spread_limit_no_others_on_their_host() -> None:
     first = w.replicas(2, "first", labels=WEB, priority=1)
     soft = w.spread(labels.HOSTNAME, 2, whenUnsatisfiable="ScheduleAnyway")

@@ -83,7 +83,7 @@ class PoolDemand:
 @dataclass(slots=True, eq=False)
 class Bin:
     """`content` are (item, number of its pods); `counts` and `owners` are the hostname groups' counters here, `limits`
-    the most that `counts` may be."""
+    the most that `counts` may be before a turn of the plan."""
 
     template: NodeClaimTemplate
     requirements: Requirements
@@ -91,7 +91,7 @@ class Bin:
     content: list[tuple[PodGroup, int]] = field(default_factory=list)
     counts: dict[TopologyGroup, int] = field(default_factory=dict)
     owners: dict[TopologyGroup, int] = field(default_factory=dict)
-    limits: dict[TopologyGroup, int] = field(default_factory=dict)
+    limits: dict[TopologyGroup, tuple[int, int]] = field(default_factory=dict)
     ports: HeldPorts = field(default_factory=HeldPorts)
 
     @classmethod
@@ -131,8 +131,9 @@ class Bin:
         for group in item.cls.counted:
             if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):
                 return 0
-            if group in self.limits:
-                most = min(most, max(self.limits[group] - self.counts.get(group, 0), 0))
+            limit, until = self.limits.get(group, (MANY, 0))
+            if until > item.first:
+                most = min(most, max(limit - self.counts.get(group, 0), 0))
         if item.cls.ports:
             most = 0 if self.ports.clash(item.cls.ports) else min(most, 1)
         return most
@@ -159,7 +160,8 @@ class Bin:
                 self.owners[constraint.group] = self.owners.get(constraint.group, 0) + number
         if any(constraint.group.kind == SPREAD for constraint in item.relaxation.hosts):
             for group, most in host_limits(item, self._hosts(item) or ()):
-                self.limits[group] = min(self.limits.get(group, MANY), most)
+                limit, until = self.limits.get(group, (MANY, 0))
+                self.limits[group] = min(limit, most), max(until, item.last)
 
     def types(self) -> NDArray[np.intp]:
         """Places of the types that hold everything here, cheapest first, within limits and clear of daemons' ports.
@@ -176,11 +178,7 @@ class Bin:
 
 
 def host_limits(item: PodGroup, hosts: Iterable[TopologyConstraint]) -> tuple[tuple[TopologyGroup, int], ...]:
-    """The most pods that each hard spread over hostnames counts on a node with pods of the item.
-
-    The pods of a node are packed in another order than they are bound in. So pods that such a spread counts and does
-    not bind must leave room for those that it binds, even if they come after them.
-    """
+    """The most pods that each hard spread over hostnames may count on a node when a pod of the item is bound there."""
     spreads = [constraint for constraint in hosts if constraint.group.kind == SPREAD]
     hard = {constraint.group for constraint in item.cls.relaxations[-1].spreads} if spreads else ()
     return tuple((constraint.group, constraint.max_skew) for constraint in spreads if constraint.group in hard)

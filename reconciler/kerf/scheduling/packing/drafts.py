@@ -17,10 +17,11 @@ from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.dealing import best_first, dealt, ones
 from kerf.scheduling.packing.draft import Bin, PoolDemand
 from kerf.scheduling.packing.sizes import Size, Sizes
+from kerf.scheduling.packing.spread_limits import SpreadLimits
 from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
-from kerf.scheduling.topology.admits import MANY, bounds
+from kerf.scheduling.topology.admits import bounds
 from kerf_api.requirements import Requirements
 
 #: A joiner may narrow a node's offerings if its price stays within this factor; and joins none that costs so many times
@@ -94,8 +95,7 @@ class Rack:
         self._kind = np.zeros(64, dtype=np.intp)
         self._counts: dict[TopologyGroup, Ints] = {}
         self._owners: dict[TopologyGroup, Ints] = {}
-        #: The most that the counts may be; `MANY` where nothing limits them.
-        self._limits: dict[TopologyGroup, Ints] = {}
+        self._limits = SpreadLimits()
 
     # --- seating ------------------------------------------------------------------------------------------------
     def seat(self, stock: PoolDemand, number: int, only: Size | None = None) -> int:
@@ -169,7 +169,7 @@ class Rack:
                 most = np.minimum(most, limits.room(here[nodes]))
         for group in stock.counted if self._limits else ():
             if group in self._limits:
-                most = np.minimum(most, self._limits[group][nodes] - self._row(self._counts, group)[nodes])
+                most = np.minimum(most, self._limits.left(stock, group, self._row(self._counts, group))[nodes])
         return most
 
     def add(self, stock: PoolDemand, number: int, size: Size, requirements: Requirements) -> int:
@@ -250,7 +250,7 @@ class Rack:
             if owners is not None:
                 able &= owners[: self.size] == 0
             if group in self._limits:
-                able &= self._row(self._counts, group)[: self.size] < self._limits[group][: self.size]
+                able &= self._limits.left(stock, group, self._row(self._counts, group))[: self.size] > 0
         if stock.item.cls.ports:
             self._bar_by_ports(stock, able)
 
@@ -274,9 +274,7 @@ class Rack:
             self._row(self._counts, group)[nodes] += taken
         for group in stock.owned:
             self._row(self._owners, group)[nodes] += taken
-        for group, most in stock.limits:
-            row = self._row(self._limits, group, MANY)
-            row[nodes] = np.minimum(row[nodes], most)
+        self._limits.put(stock, nodes, self._kind.shape[0])
         for node, number in zip(nodes.tolist(), taken.tolist(), strict=True):
             held = self.content[node]
             held[stock] = held.get(stock, 0) + number
@@ -367,19 +365,20 @@ class Rack:
             self._weighed = np.pad(self._weighed, ((0, 0), (0, more)))
             self._length = np.pad(self._length, (0, more))
             self._kind = np.pad(self._kind, (0, more))
-            for rows, empty in ((self._counts, 0), (self._owners, 0), (self._limits, MANY)):
+            self._limits.grow(more)
+            for rows in (self._counts, self._owners):
                 for group, row in rows.items():
-                    rows[group] = np.pad(row, (0, more), constant_values=empty)
+                    rows[group] = np.pad(row, (0, more))
         places = np.arange(first, self.size, dtype=np.intp)
         self._set_free(places, np.repeat(kind.size.room[:, None], nodes, axis=1))
         self._kind[places] = self._number(kind)
         self.content += ({} for _ in range(nodes))
         return places
 
-    def _row(self, rows: dict[TopologyGroup, Ints], group: TopologyGroup, empty: int = 0) -> Ints:
+    def _row(self, rows: dict[TopologyGroup, Ints], group: TopologyGroup) -> Ints:
         row = rows.get(group)
         if row is None:
-            row = rows[group] = np.full(self._kind.shape[0], empty, dtype=np.int64)
+            row = rows[group] = np.zeros(self._kind.shape[0], dtype=np.int64)
         return row
 
     # --- reading ------------------------------------------------------------------------------------------------
