@@ -228,4 +228,45 @@ BUGS = (
         ),
         ("tests/laws/test_shared_domains_laws.py::test_spreads_that_share_domains_count_as_if_each_had_its_own",),
     ),
+    Bug(
+        "a host with more pods than a spread allows",
+        "Pods that a spread over hostnames counts and does not bind join a node that has as many as it allows.",
+        (Edit("reconciler/kerf/scheduling:host_limits", "constraint.max_skew", "MANY"),),
+        (
+            "tests/unit/scheduling/test_spread.py::test_a_host_has_no_more_pods_than_a_spread_allows_whichever_are_bound_first",
+        ),
+    ),
+    Bug(
+        "a soft spread that limits others",
+        "Pods with a soft spread over hostnames keep others away from their host.",
+        (Edit("reconciler/kerf/scheduling:host_limits", "constraint.group in hard", "True"),),
+        ("tests/unit/scheduling/test_spread.py::test_pods_of_a_soft_spread_limit_no_others_on_their_host",),
+    ),
+    Bug(
+        "pods that wait for themselves",
+        "A pod that is planned in a zone counts as company for its affinity over hostnames.",
+        (
+            Edit(
+                "reconciler/kerf/scheduling:founded_on_nodes",
+                "bool(constraint.group.counts) or constraint.group in seated",
+                "any((group.counts or group in seated for group in constraint.together or (constraint.group,)))",
+            ),
+        ),
+        (
+            "tests/unit/scheduling/test_topology_rules.py::"
+            "test_the_first_pods_that_meet_terms_over_hosts_and_zones_need_no_company",
+        ),
+    ),
+    Bug(
+        "late nodes without their daemon pods",
+        "The DaemonSet pods of a node for late pods are not held against the spread of these.",
+        (
+            Edit(
+                "reconciler/kerf/scheduling:LateNodes.admits",
+                "all((_admitted(item, constraint) for constraint in item.cls.relaxations[-1].spreads))",
+                "True",
+            ),
+        ),
+        ("tests/unit/scheduling/test_daemon_company.py::test_a_pod_whose_own_node_would_break_its_spread_waits",),
+    ),
 )

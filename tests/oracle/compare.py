@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import chain, product
 from typing import Final
 
 from tests.differential.draft import Json
@@ -33,7 +34,7 @@ from tests.oracle.difference import (
     Difference,
 )
 from tests.oracle.draws_nodes import SOON
-from tests.oracle.ours import Ours, answer, planned_nodes
+from tests.oracle.ours import AT_FIRST, Launch, Ours, answer, each_choice, planned_nodes
 from tests.oracle.sketch import daemon_pod, key_of, kubernetes, pending
 from tests.oracle.to_come import domain_comes_between
 from tests.oracle.unmade import unmade
@@ -122,12 +123,8 @@ def _moved(order: list[str], pod: str, at: int) -> list[str]:
     return [*others[:at], pod, *others[at:]]
 
 
-def with_planned(world: Json, ours: Ours, launch: int = 0) -> Json:
-    """The world with the planned nodes, and with the daemon pods that are still missing on any node.
-
-    Args:
-        launch: the number of the choice among the types and offerings that the plan leaves open.
-    """
+def with_planned(world: Json, ours: Ours, launch: Launch = AT_FIRST) -> Json:
+    """The world with the planned nodes, and with the daemon pods that are still missing on any node."""
     nodes = [*world["nodes"], *planned_nodes(ours, launch)]
     there = {key_of(pod) for pod in world["pods"]}
     daemons = [
@@ -199,7 +196,7 @@ def _missed(world: Json, ours: Ours, before: Mapping[str, str], oracle: Oracle) 
     return tuple(differences)
 
 
-#: So many choices of types and offerings are tried where a pod fits on an existing node.
+#: So many choices of types and offerings are tried by chance.
 _LAUNCHES: Final = 8
 
 
@@ -207,7 +204,7 @@ def missed(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...]:
     """Direction b: the pods that fit whichever of the open types and offerings the planned nodes get."""
     found: tuple[Difference, ...] | None = None
     for launch in range(_LAUNCHES):
-        there = with_planned(world, ours, launch)
+        there = with_planned(world, ours, Launch(launch))
         now = _missed(there, ours, _placements(there, ours, oracle)[0], oracle)
         found = now if found is None else tuple(one for one in found if one in now)
         if not found:
@@ -218,13 +215,20 @@ def missed(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...]:
 def one_more(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...]:
     """Direction d: the pods that one more node takes whichever of the open types and offerings the planned nodes get.
 
-    It does so before and after the pods are gone that terminate within seconds.
+    It does so before and after the pods are gone that terminate within seconds, and others have the places that they
+    wait for.
     """
     found: tuple[Difference, ...] | None = None
     left = [pod for pod in world["pods"] if pod["metadata"].get("deletionTimestamp") != SOON]
-    for launch in range(_LAUNCHES):
-        there = with_planned({**world, "pods": left} if launch % 2 else world, ours, launch)
-        now = tuple(unmade(there, ours, _placements(there, ours, oracle)[0], oracle))
+    states = (
+        [(world, ours)]
+        if len(left) == len(world["pods"])
+        else [(world, ours), ({**world, "pods": left}, _waited(ours))]
+    )
+    by_chance = ((Launch(number), states[number % len(states)]) for number in range(_LAUNCHES))
+    for launch, (some, then) in chain(by_chance, product(each_choice(ours), states)):
+        there = with_planned(some, ours, launch)
+        now = tuple(unmade(there, then, _placements(there, then, oracle)[0], oracle))
         pods = {one.pod for one in now}
         found = now if found is None else tuple(one for one in found if one.pod in pods)
         if not found:
@@ -299,17 +303,23 @@ def _soon(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...] | N
     if not _placements(_without_planned(world, ours), _in_order(ours, placed), oracle)[1]:
         gone = bound_as(gone, {key: ours.homes[key] for key in placed})
         ours = _in_order(ours, [key for key in ours.solution.order if key not in ours.solution.placed])
+    later = _waited(ours)
+    before, wrong = _placements(gone, later, oracle)
+    if wrong and targets and _in_another_order(gone, later, oracle):
+        wrong = ()
+    return wrong or _missed(gone, later, before, oracle)
+
+
+def _waited(ours: Ours) -> Ours:
+    """The answer with the pods that wait for a place on the nodes where they wait for it."""
+    targets = {key: why.target for key, why in ours.solution.unplaced.items() if why.target}
     waited = replace(
         ours.solution,
         placed={**ours.solution.placed, **targets},
         unplaced={key: why for key, why in ours.solution.unplaced.items() if key not in targets},
         order=(*targets, *ours.solution.order),
     )
-    later = replace(ours, solution=waited)
-    before, wrong = _placements(gone, later, oracle)
-    if wrong and targets and _in_another_order(gone, later, oracle):
-        wrong = ()
-    return wrong or _missed(gone, later, before, oracle)
+    return replace(ours, solution=waited)
 
 
 def _without_planned(world: Json, ours: Ours) -> Json:

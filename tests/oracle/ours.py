@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from kerf.model import kinds
-from kerf.model.aws.instance_type import Catalogue
+from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering
 from kerf.model.cluster import build
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR
@@ -87,17 +87,26 @@ def new_name(number: int) -> str:
     return f"planned-{number:02}"
 
 
-def planned_nodes(ours: Ours, launch: int = 0) -> Iterator[Json]:
-    """Each planned node as the plan promises it: one of its types and offerings, the labels and taints of its claim.
+class Launch(NamedTuple):
+    """A choice among the types and offerings that a plan leaves open: by chance for each planned node, whose dice have
+    this `number`; but the planned node of number `node` becomes its choice of number `option`."""
 
-    Args:
-        launch: the number of the choice among types and offerings.
-    """
+    number: int = 0
+    node: int = -1
+    option: int = 0
+
+
+#: By chance for all nodes.
+AT_FIRST: Final = Launch()
+
+
+def planned_nodes(ours: Ours, launch: Launch = AT_FIRST) -> Iterator[Json]:
+    """Each planned node as the plan promises it: one of its types and offerings, the labels and taints of its claim."""
     for number, new in enumerate(ours.solution.new_nodes):
         claim = to_claim(ours.snapshot, new, salt=str(number))
-        chosen = _launched(
-            claim, ours.snapshot.catalogues["default"], Random(f"launch {launch or ''}{number} {claim.name}")
-        )
+        options = _options(claim, ours.snapshot.catalogues["default"])
+        dice = Random(f"launch {launch.number or ''}{number} {claim.name}")
+        chosen = launched_as(claim, *(options[launch.option] if number == launch.node else dice.choice(options)))
         name = new_name(number)
         own = {**chosen.metadata.labels, labels.HOSTNAME: name, labels.REGISTERED: "true", labels.INITIALIZED: "true"}
         amounts: dict[str, Any] = {
@@ -113,13 +122,20 @@ def planned_nodes(ours: Ours, launch: int = 0) -> Iterator[Json]:
         yield node
 
 
-def _launched(claim: NodeClaim, catalogue: Catalogue, dice: Random) -> NodeClaim:
+def each_choice(ours: Ours) -> Iterator[Launch]:
+    """Each choice of each planned node, beside the others as they are by default."""
+    for number, new in enumerate(ours.solution.new_nodes):
+        claim = to_claim(ours.snapshot, new, salt=str(number))
+        for option in range(len(_options(claim, ours.snapshot.catalogues["default"]))):
+            yield Launch(0, number, option)
+
+
+def _options(claim: NodeClaim, catalogue: Catalogue) -> list[tuple[InstanceType, Offering]]:
     wanted = claim.requirements()
-    options = [
+    return [
         (kind, offering)
         for kind in catalogue
         if wanted.allowed(labels.INSTANCE_TYPE).has(kind.name)
         for offering in kind.offerings
         if offering.available and offering.suits(wanted)
     ]
-    return launched_as(claim, *dice.choice(options))

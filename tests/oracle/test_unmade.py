@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kerf.scheduling.answers.solution import PodRefusal
+from kerf_api import labels
 from tests.oracle.campaign import sorted_out
 from tests.oracle.client import Oracle
 from tests.oracle.compare import compare, one_more
-from tests.oracle.ours import answer
+from tests.oracle.ours import answer, each_choice, planned_nodes
 from tests.oracle.worlds import world_of
 
 #: The plan for its world has new nodes.
@@ -36,3 +37,39 @@ def test_a_refusal_of_a_pod_that_a_new_node_takes_is_a_difference(
     unexplained = sorted_out(compare(world, oracle))[2]
     assert {one.pod for one in unexplained if one.kind == "d"} <= {*planned}
     assert any(one.kind == "d" for one in unexplained)
+
+
+def test_each_choice_of_types_and_offerings_has_its_turn() -> None:
+    world = world_of(SEED)
+    ours = answer(world)
+    names = [node["metadata"]["name"] for node in planned_nodes(ours)]
+    shown = (labels.INSTANCE_TYPE, labels.ZONE, labels.CAPACITY_TYPE)
+    found: dict[str, set[tuple[str, ...]]] = {name: set() for name in names}
+    for launch in each_choice(ours):
+        for node in planned_nodes(ours, launch):
+            found[node["metadata"]["name"]].add(tuple(node["metadata"]["labels"][key] for key in shown))
+    for name, new in zip(names, ours.solution.new_nodes, strict=True):
+        rows = [row for row in world["instanceTypes"] if row["name"] in new.instance_types]
+        sold = {
+            (row["name"], one["zone"], one["capacityType"])
+            for row in rows
+            for one in row["offerings"]
+            if one["available"]
+        }
+        wanted = {
+            one
+            for one in sold
+            if all(new.requirements.allowed(key).has(value) for key, value in zip(shown, one, strict=True))
+        }
+        assert found[name] == wanted
+
+
+@pytest.mark.parametrize("seed", [2076, 3537], ids=["a choice of a type", "pods that wait for their places"])
+def test_a_node_that_only_some_outcomes_of_a_plan_allow_is_no_difference(oracle: Oracle, seed: int) -> None:
+    assert sorted_out(compare(world_of(seed), oracle))[2] == ()
+
+
+@pytest.mark.parametrize("seed", [349, 579, 587])
+def test_late_pods_get_nodes_whose_daemon_pods_their_spread_counts(oracle: Oracle, seed: int) -> None:
+    """Each further node has such pods, which leave the next pod less of the skew in its zone."""
+    assert [str(one) for one in compare(world_of(seed), oracle).differences if one.kind == "d"] == []

@@ -24,7 +24,8 @@ from kerf.scheduling.pack import Packer
 from kerf.scheduling.packing.draft import needs_company
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.finalize import Packed
-from kerf.scheduling.packing.planned_domains import outdated, overlooked
+from kerf.scheduling.packing.late_nodes import LateNodes
+from kerf.scheduling.packing.planned_domains import brought_by, outdated, overlooked
 from kerf.scheduling.packing.replay import holds
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
@@ -263,7 +264,9 @@ class StrategySearch:
         if self.scattered is not None or self.work.worn:
             return False
         classes = list({cls.number: cls for cls, _ in done.assignment.left.values()}.values())
-        groups = {group: group.brought for cls in classes if capped for group in cls.daemon_spreads}
+        spreads = dict.fromkeys(group for cls in classes for group in cls.daemon_spreads)
+        brought_now = brought_by(done.packed) if capped and spreads else None
+        groups = {group: brought_now(group) for group in spreads} if brought_now is not None else {}
         groups |= outdated(classes, done.packed)
         if not any(cls.owns(groups.keys()) for cls in classes):
             return False
@@ -273,7 +276,7 @@ class StrategySearch:
         on_existing_nodes(done.assignment, groups.keys())
         before = done.packed
         if new_nodes:
-            self._with_leftovers(done, strategy, effort, late=True)
+            self._with_leftovers(done, strategy, effort, LateNodes(spreads))
         if done.packed == before:
             return False
         domains, daemons = overlooked(self._all(), done.packed)
@@ -283,7 +286,7 @@ class StrategySearch:
             group.brought, group.arriving = brought, arriving
         return True
 
-    def _with_leftovers(self, done: Round, strategy: Strategy, effort: Effort, *, late: bool = False) -> Round:
+    def _with_leftovers(self, done: Round, strategy: Strategy, effort: Effort, late: LateNodes | None = None) -> Round:
         """The round with what limits left over, or all that has no place (`late`); nothing is tried where capacity
         reservations have their say, or where little work is left."""
         plain = self.open_new and not self.reserved and self.scattered is None

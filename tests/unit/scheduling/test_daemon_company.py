@@ -102,14 +102,18 @@ def test_a_new_node_lists_types_with_the_same_counted_daemon_pods() -> None:
     assert not strict.unplaced
 
 
-def test_a_pod_whose_own_node_would_break_its_spread_waits() -> None:
-    """Other pods get a node in each zone. One more node brings a DaemonSet pod: with the pod, its zone has too many."""
-    others = [w.pod(f"other-{zone}", "3500m", nodeSelector={labels.ZONE: zone}) for zone in w.ZONES]
-    pods = w.replicas(2, "web", "3500m", labels=ALL, topologySpreadConstraints=[w.spread(**SELECTOR)])
+@pytest.mark.parametrize(("cpu", "waiting"), [("3500m", []), ("12", ["default/web-0", "default/web-1"])])
+def test_a_pod_whose_own_node_would_break_its_spread_waits(cpu: str, waiting: list[str]) -> None:
+    """Other pods get a node in each zone. One more node brings a DaemonSet pod: with the pod, its zone has too many.
+
+    No type holds two pods of 12 CPUs. The nodes of smaller ones become larger instead.
+    """
+    others = [w.pod(f"other-{zone}", cpu, nodeSelector={labels.ZONE: zone}) for zone in w.ZONES]
+    pods = w.replicas(2, "web", cpu, labels=ALL, topologySpreadConstraints=[w.spread(**SELECTOR)])
     snapshot = w.world(w.pool(), w.daemon_set("agent", labels=AGENT), others, pods)
     asked = list(snapshot.pods.pending.values())
     solution = solve(snapshot, asked)
-    assert sorted(solution.unplaced) == ["default/web-0", "default/web-1"]
+    assert sorted(solution.unplaced) == waiting
     assert len(solution.new_nodes) == 3
     assert violations(snapshot, asked, solution) == []
 

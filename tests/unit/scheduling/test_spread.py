@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -126,6 +127,28 @@ def test_zones_and_hosts_at_once(count: int, expected: list[int]) -> None:
     solution = w.solved(w.pool(), web(count, w.spread(), w.spread(labels.HOSTNAME, 3)))
     assert w.counts(solution) == expected
     assert max(len(n.pods) for n in solution.new_nodes) <= 3
+
+
+@pytest.mark.parametrize("seconds", [0, 1], ids=["as packed", "searched for a cheaper answer"])
+def test_a_host_has_no_more_pods_than_a_spread_allows_whichever_are_bound_first(seconds: int) -> None:
+    """Pods that the spread counts and does not bind are packed last, and bound first for their priority."""
+    first = w.replicas(2, "first", labels=WEB, priority=1)
+    world = w.world(w.pool(), web(2, w.spread(labels.HOSTNAME, 2)), first)
+    solution = solve(world, list(world.pods.pending.values()), SolveOptions(improve=timedelta(seconds=seconds)))
+    assert [len(node.pods) for node in solution.new_nodes] == [2, 2]
+    assert not solution.unplaced
+
+
+def test_pods_that_come_after_those_of_a_spread_share_their_host() -> None:
+    last = w.replicas(2, "last", labels=WEB)
+    solution = w.solved(w.pool(), web(2, w.spread(labels.HOSTNAME, 2), priority=1), last)
+    assert [len(node.pods) for node in solution.new_nodes] == [4]
+
+
+def test_pods_of_a_soft_spread_limit_no_others_on_their_host() -> None:
+    first = w.replicas(2, "first", labels=WEB, priority=1)
+    soft = w.spread(labels.HOSTNAME, 2, whenUnsatisfiable="ScheduleAnyway")
+    assert [len(node.pods) for node in w.solved(w.pool(), web(2, soft), first).new_nodes] == [4]
 
 
 def test_a_zone_whose_pool_is_at_its_limit_is_no_domain() -> None:

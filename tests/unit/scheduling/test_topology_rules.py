@@ -46,6 +46,17 @@ def test_the_first_pod_that_meets_all_its_terms_needs_no_company() -> None:
     assert len(w.solved(*world, _follower(labels={"one": ""})).unplaced) == 1
 
 
+def test_the_first_pods_that_meet_terms_over_hosts_and_zones_need_no_company() -> None:
+    """They are planned in a zone before they have a host: they are no company for each other there yet."""
+    terms = [
+        {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "web"}}} for key in (labels.HOSTNAME, labels.ZONE)
+    ]
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    for count in (1, 3):
+        solution = w.solved(w.pool(), w.replicas(count, "web", labels={"app": "web"}, affinity=near))
+        assert [len(node.pods) for node in solution.new_nodes] == [count]
+
+
 # --- which domains a spread is measured over ------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("other", "spec"),

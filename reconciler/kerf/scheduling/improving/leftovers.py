@@ -18,6 +18,7 @@ from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.draft import Bin, PoolDemand, stocks_of
 from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.finalize import Packed, close
+from kerf.scheduling.packing.late_nodes import LateNodes
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.second_tries import on_new_nodes
@@ -37,17 +38,18 @@ def with_leftovers(
     most_types: int,
     *,
     frugal: bool,
-    late: bool = False,
+    late: LateNodes | None = None,
 ) -> tuple[list[Packed], int]:
     """These nodes and others for pods that had no place, and how many trials it took; who has one now is told of in the
     assignment.
 
-    Where no NodePool has limits, these have left over none: nothing is tried, except for pods that come `late`.
+    Where no NodePool has limits, these have left over none: nothing is tried, except for pods that come `late`, on such
+    nodes.
     """
-    if not assignment.left or not (late or any(template.remaining is not None for template in templates)):
+    if not assignment.left or not (late is not None or any(template.remaining is not None for template in templates)):
         return list(packed), 0
-    table = _Table(templates, packed, most_types, frugal)
-    on_new_nodes(assignment, table.place, late=late)
+    table = _Table(templates, packed, most_types, frugal, late)
+    on_new_nodes(assignment, table.place, late=late is not None)
     return table.nodes(), table.trials
 
 
@@ -77,9 +79,14 @@ class _Table:
     """The planned nodes of all pools, each as one of the types that use least of limits, until all have been asked."""
 
     def __init__(
-        self, templates: Sequence[NodeClaimTemplate], packed: Sequence[Packed], most_types: int, frugal: bool
+        self,
+        templates: Sequence[NodeClaimTemplate],
+        packed: Sequence[Packed],
+        most_types: int,
+        frugal: bool,
+        late: LateNodes | None,
     ) -> None:
-        self._templates, self._packed = templates, packed
+        self._templates, self._packed, self._late = templates, packed, late
         self._most_types, self._frugal = most_types, frugal
         self._open: dict[NodeClaimTemplate, list[_Node]] = {}
         self._remaining: dict[NodeClaimTemplate, dict[str, int] | None] = {}
@@ -150,13 +157,16 @@ class _Table:
         return node
 
     def _take(self, seat: _Seat) -> bool:
-        """Seat the pods; whether there are types enough then."""
+        """Seat the pods; whether there are types enough then, and spreads admit a new node."""
         item = seat.stock.item
         if seat.node is None:
             full = Bin(seat.template, seat.requirements, np.zeros_like(item.need))
             full.add(item, seat.number, seat.requirements)
             closed = self._closed(seat.template, Draft.of(full, {item: seat.stock}), frugal=True)
             if closed is None:
+                return False
+            if self._late is not None and not self._late.admits(closed, item):
+                seat.template.credit(closed.types)
                 return False
             self._open[seat.template].append(_Node(None, closed, full, {item: seat.stock}))
         else:

@@ -13,7 +13,7 @@ from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.daemon_company import beside_daemons
 from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, TopologyConstraint, TopologyGroup
+from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.admits import MANY, apart, bounds
 from kerf_api import labels
 from kerf_api.requirements import Requirements
@@ -27,7 +27,7 @@ class PoolDemand:
 
     `served` are the pool's requirements narrowed to the item, `lane` their number; `steps` the columns it needs
     anything of, with amounts. By hostname: `hosts` are its constraints, `counted` the groups that count its pods,
-    `owned` those whose owners keep others away.
+    `owned` those whose owners keep others away, `limits` see `host_limits`.
     """
 
     item: PodGroup
@@ -39,6 +39,7 @@ class PoolDemand:
     hosts: tuple[TopologyConstraint, ...]
     counted: tuple[TopologyGroup, ...]
     owned: tuple[TopologyGroup, ...]
+    limits: tuple[tuple[TopologyGroup, int], ...]
 
     @classmethod
     def of(
@@ -61,6 +62,7 @@ class PoolDemand:
             hosts,
             tuple(group for group in item.cls.counted if group.key == labels.HOSTNAME),
             tuple(constraint.group for constraint in hosts if constraint.group.kind == ANTI and constraint.required),
+            host_limits(item, hosts),
         )
 
     @property
@@ -80,7 +82,8 @@ class PoolDemand:
 
 @dataclass(slots=True, eq=False)
 class Bin:
-    """`content` are (item, number of its pods); `counts` and `owners` are the hostname groups' counters here."""
+    """`content` are (item, number of its pods); `counts` and `owners` are the hostname groups' counters here, `limits`
+    the most that `counts` may be before a turn of the plan."""
 
     template: NodeClaimTemplate
     requirements: Requirements
@@ -88,6 +91,7 @@ class Bin:
     content: list[tuple[PodGroup, int]] = field(default_factory=list)
     counts: dict[TopologyGroup, int] = field(default_factory=dict)
     owners: dict[TopologyGroup, int] = field(default_factory=dict)
+    limits: dict[TopologyGroup, tuple[int, int]] = field(default_factory=dict)
     ports: HeldPorts = field(default_factory=HeldPorts)
 
     @classmethod
@@ -108,6 +112,7 @@ class Bin:
             list(self.content),
             dict(self.counts),
             dict(self.owners),
+            dict(self.limits),
             self.ports.copy(),
         )
 
@@ -116,13 +121,9 @@ class Bin:
 
         `with_company`: whom the item has affinity to is taken care of.
         """
-        most, hosts = MANY, item.relaxation.hosts
-        if item.cls.beside_daemons:
-            served = self.template.serve(item.requirements)
-            beside = beside_daemons(self.template, served, item.cls, item.relaxation) if served is not None else None
-            if beside is None:
-                return 0
-            hosts = beside.hosts
+        most, hosts = MANY, self._hosts(item)
+        if hosts is None:
+            return 0
         for constraint in hosts:
             if with_company and constraint.group.kind == AFFINITY:
                 continue
@@ -130,9 +131,20 @@ class Bin:
         for group in item.cls.counted:
             if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):
                 return 0
+            limit, until = self.limits.get(group, (MANY, 0))
+            if until > item.first:
+                most = min(most, max(limit - self.counts.get(group, 0), 0))
         if item.cls.ports:
             most = 0 if self.ports.clash(item.cls.ports) else min(most, 1)
         return most
+
+    def _hosts(self, item: PodGroup) -> tuple[TopologyConstraint, ...] | None:
+        """The hostname constraints of an item beside the DaemonSet pods here; None where these keep its pods away."""
+        if not item.cls.beside_daemons:
+            return item.relaxation.hosts
+        served = self.template.serve(item.requirements)
+        beside = beside_daemons(self.template, served, item.cls, item.relaxation) if served is not None else None
+        return beside.hosts if beside is not None else None
 
     def add(self, item: PodGroup, number: int, requirements: Requirements) -> None:
         """Put pods of an item here; `requirements` are the bin's and the item's together."""
@@ -146,6 +158,10 @@ class Bin:
         for constraint in item.relaxation.hosts:
             if constraint.group.kind == ANTI and constraint.required:
                 self.owners[constraint.group] = self.owners.get(constraint.group, 0) + number
+        if any(constraint.group.kind == SPREAD for constraint in item.relaxation.hosts):
+            for group, most in host_limits(item, self._hosts(item) or ()):
+                limit, until = self.limits.get(group, (MANY, 0))
+                self.limits[group] = min(limit, most), max(until, item.last)
 
     def types(self) -> NDArray[np.intp]:
         """Places of the types that hold everything here, cheapest first, within limits and clear of daemons' ports.
@@ -159,6 +175,13 @@ class Bin:
                 good &= mask[shape.types]
         types, strict = shape.types[good], self.template.min_values and self.template.strict_min_values
         return types[:0] if strict and self.template.shortfall(types) else types
+
+
+def host_limits(item: PodGroup, hosts: Iterable[TopologyConstraint]) -> tuple[tuple[TopologyGroup, int], ...]:
+    """The most pods that each hard spread over hostnames may count on a node when a pod of the item is bound there."""
+    spreads = [constraint for constraint in hosts if constraint.group.kind == SPREAD]
+    hard = {constraint.group for constraint in item.cls.relaxations[-1].spreads} if spreads else ()
+    return tuple((constraint.group, constraint.max_skew) for constraint in spreads if constraint.group in hard)
 
 
 def steps_of(need: Ints) -> Steps:

@@ -17,6 +17,7 @@ from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.dealing import best_first, dealt, ones
 from kerf.scheduling.packing.draft import Bin, PoolDemand
 from kerf.scheduling.packing.sizes import Size, Sizes
+from kerf.scheduling.packing.spread_limits import SpreadLimits
 from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
@@ -94,6 +95,7 @@ class Rack:
         self._kind = np.zeros(64, dtype=np.intp)
         self._counts: dict[TopologyGroup, Ints] = {}
         self._owners: dict[TopologyGroup, Ints] = {}
+        self._limits = SpreadLimits()
 
     # --- seating ------------------------------------------------------------------------------------------------
     def seat(self, stock: PoolDemand, number: int, only: Size | None = None) -> int:
@@ -165,6 +167,9 @@ class Rack:
             here, limits = self._counts.get(constraint.group), bounds(constraint)
             if here is not None and limits.rises:
                 most = np.minimum(most, limits.room(here[nodes]))
+        for group in stock.counted if self._limits else ():
+            if group in self._limits:
+                most = np.minimum(most, self._limits.left(stock, group, self._row(self._counts, group))[nodes])
         return most
 
     def add(self, stock: PoolDemand, number: int, size: Size, requirements: Requirements) -> int:
@@ -244,6 +249,8 @@ class Rack:
             owners = self._owners.get(group)
             if owners is not None:
                 able &= owners[: self.size] == 0
+            if group in self._limits:
+                able &= self._limits.left(stock, group, self._row(self._counts, group))[: self.size] > 0
         if stock.item.cls.ports:
             self._bar_by_ports(stock, able)
 
@@ -267,6 +274,7 @@ class Rack:
             self._row(self._counts, group)[nodes] += taken
         for group in stock.owned:
             self._row(self._owners, group)[nodes] += taken
+        self._limits.put(stock, nodes, self._kind.shape[0])
         for node, number in zip(nodes.tolist(), taken.tolist(), strict=True):
             held = self.content[node]
             held[stock] = held.get(stock, 0) + number
@@ -357,6 +365,7 @@ class Rack:
             self._weighed = np.pad(self._weighed, ((0, 0), (0, more)))
             self._length = np.pad(self._length, (0, more))
             self._kind = np.pad(self._kind, (0, more))
+            self._limits.grow(more)
             for rows in (self._counts, self._owners):
                 for group, row in rows.items():
                     rows[group] = np.pad(row, (0, more))

@@ -173,12 +173,25 @@ def _arrive(group: TopologyGroup, packed: Sequence[Packed], labelled: Sequence[R
     numbers."""
     found = Counter[str]()
     for node, planned in zip(packed, labelled, strict=True):
-        domains = node.template.open_domains(group.key, planned)
-        if len(domains) == 1 and counting(group, node.template, planned).nodes:
-            found[domains[0]] += sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
+        domain, number = _carried(group, node, planned)
+        if domain is not None:
+            found[domain] += number
     differs = +found != +Counter(group.arriving)
     group.arriving = dict(found)
     return differs
+
+
+def carried(group: TopologyGroup, node: Packed) -> tuple[str | None, int]:
+    """The domain of a planned node in a spread, and the DaemonSet pods that the spread counts there; None where it
+    counts none, or the domain is open."""
+    return _carried(group, node, _labelled(node.template, node.requirements))
+
+
+def _carried(group: TopologyGroup, node: Packed, planned: Requirements) -> tuple[str | None, int]:
+    domains = node.template.open_domains(group.key, planned)
+    if len(domains) != 1 or not counting(group, node.template, planned).nodes:
+        return None, 0
+    return domains[0], sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
 
 
 def _hard(cls: PodClass) -> list[TopologyConstraint]:

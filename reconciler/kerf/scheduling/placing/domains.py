@@ -62,6 +62,7 @@ class Opening:
         self._spent: defaultdict[Pins, Spent] = defaultdict(Spent)
         self._looking = 1
         self._packing = Packing(self.work)
+        self._turn = 0
         self._alike: dict[_Constraints, list[Ints]] = {}
 
     def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
@@ -266,12 +267,13 @@ class Opening:
     def _put(self, cls: PodClass, relaxation: Relaxation, way: Way, pods: Sequence[Pod], need: Ints) -> None:
         if not pods:
             return
-        item = self.items.get(way.key)
+        item, self._turn = self.items.get(way.key), self._turn + 1
         if item is None:
-            route = way.route
+            route, turn = way.route, self._turn
             self._packing.add(route)
-            item = PodGroup(way.key, cls, relaxation, route.requirements, route.pins, need, route.unpinned)
+            item = PodGroup(way.key, cls, relaxation, route.requirements, route.pins, need, route.unpinned, turn, turn)
             self.items[way.key] = item
+        item.last = self._turn
         item.pods.extend(pods)
         self._reckon(way, len(pods))
         cls.bind(relaxation)

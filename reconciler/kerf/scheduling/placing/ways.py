@@ -20,7 +20,8 @@ ItemKey = tuple[int, int, int, Pins]
 class PodGroup:
     """Equal pods that are to go on new nodes. `requirements`: the relaxation's, the volumes' and the pins together.
 
-    `unpinned` are topology keys without a pin: the counts assume nodes that do not have such a label.
+    `unpinned` are topology keys without a pin: the counts assume nodes that do not have such a label. Its pods have the
+    turns `first` to `last` in the order of the plan, from 1 on.
     """
 
     key: ItemKey
@@ -30,6 +31,8 @@ class PodGroup:
     pins: Pins
     need: Ints
     unpinned: tuple[str, ...]
+    first: int
+    last: int
     pods: list[Pod] = field(default_factory=list)
 
 

@@ -72,8 +72,14 @@ def founded(constraint: TopologyConstraint) -> bool:
 
 
 def founded_on_nodes(constraint: TopologyConstraint, seated: Collection[TopologyGroup]) -> bool:
-    """`founded` while pods are seated on new nodes: `seated` are the groups that have a pod on one."""
-    return any(group.counts or group in seated for group in constraint.together or (constraint.group,))
+    """`founded` of an affinity over hostnames while pods are seated on new nodes.
+
+    Its group counts all that the groups of its other terms count, and no planned pods: these have no host yet.
+
+    Args:
+        seated: the groups that have a pod on a new node.
+    """
+    return bool(constraint.group.counts) or constraint.group in seated
 
 
 def begins_host(constraint: TopologyConstraint) -> bool:
