@@ -14,7 +14,7 @@ from kerf.model.cluster import Cluster
 from kerf.model.memory import Memory
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch, Snapshot
-from kerf_api.lint.rules import rules_nodepool
+from kerf_api.lint.rules import requirement_rules
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 
@@ -56,8 +56,8 @@ def test_a_pool_with_an_equal_spec_keeps_the_one_that_is_known() -> None:
 def test_a_pool_is_validated_and_read_again_only_when_its_spec_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory, pool = Cluster(), Memory(), w.pool()
     calls = list[str]()
-    check, required = rules_nodepool.check, NodePool.requirements
-    monkeypatch.setattr(rules_nodepool, "check", lambda found: calls.append("check") or check(found))
+    sound, required = requirement_rules.sound, NodePool.requirements
+    monkeypatch.setattr(requirement_rules, "sound", lambda *given: calls.append("check") or sound(*given))
     monkeypatch.setattr(NodePool, "requirements", lambda self: calls.append("read") or required(self))
     cluster.apply(kinds.POD, w.pod("p"))
 
