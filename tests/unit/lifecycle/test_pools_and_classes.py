@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.lifecycle.nodepool import node_pools
 from kerf.model import kinds
 from kerf.model.aws.cloud import ClassFacts
 from kerf.model.plan import DeleteClassResources, EnsureInstanceProfile, PatchObject, Plan
 from kerf_api import labels
+from kerf_api.lint.rules import rules_nodepool
 from kerf_api.v1 import hashes
 from tests.unit.lifecycle.world import CLUSTER, FACTS, World, node_claim, node_class, node_pool, prepared, running
 
@@ -61,6 +63,21 @@ def test_a_pool_that_breaks_a_run_time_rule(template: dict[str, Any]) -> None:
     world.settle()
     assert pool_condition(world, "ValidationSucceeded") == ("False", "NodePoolValidationFailed")
     assert pool_condition(world, "Ready") == ("False", "UnhealthyDependents")
+
+
+def test_pools_that_differ_in_sound_requirements_are_checked_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be millions of values; no rule is left for sound ones."""
+    checked = list[Any]()
+    original = rules_nodepool.check
+    monkeypatch.setattr(rules_nodepool, "check", lambda manifest: checked.append(manifest) or original(manifest))
+    node_pools._verdict.cache_clear()
+    for number in range(3):
+        row = {"key": f"example.com/k{number}", "operator": "In", "values": [f"v{number}-{i}" for i in range(9)]}
+        world = World(node_class(), node_pool(requirements=[row]))
+        world.settle()
+        assert pool_condition(world, "ValidationSucceeded") == ("True", "ValidationSucceeded")
+    (manifest,) = checked
+    assert "requirements" not in manifest["spec"]["template"]["spec"]
 
 
 def test_a_budget_that_cannot_be_read_leaves_the_pool_ready() -> None:

@@ -15,7 +15,7 @@ from kerf.model.cluster import Cluster
 from kerf.model.memory import Memory
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch, Snapshot
-from kerf_api.lint.rules import rules_nodepool
+from kerf_api.lint.rules import requirement_rules
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 
@@ -57,6 +57,7 @@ def test_a_pool_with_an_equal_spec_keeps_the_one_that_is_known() -> None:
 def test_a_pool_is_validated_and_read_again_only_when_its_spec_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory, pool = Cluster(), Memory(), w.pool()
     calls = list[str]()
+<<<<<<< HEAD
     check, required = rules_nodepool.check, NodePool.requirements
 
     def checked(*given: Any) -> Any:
@@ -69,6 +70,11 @@ def test_a_pool_is_validated_and_read_again_only_when_its_spec_changes(monkeypat
 
     monkeypatch.setattr(rules_nodepool, "check", checked)
     monkeypatch.setattr(NodePool, "requirements", read)
+=======
+    sound, required = requirement_rules.sound, NodePool.requirements
+    monkeypatch.setattr(requirement_rules, "sound", lambda *given: calls.append("check") or sound(*given))
+    monkeypatch.setattr(NodePool, "requirements", lambda self: calls.append("read") or required(self))
+>>>>>>> hostile33
     cluster.apply(kinds.POD, w.pod("p"))
 
     def looked(found: NodePool) -> tuple[Counter[str], Counter[str]]:

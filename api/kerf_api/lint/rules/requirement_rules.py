@@ -6,14 +6,16 @@ that a requirement may name: the label of the NodePool itself says nothing in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from kerf_api import labels
 from kerf_api.lint import nearest
 from kerf_api.lint.problem import Problem, Steps, at, shown
 from kerf_api.lint.reading.reading import are_label_values, label_value_fault, qualified_name_fault, texts
+from kerf_api.v1.meta import Entry
 
 #: Keys whose values are known beforehand; a requirement needs at least one that exists.
 KNOWN_VALUES: Final[Mapping[str, frozenset[str]]] = {
@@ -55,6 +57,25 @@ def check(steps: Steps, entry: Mapping[str, Any], rules: KindRules) -> Iterator[
     if operator in ("Exists", "DoesNotExist") and values:
         message, hint = f"operator {operator} ignores its values", "use In or NotIn, or remove the values"
         yield at((*steps, "values"), rules.ignored_values, "warning", message, hint, values)
+
+
+def sound(requirements: Iterable[Entry], usable: frozenset[str]) -> bool:
+    """Whether `check` is certain to find no error in any of these requirements.
+
+    A manifest may have hundreds of thousands of values, so all of them are looked at together. False means that only
+    `check` can tell.
+    """
+    values: list[str] = []
+    for entry in requirements:
+        if labels.normalise(entry.key) in KNOWN_VALUES or not _usable(entry.key, usable):
+            return False
+        values += entry.values
+    return are_label_values(values)
+
+
+@lru_cache(maxsize=4096)
+def _usable(key: str, usable: frozenset[str]) -> bool:
+    return next(label_key((), key, "", "", usable), None) is None
 
 
 def label_key(

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 
+import msgspec
 from msgspec.structs import replace
 
 from kerf.lifecycle import shifted_zones
@@ -29,12 +31,13 @@ from kerf.model.snapshot import StateNode
 from kerf.model.writes import act, changed, unreadable, with_annotations, with_metadata
 from kerf_api import labels
 from kerf_api.defaulting import default
-from kerf_api.lint.rules import rules_nodepool
+from kerf_api.lint import nearest
+from kerf_api.lint.rules import requirement_rules, rules_nodepool
 from kerf_api.resources import Resources
 from kerf_api.v1 import conditions, hashes
 from kerf_api.v1.conditions import FALSE, TRUE, UNKNOWN
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
-from kerf_api.v1.meta import ObjectMeta, encode
+from kerf_api.v1.meta import ObjectMeta
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -129,13 +132,22 @@ HASHES: Step[View, str] = Step("pool hashes", "node_pools", _hash, speaks=lambda
 
 
 def _validated(view: View, name: str) -> tuple[Verdict, None]:
-    spec = encode(view.snapshot.pool_specs[name])
-    manifest = {"apiVersion": f"{labels.GROUP}/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
-    found = rules_nodepool.check(default(manifest))
+    spec, template = view.snapshot.pool_specs[name], view.snapshot.pool_specs[name].template
+    if requirement_rules.sound(template.spec.requirements, nearest.USABLE_LABELS):
+        rest = replace(template.spec, requirements=())  # there may be millions of values, and no rule is left for them
+        spec = replace(spec, template=replace(template, spec=rest))
+    return _verdict(msgspec.json.encode(spec)), None
+
+
+@lru_cache(maxsize=128)
+def _verdict(spec: bytes) -> Verdict:
+    """Of a spec as JSON. Most NodePools of a cluster differ in requirements alone."""
+    kind = {"apiVersion": f"{labels.GROUP}/v1", "kind": "NodePool"}
+    found = rules_nodepool.check(default({**kind, "spec": msgspec.json.decode(spec)}))
     problems = [p for p in found if p.severity == "error" and p.rule.startswith(_FATAL_RULES)]
     if not problems:
-        return (TRUE, "ValidationSucceeded", ""), None
-    return (FALSE, "NodePoolValidationFailed", "; ".join(str(problem) for problem in problems)), None
+        return TRUE, "ValidationSucceeded", ""
+    return FALSE, "NodePoolValidationFailed", "; ".join(str(problem) for problem in problems)
 
 
 #: Whether the spec is valid. The status of the pool is no source: others may have write access to it.

@@ -90,6 +90,7 @@ class Surveyor:
         self._sites, self._residents, self._arrivals = sites, residents, arrivals
         self._shares = _Shares(columns, daemons)
         self._needs = Needs()
+        self._opened: dict[object, tuple[Requirements, Ints] | None] = {}
         #: The nodes that could not be read so far, by key.
         self.unread: dict[str, Reason] = {}
 
@@ -155,7 +156,7 @@ class Surveyor:
         assert claim is not None
         table = self._tables.of(claim.pool_name, claim.spec.node_class_ref.name)
         asked = _asked_for(claim, self._snapshot)
-        opened = _open_claim(claim, table, self._daemons, asked) if isinstance(table, TypeTable) else None
+        opened = self._outcome(claim, table, asked) if isinstance(table, TypeTable) else None
         if opened is None:
             return None
         possible, free = opened
@@ -166,6 +167,14 @@ class Surveyor:
         if self._arrivals.exacting(awaited):
             awaited = self._arrivals.coming(awaited, target.domain, self._columns.most(), ())
         return replace(target, awaited=awaited)
+
+    def _outcome(self, claim: NodeClaim, table: TypeTable, asked: bool) -> tuple[Requirements, Ints] | None:
+        """`_open_claim`; once for all claims that only differ in name."""
+        spec, own = claim.spec, frozenset(claim.metadata.labels.items())
+        look = table, asked, spec.requirements, own, tuple(spec.resources.requests.items()), spec.taints
+        if look not in self._opened:
+            self._opened[look] = _open_claim(claim, table, self._daemons, asked)
+        return self._opened[look]
 
     def _standing(
         self, key: str, site: NodeFacts, there: Residents, left: Ints, moving: frozenset[str]

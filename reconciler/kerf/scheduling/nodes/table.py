@@ -39,6 +39,7 @@ class _Known:
     serving: dict[Requirement, Bools] = field(default_factory=dict)
     domains: dict[str, Coded[tuple[str | None, ...]]] = field(default_factory=dict)
     tolerating: dict[tuple[Toleration, ...], Bools] = field(default_factory=dict)
+    hosts: tuple[Mapping[str, int], NDArray[np.intp]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,6 +122,14 @@ class ExistingNodes:
         if key not in self._known.domains:
             self._known.domains[key] = _codes(self.targets, lambda target: target.domains(key))
         return self._known.domains[key]
+
+    def hosts(self) -> tuple[Mapping[str, int], NDArray[np.intp]]:
+        """A number for each distinct hostname, and that of each target."""
+        if self._known.hosts is None:
+            numbers: dict[str, int] = {}
+            places = [numbers.setdefault(target.hostname, len(numbers)) for target in self.targets]
+            self._known.hosts = numbers, np.array(places, dtype=np.intp)
+        return self._known.hosts
 
     def suiting(self, demand: Demand, volumes: Iterable[Requirements]) -> Bools:
         """Which open targets have the labels and the taints for a demand, and for one of the volumes' alternatives."""

@@ -266,18 +266,26 @@ class Rack:
                     able[node] = False
 
     def _put(self, stock: PoolDemand, nodes: Indices, taken: Ints) -> None:
+        where: Indices | int = nodes
+        number: Ints | int = taken
         if len(nodes) == 1:  # most often, and a view needs no copies
-            self._take(int(nodes[0]), stock.item.need * taken)
+            where, number = int(nodes[0]), int(taken[0])
+            self._take(where, stock.item.need * number)
         else:
             self._set_free(nodes, self._free[:, nodes] - stock.item.need[:, None] * taken)
         for group in stock.counted:
-            self._row(self._counts, group)[nodes] += taken
+            self._row(self._counts, group)[where] += number
         for group in stock.owned:
+<<<<<<< HEAD
             self._row(self._owners, group)[nodes] += taken
         self._limits.put(stock, nodes, self._kind.shape[0])
         for node, number in zip(nodes.tolist(), taken.tolist(), strict=True):
+=======
+            self._row(self._owners, group)[where] += number
+        for node, each in zip(nodes.tolist(), taken.tolist(), strict=True):
+>>>>>>> hostile33
             held = self.content[node]
-            held[stock] = held.get(stock, 0) + number
+            held[stock] = held.get(stock, 0) + each
             if stock.item.cls.ports:
                 self.ports.setdefault(node, HeldPorts()).take(stock.item.cls.ports)
 

@@ -24,10 +24,11 @@ from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.affinity_seed import AffinitySeed, Company
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.domains import Opening
+from kerf.scheduling.placing.host_counts import HostCounts
 from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
 from kerf.scheduling.placing.ways import ItemKey, PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import ANTI, KeepsAway, TopologyConstraint, TopologyGroup
+from kerf.scheduling.pods.topology_constraints import ANTI, KeepsAway, TopologyConstraint
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf.scheduling.topology.node_filters import NodeFilters
@@ -85,7 +86,7 @@ class Assignment:
         self._followers = AffinitySeed((), {}, self.opening)
         self._static: dict[tuple[int, int], Bools] = {}
         self._needs: Mapping[int, Ints] = {}
-        self._on_hosts: dict[tuple[TopologyGroup, bool], Ints] = {}
+        self._on_hosts = HostCounts(places)
 
     @property
     def items(self) -> Mapping[ItemKey, PodGroup]:
@@ -274,13 +275,13 @@ class Assignment:
         bounds = self._bounds(cls, relaxation)
         for constraint in relaxation.constraints:
             if constraint.key == labels.HOSTNAME:
-                yield constraint, bounds[constraint].admitting(self._hosts(constraint.group, owners=False))
+                yield constraint, bounds[constraint].admitting(self._on_hosts.counts(constraint.group))
             else:
                 yield constraint, self._by_domain(constraint.key, partial(admits.opens, constraint, bounds[constraint]))
         for group in cls.counted:
             if group.kind == ANTI and group.owners:
                 if group.key == labels.HOSTNAME:
-                    yield group, self._hosts(group, owners=True) == 0
+                    yield group, self._on_hosts.owners(group) == 0
                 else:
                     yield group, self._by_domain(group.key, partial(admits.clear, group))
 
@@ -334,7 +335,10 @@ class Assignment:
         for constraint in asked:
             if not admits.opens(constraint, bounds[constraint], target.domains(constraint.key)):
                 return False
-        inverse = (group for group in cls.counted if group.kind == ANTI and group.owners)
+        over_hosts, others = self._on_hosts.parted(cls.counted)
+        if not self._on_hosts.clear(over_hosts, place):
+            return False
+        inverse = (group for group in others if group.kind == ANTI and group.owners)
         clear = all(admits.clear(group, target.domains(group.key)) for group in inverse)
         return clear and self._equipped(cls, place)
 
@@ -350,25 +354,18 @@ class Assignment:
         cls.bind(relaxation)
         if self._devices is not None and cls.claiming:
             self._devices.place(pod, target)
-        for group, found in self._filters.counting(cls.counted, target):
-            self._count(group, found, place, owners=False)
+        over_hosts, others = self._on_hosts.parted(cls.counted)
+        self._on_hosts.count(over_hosts, place)
+        for group, found in self._filters.counting(others, target):
+            _count(group.count, found)
+            self._on_hosts.follow(group, place)
         for constraint in relaxation.constraints:
             if constraint.group.kind == ANTI and constraint.required:
-                self._count(constraint.group, target.domains(constraint.key), place, owners=True)
+                _count(constraint.group.own, target.domains(constraint.key))
+                self._on_hosts.follow_owner(constraint.group, place)
 
-    def _count(self, group: TopologyGroup, domains: Sequence[str | None], place: int, *, owners: bool) -> None:
-        add = group.own if owners else group.count
-        for domain in domains:
-            if domain is not None:
-                add(domain, 1)
-        if group.key == labels.HOSTNAME and (group, owners) in self._on_hosts:
-            self._on_hosts[group, owners][place] += 1
 
-    def _hosts(self, group: TopologyGroup, *, owners: bool) -> Ints:
-        """The counts of a group by hostname, target by target."""
-        known = self._on_hosts.get((group, owners))
-        if known is None:
-            counts = group.owners if owners else group.counts
-            found = [counts.get(target.hostname, 0) for target in self.targets]
-            known = self._on_hosts[group, owners] = np.array(found, dtype=np.int64)
-        return known
+def _count(add: Callable[[str, int], None], domains: Sequence[str | None]) -> None:
+    for domain in domains:
+        if domain is not None:
+            add(domain, 1)

@@ -312,6 +312,6 @@ class _Order:
         known = self._known.get((relaxation, counted))
         if known is None:
             own = {constraint.group for constraint in relaxation.spreads}
-            counts = any(other.kind == SPREAD and other not in own for other in counted)
-            known = self._known[relaxation, counted] = (not own, not (own and counts))
+            counts = bool(own) and any(other.kind == SPREAD and other not in own for other in counted)
+            known = self._known[relaxation, counted] = (not own, not counts)
         return known

@@ -264,7 +264,8 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
     cls, relaxation, template = wide.cls, wide.relaxation, wide.template
     wanted = relaxation.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins) & suits
     at = dict(pins)
-    counts = countings([group for group in cls.counted if group.key in at], template, served)
+    pinned = [group for group in cls.counted if group.key in at]
+    counts = countings(pinned, template, served)
     return Route(
         template,
         wide.alternative,
@@ -277,13 +278,13 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
             for constraint in relaxation.constraints
             if constraint.key in at and constraint not in beside.served
         ),
-        tuple((g, at[g.key]) for g in cls.counted if g.kind == ANTI and g.key in at),
+        tuple((group, at[group.key]) for group in pinned if group.kind == ANTI),
         tuple((group, at[group.key]) for group, found in counts if found.nodes),
         tuple((group, at[group.key]) for group, found in counts if not found.certain),
         tuple(
             (b.group, at[b.key]) for b in relaxation.constraints if b.group.kind == ANTI and b.required and b.key in at
         ),
-        tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
+        tuple([group for group in cls.counted if group.key == labels.HOSTNAME]),
         tuple(
             constraint.group
             for constraint in beside.hosts
