@@ -360,14 +360,8 @@ def _listed(parts: Iterable[Plan]) -> Plan:
         nominations += plan.nominations
         measured += plan.measured
         foreseen += plan.foreseen
-    return Plan(
-        tuple(actions),
-        tuple(refusals),
-        tuple(events),
-        tuple(nominations),
-        measured=tuple(measured),
-        foreseen=tuple(foreseen),
-    )
+    first = Plan(tuple(actions), tuple(refusals), tuple(events), tuple(nominations))
+    return replace(first, measured=tuple(measured), foreseen=tuple(foreseen)) if measured or foreseen else first
 
 
 def _with_the_rest(listed: Plan, parts: Iterable[Plan]) -> Plan:

@@ -69,7 +69,12 @@ def test_pools_that_differ_in_sound_requirements_are_checked_together(monkeypatc
     """There may be millions of values; no rule is left for sound ones."""
     checked = list[Any]()
     original = rules_nodepool.check
-    monkeypatch.setattr(rules_nodepool, "check", lambda manifest: checked.append(manifest) or original(manifest))
+
+    def check(manifest: Any) -> Any:
+        checked.append(manifest)
+        return original(manifest)
+
+    monkeypatch.setattr(rules_nodepool, "check", check)
     node_pools._verdict.cache_clear()
     for number in range(3):
         row = {"key": f"example.com/k{number}", "operator": "In", "values": [f"v{number}-{i}" for i in range(9)]}

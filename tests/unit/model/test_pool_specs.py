@@ -57,24 +57,18 @@ def test_a_pool_with_an_equal_spec_keeps_the_one_that_is_known() -> None:
 def test_a_pool_is_validated_and_read_again_only_when_its_spec_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory, pool = Cluster(), Memory(), w.pool()
     calls = list[str]()
-<<<<<<< HEAD
-    check, required = rules_nodepool.check, NodePool.requirements
+    sound, required = requirement_rules.sound, NodePool.requirements
 
     def checked(*given: Any) -> Any:
         calls.append("check")
-        return check(*given)
+        return sound(*given)
 
     def read(pool: NodePool) -> Any:
         calls.append("read")
         return required(pool)
 
-    monkeypatch.setattr(rules_nodepool, "check", checked)
+    monkeypatch.setattr(requirement_rules, "sound", checked)
     monkeypatch.setattr(NodePool, "requirements", read)
-=======
-    sound, required = requirement_rules.sound, NodePool.requirements
-    monkeypatch.setattr(requirement_rules, "sound", lambda *given: calls.append("check") or sound(*given))
-    monkeypatch.setattr(NodePool, "requirements", lambda self: calls.append("read") or required(self))
->>>>>>> hostile33
     cluster.apply(kinds.POD, w.pod("p"))
 
     def looked(found: NodePool) -> tuple[Counter[str], Counter[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +15,7 @@ from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, To
 from kerf.scheduling.solve import solve, survey
 from kerf.scheduling.topology import admits
 from kerf_api import labels
-from kerf_api.v1.nodeclaim import ClaimResources
+from kerf_api.v1.nodeclaim import ClaimResources, NodeClaim
 from tests.unit.scheduling import worlds as w
 
 
@@ -52,9 +54,12 @@ def test_only_anti_affinity_over_hostnames_counts_on_every_node_by_its_hostname(
 def test_claims_on_their_way_that_differ_in_name_alone_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read = list[str]()
     original = existing._open_claim
-    monkeypatch.setattr(
-        existing, "_open_claim", lambda claim, *given: read.append(claim.name) or original(claim, *given)
-    )
+
+    def open_claim(claim: NodeClaim, *given: Any) -> Any:
+        read.append(claim.name)
+        return original(claim, *given)
+
+    monkeypatch.setattr(existing, "_open_claim", open_claim)
     apart = {"labels": {"app": "web"}, "affinity": w.between("podAntiAffinity")}
     pods = [*w.replicas(3, "p", "900m", "900Mi", **apart)]
     world = w.world(w.pool(), pods)

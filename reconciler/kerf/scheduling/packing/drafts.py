@@ -276,14 +276,9 @@ class Rack:
         for group in stock.counted:
             self._row(self._counts, group)[where] += number
         for group in stock.owned:
-<<<<<<< HEAD
-            self._row(self._owners, group)[nodes] += taken
-        self._limits.put(stock, nodes, self._kind.shape[0])
-        for node, number in zip(nodes.tolist(), taken.tolist(), strict=True):
-=======
             self._row(self._owners, group)[where] += number
+        self._limits.put(stock, nodes, self._kind.shape[0])
         for node, each in zip(nodes.tolist(), taken.tolist(), strict=True):
->>>>>>> hostile33
             held = self.content[node]
             held[stock] = held.get(stock, 0) + each
             if stock.item.cls.ports:
