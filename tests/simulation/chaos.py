@@ -37,6 +37,7 @@ from tests.simulation import memories, memory
 from tests.simulation.hands import Hands, Staff
 from tests.simulation.invariants import Invariants, Violation
 from tests.simulation.rest import unrest
+from tests.simulation.said import things
 from tests.simulation.scripts import STORM_SECONDS, TYPES, Deed, Fault, Script, differing, script
 from tests.simulation.trouble import Killed, Trouble
 
@@ -75,6 +76,8 @@ class Outcome:
     #: How often each invariant had something to look at, and how often it did.
     asked: Counter[str] = field(default_factory=Counter)
     looked: Counter[str] = field(default_factory=Counter)
+    #: How often plans said each thing: actions, refusals and events with their reasons.
+    said: Counter[str] = field(default_factory=Counter)
     story: list[str] = field(default_factory=list)
 
 
@@ -101,6 +104,7 @@ class Crew(Staff):
         #: What the latest plans wanted done, and why; the pods that have no place, with the reason's code, by key.
         self.plans: deque[str] = deque(maxlen=40)
         self.refused: dict[str, str] = {}
+        self.said: Counter[str] = Counter()
 
     def _hire(self) -> Controller:
         world, proposer = self._world, Proposals()
@@ -126,6 +130,7 @@ class Crew(Staff):
         if plan.provisioned:
             pods = ((r.subject.removeprefix("pod/"), r.reason.code) for r in plan.refusals)
             self.refused = {key: code for key, code in pods if key.count("/") == 1 and code != AWAITS_NODE}
+        self.said.update(things(plan))
         for action in plan.actions:
             self.plans.append(f"{self._trouble.elapsed:8.2f} s  {action.key}  ({action.reason})")
         return plan
@@ -248,7 +253,7 @@ def play(what: Script) -> Outcome:
         outcome.violation, outcome.at = str(error), trouble.elapsed
     outcome.story = [*_lines("last plans", crew.plans), *_lines("last writes", trouble.log)]
     outcome.launched, outcome.crashes = len(world.ec2.instances), crew.crashes
-    outcome.asked, outcome.looked = invariants.asked, invariants.looked
+    outcome.asked, outcome.looked, outcome.said = invariants.asked, invariants.looked, crew.said
     return outcome
 
 
