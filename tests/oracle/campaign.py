@@ -68,7 +68,7 @@ def sorted_out(found: Comparison) -> tuple[Named, Named, tuple[Difference, ...]]
     """Differences that are exceptions, that are open, and the others."""
     exceptions, open_, left = [], [], []
     for difference in found.differences:
-        known = (found.refused, found.later, found.soon, found.apart, found.between, found.lifted)
+        known = (found.refused, found.later, found.soon, found.apart, found.lifted)
         case = Case(found.world, difference, *known)
         if rule := _rule(EXCEPTIONS, case):
             exceptions.append((difference, rule))

@@ -36,13 +36,12 @@ from tests.oracle.difference import (
 from tests.oracle.draws_nodes import SOON
 from tests.oracle.ours import AT_FIRST, Launch, Ours, answer, each_choice, planned_nodes
 from tests.oracle.sketch import daemon_pod, key_of, kubernetes, pending
-from tests.oracle.to_come import domain_comes_between
 from tests.oracle.unmade import unmade
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`ours` is None when the engine raised. See `exceptions.Case` for the last six."""
+    """`ours` is None when the engine raised. See `exceptions.Case` for the last five."""
 
     world: Json
     ours: Ours | None
@@ -51,7 +50,6 @@ class Comparison:
     later: frozenset[str] = frozenset()
     soon: tuple[Difference, ...] | None = None
     apart: frozenset[str] = frozenset()
-    between: frozenset[str] = frozenset()
     lifted: frozenset[str] = frozenset()
 
 
@@ -72,16 +70,13 @@ def compare(world: Json, oracle: Oracle) -> Comparison:
     lifted = frozenset(
         one.pod for one in found if one.message == NEW_NODE and _lifted(there, ours, before, one, oracle)
     )
-    full = bound_as(there, {**before, **ours.homes})
-    refusals = [one for one in found if one.direction == MISSED and one.pod not in ours.homes]
-    between = frozenset(one.pod for one in refusals if domain_comes_between(full, one, oracle))
     soon = _soon(there, ours, oracle) if found else None
     nominated = {key_of(pod) for pod in pending(world) if pod["status"].get("nominatedNodeName")}
     refused = nominated & (expected(there).keys() - before.keys())
     names = {node["metadata"]["name"] for node in world["nodes"]}
     settled = bound_as({**there, "nodes": world["nodes"]}, {k: node for k, node in before.items() if node in names})
     differences = (*found, *_of_the_referee(settled, there, ours, wrong, oracle))
-    return Comparison(world, ours, differences, frozenset(refused), later, soon, apart, between, lifted)
+    return Comparison(world, ours, differences, frozenset(refused), later, soon, apart, lifted)
 
 
 def _of_the_referee(

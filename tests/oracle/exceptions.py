@@ -27,9 +27,8 @@ class Case:
     `refused` are pods that the plugins refuse on the node that they are nominated to; `later` are pods that fit on an
     existing node only after pods that the engine places after them; `soon` are the differences that are left when the
     pods that terminate within seconds are gone, None without such pods; `apart` are pods that do not fit there while
-    one more node without pods is there; `between` are refused pods that a spread keeps off the node while one more node
-    of the NodePools, without pods, is there; `lifted` are pods that fit there only beside the node that is planned for
-    them alone.
+    one more node without pods is there; `lifted` are pods that fit there only beside the node that is planned for them
+    alone.
     """
 
     world: Json
@@ -38,7 +37,6 @@ class Case:
     later: frozenset[str] = frozenset()
     soon: tuple[Difference, ...] | None = None
     apart: frozenset[str] = frozenset()
-    between: frozenset[str] = frozenset()
     lifted: frozenset[str] = frozenset()
 
     @property
@@ -102,16 +100,6 @@ def _by_fields(case: Case) -> bool:
     return case.difference.direction == MISSED and "by fields" in case.difference.message
 
 
-def _domains_to_come(case: Case) -> bool:
-    """A spread counts domains in which a node can be made for the pod, whatever its other constraints say of them.
-
-    Nor does it ask whether the DaemonSet pods of such a node, which the spread counts, leave a place there for the pod.
-    """
-    refused = case.difference.direction == MISSED and "unsatisfiable topology" in case.difference.message
-    several = _several(case.spec) or (bool(hard(case.spec)) and _SPREAD_OVER_DAEMONS(case.world))
-    return refused and several and case.difference.pod in case.between
-
-
 def _several(spec: Json) -> bool:
     """Whether a pod has a spread and one more constraint."""
     spreads, company = hard(spec), spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
@@ -150,7 +138,6 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule("node affinity: OR", "a term is tried on all nodes, new ones too, before the next term", _one_term_of_several),
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
     Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),
-    Rule("domains to come", "of several constraints, each counts domains where a node can be made", _domains_to_come),
     Rule("one more domain", "of several constraints, each counts domains of nodes of an earlier round", _more_domains),
     Rule("daemon pods to come", "no node where pods of a DaemonSet on new nodes may break it", _daemons_of_new_nodes),
     Rule("nominated, but refused", "a nominated pod counts on its node, although the plugins refuse it", _nominated),

@@ -5,16 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 
-import pytest
-
 from kerf.scheduling.answers.solution import PodRefusal
 from tests.oracle.campaign import sorted_out
 from tests.oracle.client import Oracle
 from tests.oracle.compare import compare, missed
-from tests.oracle.difference import MISSED, Difference
+from tests.oracle.difference import MISSED
 from tests.oracle.objects import HOST, ZONE, Json, node, pod, spread
 from tests.oracle.ours import answer
-from tests.oracle.to_come import domain_comes_between
 from tests.oracle.worlds import world_of
 
 CATEGORY = "karpenter.k8s.aws/instance-category"
@@ -114,17 +111,6 @@ def test_a_spread_over_hostnames_is_measured_against_a_host_without_pods(oracle:
     exceptions, _, unexplained = sorted_out(found)
     assert {rule for _, rule in exceptions} == {"hosts to come", "later pods"}
     assert unexplained == ()
-
-
-@pytest.mark.parametrize(("zone", "between"), [("a", False), ("b", True)])
-def test_a_domain_comes_between_if_a_node_there_keeps_the_pod_off(oracle: Oracle, zone: str, between: bool) -> None:
-    world = _world("m")
-    for one in world["pods"]:
-        one["spec"]["topologySpreadConstraints"] = [spread(ZONE, "web")]
-    world["pods"][0]["spec"]["nodeName"] = "node-0"
-    world["instanceTypes"][0]["offerings"][0]["zone"] = zone
-    difference = Difference(MISSED, "default/web-2", "node-0", "", "no place")
-    assert domain_comes_between({**world, "daemonSets": []}, difference, oracle) == between
 
 
 def test_a_pod_may_need_the_daemon_pods_of_a_node_that_is_planned_for_it_alone(oracle: Oracle) -> None:

@@ -46,6 +46,17 @@ def test_the_first_pod_that_meets_all_its_terms_needs_no_company() -> None:
     assert len(w.solved(*world, _follower(labels={"one": ""})).unplaced) == 1
 
 
+@pytest.mark.parametrize(
+    "facts", [{"limits": {"cpu": "0"}}, {"requirements": zones_of_pool("z1")}], ids=["limits", "zone"]
+)
+def test_pods_that_found_an_affinity_are_put_where_some_fit_when_no_node_can_be_made(facts: dict[str, Any]) -> None:
+    """A new node would hold both. In zone z1 a pod keeps it away; limits or the NodePool allow it in no other zone."""
+    near = {**_near("web", key=labels.HOSTNAME), **w.between("podAntiAffinity", labels.ZONE, "db")}
+    there = (w.node("a", "z2", cpu="3"), w.node("b", "z1", cpu="1"), w.pod("db", "1", node="b", labels={"app": "db"}))
+    solution = w.solved(w.pool(**facts), *there, w.replicas(2, "web", "2", labels={"app": "web"}, affinity=near))
+    assert solution.placed == {"default/web-0": "node/a"}
+
+
 def test_the_first_pods_that_meet_terms_over_hosts_and_zones_need_no_company() -> None:
     """They are planned in a zone before they have a host: they are no company for each other there yet."""
     terms = [

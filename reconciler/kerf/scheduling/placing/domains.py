@@ -127,7 +127,7 @@ class Opening:
     def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
         """Where new nodes could be had for pods of a class, at this relaxation."""
         for way in self._listed(cls, number, need) if not self._shut and cls.number != self._barred else ():
-            if self._room(way.key) != 0 and way.route.begins():
+            if self._room(way.key) != 0 and way.route.begins() and way.route.affords(need) and way.route.clear():
                 yield way
 
     def routes(self, cls: PodClass, number: int, need: Ints) -> list[Pins]:
@@ -259,7 +259,7 @@ class Opening:
 
     def _open_pins(self, choice: Choice, cls: PodClass, need: Ints) -> list[Pins]:
         routes = [way.route for way in choice.ways if not self._caps or self._room(way.key) != 0]
-        found = [r.pins for r in routes if r.template.remaining is None or r.template.affords(r.served, need)]
+        found = [route.pins for route in routes if route.affords(need)]
         if choice.wide is not None:
             found += [((key, domain),) for key, domain in choice.wide.domains(self._cost(choice, cls, need))]
         return found

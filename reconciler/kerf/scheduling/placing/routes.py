@@ -13,6 +13,7 @@ from itertools import product
 from math import prod
 from typing import Final, NamedTuple
 
+from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, suited
@@ -67,6 +68,19 @@ class Route:
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
         return admits.begins_hosts(self.hosts)
+
+    def affords(self, need: Ints) -> bool:
+        """Whether the limits of the NodePool leave a node for a pod that needs so much."""
+        return self.template.remaining is None or self.template.affords(self.served, need)
+
+    def clear(self) -> bool:
+        """Whether no anti-affinity, of its pods or of others, keeps them out of its domains now."""
+        own = (
+            group.counts.get(domain, 0)
+            for group, domain in ((one.group, at) for one, at in self.gates)
+            if group.kind == ANTI
+        )
+        return not any(own) and not any(group.owners.get(domain, 0) for group, domain in self.inverse)
 
     def lonely(self) -> bool:
         """Whether anti-affinity keeps DaemonSet pods off the node that its pods must be near."""
