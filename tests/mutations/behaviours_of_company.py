@@ -126,8 +126,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:Opening._open_pins",
-                "[r.pins for r in routes if r.template.remaining is None or r.template.affords(r.served, need)]",
-                "[r.pins for r in routes]",
+                "[route.pins for route in routes if route.affords(need)]",
+                "[route.pins for route in routes]",
             ),
             Edit(
                 "reconciler/kerf/scheduling:Opening._open_pins",
