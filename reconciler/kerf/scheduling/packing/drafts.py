@@ -168,7 +168,7 @@ class Rack:
             if here is not None and limits.rises:
                 most = np.minimum(most, limits.room(here[nodes]))
         for group in stock.counted if self._limits else ():
-            if group in self._limits:
+            if self._limits.bind(stock, group):
                 most = np.minimum(most, self._limits.left(stock, group, self._row(self._counts, group))[nodes])
         return most
 
@@ -249,7 +249,7 @@ class Rack:
             owners = self._owners.get(group)
             if owners is not None:
                 able &= owners[: self.size] == 0
-            if group in self._limits:
+            if self._limits.bind(stock, group):
                 able &= self._limits.left(stock, group, self._row(self._counts, group))[: self.size] > 0
         if stock.item.cls.ports:
             self._bar_by_ports(stock, able)

@@ -20,9 +20,12 @@ class SpreadLimits:
 
     def __init__(self) -> None:
         self._rows: dict[TopologyGroup, tuple[Ints, Ints]] = {}
+        #: By spread the last of these turns: pods that come later are free on all nodes.
+        self._latest: dict[TopologyGroup, int] = {}
 
-    def __contains__(self, group: TopologyGroup) -> bool:
-        return group in self._rows
+    def bind(self, stock: PoolDemand, group: TopologyGroup) -> bool:
+        """Whether the spread may leave less room on some node to pods of a stock."""
+        return self._latest.get(group, 0) > stock.item.first
 
     def __bool__(self) -> bool:
         return bool(self._rows)
@@ -40,6 +43,7 @@ class SpreadLimits:
             most, until = self._rows[group]
             most[nodes] = np.minimum(most[nodes], number)
             until[nodes] = np.maximum(until[nodes], stock.item.last)
+            self._latest[group] = max(self._latest.get(group, 0), stock.item.last)
 
     def left(self, stock: PoolDemand, group: TopologyGroup, counts: Ints) -> Ints:
         """How many more pods of a stock each node may have.
