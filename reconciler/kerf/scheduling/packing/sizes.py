@@ -127,7 +127,8 @@ class Sizes:
         if pods > _FEW:
             most = np.maximum(every[:, 0], 1e-9)
             value = most if unit is not None else self._values(requirements, every, frontier.price, wanted)
-            rows = np.union1d(rows, np.argsort(price / value, kind="stable")[:best])
+            best_value = np.argsort(price / value, kind="stable")[:best]
+            rows = np.array(sorted({*rows.tolist(), *best_value.tolist()}), dtype=np.intp)
         if least > 1:
             rows, wanted = _about(every, wanted / least), wanted * _LOSS
         sizes = [self._at(requirements, int(frontier.rows[row])) for row in rows]

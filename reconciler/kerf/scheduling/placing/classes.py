@@ -25,18 +25,23 @@ from kerf_api.resources import Resources
 
 @dataclass(slots=True, eq=False)
 class Relaxation:
-    """One relaxation of a class with its topology constraints, by kind and key: `hosts` are those over hostnames."""
+    """One relaxation of a class with its topology constraints, by kind and key: `hosts` are those over hostnames.
+
+    `over_domains`: it has constraints over other keys, too.
+    """
 
     demand: Demand
     constraints: tuple[TopologyConstraint, ...]
     spreads: tuple[TopologyConstraint, ...] = field(init=False)
     others: tuple[TopologyConstraint, ...] = field(init=False)
     hosts: tuple[TopologyConstraint, ...] = field(init=False)
+    over_domains: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.spreads = tuple(constraint for constraint in self.constraints if constraint.group.kind == SPREAD)
         self.others = tuple(constraint for constraint in self.constraints if constraint.group.kind != SPREAD)
         self.hosts = tuple(constraint for constraint in self.constraints if constraint.key == labels.HOSTNAME)
+        self.over_domains = len(self.constraints) > len(self.hosts)
 
     @property
     def near(self) -> list[TopologyGroup]:

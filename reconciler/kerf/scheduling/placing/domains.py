@@ -158,7 +158,7 @@ class Opening:
     def _best(self, choice: Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
         relaxation = cls.relaxations[number]
-        limits = self.limits(cls, number, need) if len(relaxation.constraints) > len(relaxation.hosts) else {}
+        limits = self.limits(cls, number, need) if relaxation.over_domains else {}
         if choice.wide is not None:
             self._widen(choice, choice.wide, cls, number, need, limits)
         best: Way | None = None

@@ -8,6 +8,7 @@ plugins PodTopologySpread and InterPodAffinity.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kerf.scheduling.offerings.instance_types import Bools, Ints
@@ -52,6 +53,11 @@ _ALONE: Final = Bounds(0, 0, True)
 _AWAY: Final = Bounds(0, 0, False)
 
 
+@lru_cache(maxsize=4096)
+def _at_most(high: int, rises: bool) -> Bounds:
+    return Bounds(0, high, rises)
+
+
 def bounds(constraint: TopologyConstraint, least: int = 0, *, founded: bool = True) -> Bounds:
     """The range of a constraint.
 
@@ -60,7 +66,7 @@ def bounds(constraint: TopologyConstraint, least: int = 0, *, founded: bool = Tr
         founded: some pod of the group runs or is planned somewhere (affinity only).
     """
     if constraint.group.kind == SPREAD:
-        return Bounds(0, constraint.max_skew + least - int(constraint.self_match), constraint.self_match)
+        return _at_most(constraint.max_skew + least - int(constraint.self_match), constraint.self_match)
     if constraint.group.kind == AFFINITY:
         return _FIRST if constraint.self_match and not founded else _BESIDE
     return _ALONE if constraint.self_match else _AWAY
