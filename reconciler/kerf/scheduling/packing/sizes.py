@@ -127,8 +127,7 @@ class Sizes:
         if pods > _FEW:
             most = np.maximum(every[:, 0], 1e-9)
             value = most if unit is not None else self._values(requirements, every, frontier.price, wanted)
-            best_value = np.argsort(price / value, kind="stable")[:best]
-            rows = np.array(sorted({*rows.tolist(), *best_value.tolist()}), dtype=np.intp)
+            rows = _either(rows, np.argsort(price / value, kind="stable")[:best])
         if least > 1:
             rows, wanted = _about(every, wanted / least), wanted * _LOSS
         sizes = [self._at(requirements, int(frontier.rows[row])) for row in rows]
@@ -255,6 +254,11 @@ def _undominated(room: Ints) -> Rows:
     for column in room.T:
         outdone &= column >= column[:, None]
     return np.flatnonzero(~outdone.any(axis=1))
+
+
+def _either(some: Rows, others: Rows) -> Rows:
+    """Both, sorted, each once: a few numbers, for which a set is quicker than an array's functions."""
+    return np.array(sorted({*some.tolist(), *others.tolist()}), dtype=np.intp)
 
 
 def _about(room: Floats, share: Floats) -> Rows:
