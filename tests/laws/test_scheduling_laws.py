@@ -19,7 +19,7 @@ from kerf.model.kubernetes.objects import Node, Pod, Volume
 from kerf.model.kubernetes.storage import CSINode
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import nominations
-from kerf.scheduling.solve import Solution, SolveOptions, solve, survey
+from kerf.scheduling.solve import Solution, SolveOptions, context_of, solve
 from kerf_api import labels
 from kerf_api.requirements import IN, requirement
 from kerf_api.v1.meta import decode
@@ -193,16 +193,16 @@ def test_the_order_of_nodes_and_of_all_else_does_not_matter(seed: int) -> None:
 @RELAXED
 @given(st.integers(0, 10**9))
 def test_what_solves_share_changes_no_answer(seed: int) -> None:
-    """Solves of one snapshot, one after the other on a shared ground, answer as each would alone."""
+    """Solves of one snapshot, one after the other on a shared context, answer as each would alone."""
     snapshot = a_world(Random(seed))
-    shared, pending = survey(snapshot), list(snapshot.pods.pending.values())
+    shared, pending = context_of(snapshot), list(snapshot.pods.pending.values())
     for key in sorted(snapshot.state_nodes):
         moving = [pod for pod in snapshot.pods.values() if pod.spec.node_name == snapshot.state_nodes[key].name]
         for exclude, spare in ((frozenset({key}), True), (frozenset(), False)):
             asked = [*moving, *pending]
             alone = solve(snapshot, asked, SolveOptions(exclude=exclude, respect_consolidate_after=spare))
             again = solve(
-                snapshot, asked, SolveOptions(exclude=exclude, respect_consolidate_after=spare), ground=shared
+                snapshot, asked, SolveOptions(exclude=exclude, respect_consolidate_after=spare), context=shared
             )
             assert repr(again) == repr(alone)
 

@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that are on a node take nothing of it.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Surveyor._rooms",
+                "reconciler/kerf/scheduling:NodeReader._rooms",
                 "vectors((site.allocatable for site in sites)) - vectors((one.used or {} for one in there))",
                 "vectors((site.allocatable for site in sites))",
             ),
@@ -163,7 +163,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What daemon sets take is kept free although their pods are there.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Surveyor._rooms",
+                "reconciler/kerf/scheduling:NodeReader._rooms",
                 "shares - vectors((one.daemon_used for one in there))",
                 "shares",
             ),
@@ -173,7 +173,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Daemons that take more than was expected of them leave more room than there is.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Surveyor._rooms",
+                "reconciler/kerf/scheduling:NodeReader._rooms",
                 "np.maximum(shares - vectors((one.daemon_used for one in there)), 0)",
                 "shares - vectors((one.daemon_used for one in there))",
             ),

@@ -31,7 +31,7 @@ from kerf.scheduling.placing.as_kube_scheduler import (
 )
 from kerf.scheduling.pods.buffer_pods import settled_pods, virtual_pods
 from kerf.scheduling.pods.requirements import own_problem
-from kerf.scheduling.solve import Ground, SolveOptions, solve, survey
+from kerf.scheduling.solve import SolveContext, SolveOptions, context_of, solve
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api.v1.nodepool import NodePool
 
@@ -98,16 +98,16 @@ class Outcome:
 class Scheduler:
     """The real scheduler of one snapshot; what all its answers share is read once, when the first is asked for."""
 
-    def __init__(self, snapshot: Snapshot, turn: Turn | None = None, ground: Ground | None = None) -> None:
-        self._snapshot, self._turn, self._known = snapshot, turn, ground
+    def __init__(self, snapshot: Snapshot, turn: Turn | None = None, context: SolveContext | None = None) -> None:
+        self._snapshot, self._turn, self._known = snapshot, turn, context
 
     @cached_property
-    def _ground(self) -> Ground:
-        return self._known if self._known is not None else survey(self._snapshot, self._turn)
+    def _context(self) -> SolveContext:
+        return self._known if self._known is not None else context_of(self._snapshot, self._turn)
 
     def with_pool(self, pool: NodePool) -> Scheduler:
         """The scheduler after an edit of one of the usable NodePools."""
-        return Scheduler(self._snapshot, self._turn, self._ground.with_pool(pool))
+        return Scheduler(self._snapshot, self._turn, self._context.with_pool(pool))
 
     @cached_property
     def _hopeless(self) -> frozenset[str]:
@@ -123,9 +123,9 @@ class Scheduler:
         self, work: Work, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = ()
     ) -> Solution:
         """The same with so much work; pods that run already come first in their namespaces."""
-        ground = self._ground
+        context = self._context
         if beside:
-            ground = ground.beside(dict(standing(self._snapshot, beside)))
+            context = context.beside(dict(standing(self._snapshot, beside)))
         return solve(
             self._snapshot,
             [pod for pod in wanted if pod.key not in self._hopeless],
@@ -136,7 +136,7 @@ class Scheduler:
                 reasons=False,
                 first=frozenset(pod.metadata.uid for pod in wanted if pod.spec.node_name),
             ),
-            ground=ground,
+            context=context,
             work=work,
         )
 
@@ -149,7 +149,7 @@ class Scheduler:
             self._snapshot,
             [pod for pod in wanted if pod.key not in self._hopeless],
             SolveOptions(exclude=exclude, respect_consolidate_after=sparing, open_new=open_new, accounts=len(wanted)),
-            ground=self._ground,
+            context=self._context,
         )
         return solution.unplaced
 

@@ -22,7 +22,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.waiting import patiently
 from kerf.scheduling.fixes import with_fixes
 from kerf.scheduling.placing.pod_parts import Shape, shape_of
-from kerf.scheduling.solve import Ground, PodRefusal, Solution, SolveOptions, solve, survey
+from kerf.scheduling.solve import PodRefusal, Solution, SolveContext, SolveOptions, context_of, solve
 from kerf.scheduling.work import Work
 from kerf_api.v1.meta import ObjectMeta
 
@@ -62,39 +62,41 @@ def solve_apart(
     So many classes without a place get a full account; `spend` and `only` are as in `with_fixes`. NodePools that are
     left out (`without`) make no nodes.
     """
-    ground = survey(snapshot, turn)
+    context = context_of(snapshot, turn)
     if without:
-        pools = tuple(pair for pair in ground.pools if pair[0].name not in without)
-        ground = replace(ground, pools=pools, problems={**ground.problems, **without})
-    return replace(_solved(snapshot, pods, ground, accounts, spend, only), unread=ground.unread)
+        pools = tuple(pair for pair in context.pools if pair[0].name not in without)
+        context = replace(context, pools=pools, problems={**context.problems, **without})
+    return replace(_solved(snapshot, pods, context, accounts, spend, only), unread=context.unread)
 
 
-def _solved(snapshot: Snapshot, pods: Sequence[Pod], ground: Ground, accounts: int, spend: int, only: str) -> Solution:
+def _solved(
+    snapshot: Snapshot, pods: Sequence[Pod], context: SolveContext, accounts: int, spend: int, only: str
+) -> Solution:
     try:
 
         def solved(
-            world: Snapshot, asked: Sequence[Pod], ground: Ground, gone: Sequence[Pod], *, improved: bool
+            world: Snapshot, asked: Sequence[Pod], context: SolveContext, gone: Sequence[Pod], *, improved: bool
         ) -> Solution:
             improve = world.settings.improve if improved else timedelta()
             work = Work(budget(len(asked)), luxury=int(improve.total_seconds() * _STEPS_A_SECOND))
             return solve(
-                world, asked, SolveOptions(gone=gone, improve=improve, accounts=accounts), ground=ground, work=work
+                world, asked, SolveOptions(gone=gone, improve=improve, accounts=accounts), context=context, work=work
             )
 
-        solution = patiently(snapshot, pods, ground, solved)
+        solution = patiently(snapshot, pods, context, solved)
         work = Work(budget(len(pods)) // _FOR_FIXES)
-        return with_fixes(snapshot, pods, solution, ground, spend=spend, only=only, work=work)
+        return with_fixes(snapshot, pods, solution, context, spend=spend, only=only, work=work)
     except Exception as error:
         reason = broken(error)
-    trials = _Trials(snapshot, _sound(snapshot, ground), _TIMES * len(pods), len(pods) // _LEAST)
+    trials = _Trials(snapshot, _sound(snapshot, context), _TIMES * len(pods), len(pods) // _LEAST)
     kinds = _kinds(snapshot, pods)
     for most in (1, len(pods)):
         good, bad = _halved(trials, kinds, most)
         try:
-            return _refusing(solve(snapshot, _some(good), ground=trials.ground, work=Work(budget(len(pods)))), bad)
+            return _refusing(solve(snapshot, _some(good), context=trials.context, work=Work(budget(len(pods)))), bad)
         except Exception as error:
             reason = broken(error)
-    return _refusing(Solution(pool_problems=trials.ground.problems), [(pods, reason)])
+    return _refusing(Solution(pool_problems=trials.context.problems), [(pods, reason)])
 
 
 @dataclass(slots=True)
@@ -102,7 +104,7 @@ class _Trials:
     """Solves of which only the error is of interest; `left` is how many pods may still be solved in them."""
 
     snapshot: Snapshot
-    ground: Ground
+    context: SolveContext
     left: int
     least: int
 
@@ -110,7 +112,7 @@ class _Trials:
         """What solving for these pods fails with; None when it succeeds."""
         self.left -= max(len(pods), self.least)
         try:
-            solve(self.snapshot, pods, ground=self.ground, work=Work(budget(len(pods))))
+            solve(self.snapshot, pods, context=self.context, work=Work(budget(len(pods))))
         except Exception as error:
             return broken(error)
         return None
@@ -121,18 +123,18 @@ def budget(pods: int) -> int:
     return max(_STEPS, _STEPS_A_POD * pods)
 
 
-def _sound(snapshot: Snapshot, ground: Ground) -> Ground:
+def _sound(snapshot: Snapshot, context: SolveContext) -> SolveContext:
     """Without the pools with which, each by itself and on new nodes, solving for the plainest pod fails."""
-    sound, problems = [], dict(ground.problems)
+    sound, problems = [], dict(context.problems)
     everywhere = frozenset(snapshot.state_nodes)
-    for pair in ground.pools:
+    for pair in context.pools:
         try:
-            solve(snapshot, (_PLAINEST,), SolveOptions(exclude=everywhere), ground=replace(ground, pools=(pair,)))
+            solve(snapshot, (_PLAINEST,), SolveOptions(exclude=everywhere), context=replace(context, pools=(pair,)))
             sound.append(pair)
         except Exception as error:
             reason = broken(error)
             problems[pair[0].name] = PodRefusal(reason.code, reason.text)
-    return replace(ground, pools=tuple(sound), problems=problems)
+    return replace(context, pools=tuple(sound), problems=problems)
 
 
 def _kinds(snapshot: Snapshot, pods: Iterable[Pod]) -> list[Kind]:

@@ -17,7 +17,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Nomination
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import PodRefusal, Solution
-from kerf.scheduling.context import Ground, survey
+from kerf.scheduling.context import SolveContext, context_of
 
 #: A node takes about so long from its NodeClaim to its first pod: EC2 starts the instance, the kubelet gets ready.
 LAUNCH: Final = timedelta(minutes=1)
@@ -32,17 +32,17 @@ def ending(pod: Pod, now: datetime) -> bool:
     return end is not None and end - LAUNCH <= now and not pods.stuck_terminating(pod, now)
 
 
-def in_the_way(snapshot: Snapshot, asked: Sequence[Pod], ground: Ground) -> tuple[Pod, ...]:
+def in_the_way(snapshot: Snapshot, asked: Sequence[Pod], context: SolveContext) -> tuple[Pod, ...]:
     """Pods that are gone soon and count for some of those that are asked about: on a node that takes pods, or anywhere
     when it is about affinity."""
-    soon = [pod for pod in ground.terminating if ending(pod, snapshot.now)]
+    soon = [pod for pod in context.terminating if ending(pod, snapshot.now)]
     if not soon:
         return ()
     moving, related = {pod.key for pod in asked}, any(map(_related, asked))
     return tuple(
         pod
         for pod in soon
-        if pod.key not in moving and (related or _related(pod) or pod.spec.node_name in ground.places.at_node)
+        if pod.key not in moving and (related or _related(pod) or pod.spec.node_name in context.places.at_node)
     )
 
 
@@ -50,24 +50,24 @@ class Solved(Protocol):
     """Gives the solution for some pods, without those that are `gone`; `improved`: with work on a cheaper answer."""
 
     def __call__(
-        self, snapshot: Snapshot, asked: Sequence[Pod], ground: Ground, gone: Sequence[Pod], /, *, improved: bool
+        self, snapshot: Snapshot, asked: Sequence[Pod], context: SolveContext, gone: Sequence[Pod], /, *, improved: bool
     ) -> Solution: ...
 
 
-def patiently(snapshot: Snapshot, asked: Sequence[Pod], ground: Ground, solved: Solved) -> Solution:
+def patiently(snapshot: Snapshot, asked: Sequence[Pod], context: SolveContext, solved: Solved) -> Solution:
     """The solution, in which pods wait for those that are gone soon."""
-    gone = in_the_way(snapshot, asked, ground)
-    now = solved(snapshot, asked, ground, (), improved=not gone)
+    gone = in_the_way(snapshot, asked, context)
+    now = solved(snapshot, asked, context, (), improved=not gone)
     if not gone or not (now.new_nodes or now.unplaced):
         return now
-    then = solved(snapshot, asked, ground, gone, improved=True)
+    then = solved(snapshot, asked, context, gone, improved=True)
     if now.placed.items() - then.placed.items():
-        then = solved(_promised(snapshot, asked, now), asked, ground, gone, improved=True)
+        then = solved(_promised(snapshot, asked, now), asked, context, gone, improved=True)
     if not now.placed.items() - then.placed.items():
         return _waiting(snapshot, asked, gone, now, then)
     if not now.new_nodes or not snapshot.settings.ignore_dra_requests:
-        return solved(snapshot, asked, ground, (), improved=True)
-    return _after_binding(snapshot, asked, ground, gone, now, solved)
+        return solved(snapshot, asked, context, (), improved=True)
+    return _after_binding(snapshot, asked, context, gone, now, solved)
 
 
 def _promised(snapshot: Snapshot, asked: Iterable[Pod], now: Solution) -> Snapshot:
@@ -92,7 +92,7 @@ def _waiting(snapshot: Snapshot, asked: Iterable[Pod], gone: Sequence[Pod], now:
 
 
 def _after_binding(
-    snapshot: Snapshot, asked: Sequence[Pod], ground: Ground, gone: Sequence[Pod], now: Solution, solved: Solved
+    snapshot: Snapshot, asked: Sequence[Pod], context: SolveContext, gone: Sequence[Pod], now: Solution, solved: Solved
 ) -> Solution:
     """The solution where some pods have a place only while others terminate, such as those that must be near these.
 
@@ -101,11 +101,11 @@ def _after_binding(
     names = {key: state.node.name for key, state in snapshot.state_nodes.items() if state.node is not None}
     first, promised = [pod for pod in asked if _binds(pod, now.placed, names)], _promised(snapshot, asked, now)
     # some may have their places only beside pods on the new nodes of `now`
-    alone = solved(promised, first, replace(ground, pools=()), (), improved=False).placed
+    alone = solved(promised, first, replace(context, pools=()), (), improved=False).placed
     homes = {pod.key: names[now.placed[pod.key]] for pod in first if alone.get(pod.key) == now.placed[pod.key]}
     later = replace(promised, pods=bound_to(snapshot.pods, homes))
     rest = [pod for pod in asked if pod.key not in homes]
-    fresh = replace(survey(later), pools=ground.pools, problems=ground.problems)
+    fresh = replace(context_of(later), pools=context.pools, problems=context.problems)
     then = solved(later, rest, fresh, gone, improved=True)
     found = _waiting(snapshot, rest, gone, now, then)
     return replace(

@@ -1,6 +1,6 @@
 """A snapshot as the solver reads it: columns, type tables, NodePools in their order, targets, counts of bound pods.
 
-What does not depend on the pods of one solve is worked out once (`Ground`) and serves all solves of one snapshot.
+What does not depend on the pods of one solve is worked out once (`SolveContext`) and serves all solves of one snapshot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kerf.scheduling.facts import bound_pods
 from kerf.scheduling.facts.joining import NOT_INITIALIZED, late_pools, nodes_left
 from kerf.scheduling.facts.nodes import sites, unread_sites
 from kerf.scheduling.nodes.arrivals import Arrivals
-from kerf.scheduling.nodes.existing import Surveyor, tried
+from kerf.scheduling.nodes.existing import NodeReader, tried
 from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.offerings.instance_types import Columns, Tables, TypeTable
 from kerf.scheduling.offerings.learned import labels_missing_for, taints_for
@@ -57,7 +57,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class SolveContext:
     """What every solve of a snapshot shares.
 
     `spread` gives pods the default spread constraints; `terminating` are the pods on nodes that terminate. `pools` are
@@ -67,7 +67,7 @@ class Ground:
 
     columns: Columns
     tallies: Tallies
-    surveyor: Surveyor
+    reader: NodeReader
     places: ExistingNodes
     spread: DefaultSpread
     pools: tuple[tuple[NodeClaimTemplate, Usage], ...]
@@ -78,14 +78,14 @@ class Ground:
     #: Nodes that a bug keeps from being read, by key: no pod is placed there.
     unread: Mapping[str, Reason] = field(default_factory=dict)
 
-    def beside(self, new: Mapping[str, StateNode]) -> Ground:
+    def beside(self, new: Mapping[str, StateNode]) -> SolveContext:
         """The same with nodes more, which are empty."""
-        surveyor = self.surveyor.beside(new)
-        targets = sorted((*self.places.targets, *surveyor.targets(new)), key=tried)
+        reader = self.reader.beside(new)
+        targets = sorted((*self.places.targets, *reader.targets(new)), key=tried)
         tallies = self.tallies.beside([state.node for state in new.values() if state.node is not None])
-        return replace(self, surveyor=surveyor, places=ExistingNodes.of(targets, self.columns), tallies=tallies)
+        return replace(self, reader=reader, places=ExistingNodes.of(targets, self.columns), tallies=tallies)
 
-    def with_pool(self, pool: NodePool) -> Ground:
+    def with_pool(self, pool: NodePool) -> SolveContext:
         """The same after an edit of one of the usable pools; its class and its nodes are what they were."""
         pairs = ((_edited(t, pool, self.daemons) if t.name == pool.name else t, usage) for t, usage in self.pools)
         return replace(self, pools=tuple(pairs))
@@ -98,11 +98,11 @@ class Ground:
         """The places for one solve: without `exclude`, and without what the `moving` pods take where they are now."""
         names, keys = {pod.spec.node_name for pod in moving}, frozenset(pod.key for pod in moving)
         left = [self.places.targets[self.places.at_node[name]] for name in sorted(names & self.places.at_node.keys())]
-        anew = (self.surveyor.without(t.key, keys) for t in left if t.key not in exclude)
+        anew = (self.reader.without(t.key, keys) for t in left if t.key not in exclude)
         return self.places.without(exclude, (target for target in anew if target is not None))
 
 
-def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
+def context_of(snapshot: Snapshot, turn: Turn | None = None) -> SolveContext:
     """Read the snapshot's catalogues, nodes, pods and daemon sets; with the turn of a memory only what has changed."""
     columns = _columns(snapshot)
     turn = turn or Memory().turn(snapshot)
@@ -115,15 +115,15 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     coming = {node.name: s.taints for s, node in there if not s.initialized}
     tallies = Tallies(counted, [node for s, node in there if not s.deleting], coming, daemons)
     arrivals = Arrivals(columns, daemons, tallies)
-    surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents, arrivals)
+    reader = NodeReader(snapshot, columns, tables, daemons, found, residents, arrivals)
     pools, problems = _pools(snapshot, turn, columns, tables, daemons, late_pools(turn))
-    places = ExistingNodes.of(surveyor.targets(), columns)
-    unread = {**unread_sites(turn), **surveyor.unread}
+    places = ExistingNodes.of(reader.targets(), columns)
+    unread = {**unread_sites(turn), **reader.unread}
     bugs = {key: reason for key, reason in sorted(unread.items()) if reason.code == INTERNAL_ERROR}
-    return Ground(
+    return SolveContext(
         columns,
         tallies,
-        surveyor,
+        reader,
         places,
         DefaultSpread(snapshot),
         pools,

@@ -15,7 +15,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.edits import Edit, PodEdit, RaiseLimits
 from kerf.scheduling.answers.explanation import Account
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
-from kerf.scheduling.context import Ground
+from kerf.scheduling.context import SolveContext
 from kerf.scheduling.offerings.instance_types import MOST
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.solve import SolveOptions, solve
@@ -34,7 +34,7 @@ def with_fixes(
     snapshot: Snapshot,
     pods: Sequence[Pod],
     solution: Solution,
-    ground: Ground,
+    context: SolveContext,
     *,
     spend: int,
     only: str = "",
@@ -44,7 +44,7 @@ def with_fixes(
 
     So many pods are solved in trials, and a few more, within the `work`.
     """
-    trials = _Trials(snapshot, pods, solution, ground, spend, work if work is not None else Work())
+    trials = _Trials(snapshot, pods, solution, context, spend, work if work is not None else Work())
     answers: dict[int, PodRefusal] = {}
     for keys, refusal in _turns(snapshot, solution):
         if not only or only in keys:
@@ -81,7 +81,7 @@ class _Trials:
     snapshot: Snapshot
     pods: Sequence[Pod]
     solution: Solution
-    ground: Ground
+    context: SolveContext
     left: int
     work: Work
     tried: int = 0
@@ -115,25 +115,25 @@ class _Trials:
 
     def _outcome(self, keys: frozenset[str], edit: Edit) -> Solution | None:
         """The solution after the edit when it helps."""
-        pods, ground = self.pods, self.ground
+        pods, context = self.pods, self.context
         if isinstance(edit, PodEdit):
             pods = [edit.made(pod) if pod.key in keys else pod for pod in pods]
             changed = any(one is not other for one, other in zip(pods, self.pods, strict=True))
         else:
-            before = next(t.pool for t, _ in ground.pools if t.name == edit.pool)
+            before = next(t.pool for t, _ in context.pools if t.name == edit.pool)
             after = edit.made(before)
-            changed, ground = after is not before, ground.with_pool(after)
+            changed, context = after is not before, context.with_pool(after)
         if not changed:
             return None
         self.left -= max(len(pods), _LEAST)
         self.tried += 1
-        found = solve(self.snapshot, pods, SolveOptions(reasons=False), ground=ground, work=self.work)
+        found = solve(self.snapshot, pods, SolveOptions(reasons=False), context=context, work=self.work)
         return found if found.unplaced.keys() <= self.solution.unplaced.keys() - keys else None
 
     # --- limits -------------------------------------------------------------------------------------------------
     def _raises(self, keys: frozenset[str], edit: RaiseLimits) -> Iterator[RaiseLimits]:
         """Limits that would do: what would be in use if there were none, then one more node's worth."""
-        template, usage = next((t, u) for t, u in self.ground.pools if t.name == edit.pool)
+        template, usage = next((t, u) for t, u in self.context.pools if t.name == edit.pool)
         limits = template.limits or Resources()
         unlimited = self._outcome(keys, replace(edit, limits=tuple((n, limits[n], MOST) for n in sorted(limits))))
         if unlimited is None:

@@ -16,7 +16,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import virtual
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
-from kerf.scheduling.context import Ground, survey
+from kerf.scheduling.context import SolveContext, context_of
 from kerf.scheduling.devices.ledger import DeviceLedger, devices_of
 from kerf.scheduling.devices.refused import device_refusals
 from kerf.scheduling.improving.bound import least_price
@@ -39,7 +39,7 @@ from kerf.scheduling.work import Turns, Work
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
 
-__all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "SolveOptions", "solve", "survey"]
+__all__ = ["NewNode", "PodRefusal", "Solution", "SolveContext", "SolveOptions", "context_of", "solve"]
 
 #: Seats for pods that the search for a cheaper answer looks for: in a second, and at most for each pod, or for few.
 _SEATS_A_SECOND, _SEATS_A_POD, _SEATS_FOR_FEW = 2000, 40, 800
@@ -77,15 +77,16 @@ def solve(
     pods: Sequence[Pod],
     options: SolveOptions = SolveOptions(),
     *,
-    ground: Ground | None = None,
+    context: SolveContext | None = None,
     work: Work | None = None,
 ) -> Solution:
     """Where these pods would go.
 
-    Pods that are bound somewhere are moved: they take no room and count nowhere until they are placed. `ground` (from
-    `survey`) spares repeated work on a snapshot. Pods for which no `work` is left are refused with the code WorkBudget.
+    Pods that are bound somewhere are moved: they take no room and count nowhere until they are placed. `context` (from
+    `context_of`) spares repeated work on a snapshot. Pods for which no `work` is left are refused with the code
+    WorkBudget.
     """
-    shared = ground if ground is not None else survey(snapshot)
+    shared = context if context is not None else context_of(snapshot)
     work = work if work is not None else Work()
     templates = shared.templates(options.exclude, work)
     asked = _asked(snapshot, pods, shared, options.exclude)
@@ -110,7 +111,7 @@ class _Asked:
     broken: dict[str, Exception]
 
 
-def _asked(snapshot: Snapshot, pods: Sequence[Pod], shared: Ground, exclude: frozenset[str]) -> _Asked:
+def _asked(snapshot: Snapshot, pods: Sequence[Pod], shared: SolveContext, exclude: frozenset[str]) -> _Asked:
     asked = dict(sorted({pod.key: pod for pod in pods}.items()))
     ignored = snapshot.settings.ignore_dra_requests
     devices = None if ignored else devices_of(snapshot, asked.values(), exclude)
@@ -144,7 +145,7 @@ class _Queue:
 def _queue(
     snapshot: Snapshot,
     asked: _Asked,
-    shared: Ground,
+    shared: SolveContext,
     templates: Sequence[NodeClaimTemplate],
     work: Work,
     options: SolveOptions,
@@ -189,7 +190,7 @@ def _turns(snapshot: Snapshot, first: Set[str] | None, settled: Callable[[Pod], 
 def _search(
     snapshot: Snapshot,
     asked: _Asked,
-    shared: Ground,
+    shared: SolveContext,
     queue: _Queue,
     templates: Sequence[NodeClaimTemplate],
     work: Work,

@@ -8,7 +8,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.explanation import Account, PoolAccount
 from kerf.scheduling.answers.solution import PodRefusal, Solution
 from kerf.scheduling.fixes import with_fixes
-from kerf.scheduling.solve import SolveOptions, solve, survey
+from kerf.scheduling.solve import SolveOptions, context_of, solve
 from tests.unit.scheduling import worlds as w
 
 PLENTY = 1_000_000
@@ -16,9 +16,9 @@ PLENTY = 1_000_000
 
 def explained(snapshot: Snapshot, *, accounts: int = 50, spend: int = PLENTY, only: str = "") -> Solution:
     """The solution for all pending pods, with accounts and what helps in them."""
-    pods, ground = list(snapshot.pods.pending.values()), survey(snapshot)
-    solution = solve(snapshot, pods, SolveOptions(accounts=accounts), ground=ground)
-    return with_fixes(snapshot, pods, solution, ground, spend=spend, only=only)
+    pods, context = list(snapshot.pods.pending.values()), context_of(snapshot)
+    solution = solve(snapshot, pods, SolveOptions(accounts=accounts), context=context)
+    return with_fixes(snapshot, pods, solution, context, spend=spend, only=only)
 
 
 def refusal(*objects: Any, name: str = "p", **facts: Any) -> PodRefusal:

@@ -11,7 +11,7 @@ from kerf.model import kinds
 from kerf.model.kubernetes.storage import CSINode
 from kerf.scheduling.answers import explanation as words
 from kerf.scheduling.refusals.explain import MOST_ACCOUNTS, MOST_CLASSES
-from kerf.scheduling.solve import SolveOptions, solve, survey
+from kerf.scheduling.solve import SolveOptions, context_of, solve
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
@@ -366,10 +366,10 @@ def test_accounts_are_counted_by_pool() -> None:
 def test_words_that_fail_cost_no_pod_its_place() -> None:
     """What only the filters read makes no sense here; the solver goes on."""
     snapshot = w.world(w.pool(), w.pod("p", "20"), w.pod("q"))
-    ground = survey(snapshot)
-    for template, _ in ground.pools:
+    context = context_of(snapshot)
+    for template, _ in context.pools:
         template.table.listed = template.table.listed[:0]
-    solution = solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(accounts=5), ground=ground)
+    solution = solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(accounts=5), context=context)
     (refusal,) = solution.unplaced.values()
     assert (refusal.code, dict(refusal.pools), refusal.account) == ("Incompatible", {}, None)
     assert [node.pods for node in solution.new_nodes] == [("default/q",)]

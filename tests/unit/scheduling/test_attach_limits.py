@@ -12,7 +12,7 @@ from kerf.model.kubernetes.storage import CSINode, PersistentVolume, PersistentV
 from kerf.model.plan import Nomination
 from kerf.scheduling.nodes.volume_usage import Attaching, attaching
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
-from kerf.scheduling.solve import Solution, SolveOptions, solve, survey
+from kerf.scheduling.solve import Solution, SolveOptions, context_of, solve
 from kerf_api.v1.meta import decode
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
@@ -55,7 +55,7 @@ def test_pods_with_a_claim_each_bring_the_same() -> None:
     """So they stay one class, whatever the names of their claims."""
     objects = [w.node("n"), csi_node(ebs=5), *(disk(f"c{i}") for i in range(4))]
     snapshot = w.world(DISKS, *objects, [using(f"p{i}", f"c{i}") for i in range(4)])
-    found = attaching(snapshot, list(snapshot.pods.pending.values()), survey(snapshot).places.attached)
+    found = attaching(snapshot, list(snapshot.pods.pending.values()), context_of(snapshot).places.attached)
     assert found == {f"default/p{i}": Attaching(((EBS, 1),), ()) for i in range(4)}
 
 
@@ -65,13 +65,13 @@ def test_pods_that_leave_their_node_bring_the_same_too() -> None:
     nodes = [w.node("old"), w.node("n"), csi_node("old", ebs=3), csi_node(ebs=3)]
     snapshot = w.world(DISKS, nodes, old, *(disk(f"c{i}") for i in range(3)))
     for exclude in (frozenset(("node/old",)), frozenset[str]()):
-        places = survey(snapshot).places_for(old, exclude)
+        places = context_of(snapshot).places_for(old, exclude)
         assert set(attaching(snapshot, old, places.attached).values()) == {Attaching(((EBS, 1),), ())}
 
 
 def test_without_limits_nothing_is_told_apart() -> None:
     snapshot = w.world(DISKS, w.node("n"), csi_node(ebs=None), disk("c"), using("p", "c"))
-    assert attaching(snapshot, list(snapshot.pods.pending.values()), survey(snapshot).places.attached) == {}
+    assert attaching(snapshot, list(snapshot.pods.pending.values()), context_of(snapshot).places.attached) == {}
 
 
 # --- what counts --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
 from kerf.scheduling.facts import nodes
 from kerf.scheduling.pods.topology_constraints import TopologyGroup, term_group
-from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.solve import context_of, solve
 from kerf.scheduling.topology import counts
 from kerf.scheduling.topology.counts import BoundCounts, Tallies
 from tests.unit.scheduling import worlds as w
@@ -78,7 +78,7 @@ def test_terms_are_read_again_only_when_a_pod_of_their_node_changes(monkeypatch:
     monkeypatch.setattr(counts, "term_group", noted)
     snapshot = w.world(w.pool(), w.node("there"), *apart(5, "there"))
     memory = Memory()
-    survey(snapshot, memory.turn(snapshot))
+    context_of(snapshot, memory.turn(snapshot))
     assert len(read) == 5
-    survey(snapshot, memory.turn(snapshot)).tallies.beside([w.node("more")])
+    context_of(snapshot, memory.turn(snapshot)).tallies.beside([w.node("more")])
     assert len(read) == 5

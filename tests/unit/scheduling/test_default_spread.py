@@ -12,7 +12,7 @@ from kerf.model.kubernetes.selectors import Selector, selector_of
 from kerf.scheduling.placing.classes import PodFacts, classes_of
 from kerf.scheduling.placing.pod_parts import shape_of
 from kerf.scheduling.pods.default_constraints import DefaultSpread
-from kerf.scheduling.solve import SolveOptions, solve, survey
+from kerf.scheduling.solve import SolveOptions, context_of, solve
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work
 from kerf_api import labels
@@ -141,10 +141,10 @@ def test_pods_of_one_workload_stay_of_one_class() -> None:
     """Whatever other labels each of them has, and however often they are looked at."""
     pods = [pod("StatefulSet", f"p-{n}", labels={"app": "a", "index": str(n)}) for n in range(9)]
     snapshot = w.world(w.pool(), workload("StatefulSet"), pods, default_constraints=(HOST,))
-    ground = survey(snapshot)
-    found = ground.spread.given(pods)
+    context = context_of(snapshot)
+    found = context.spread.given(pods)
     assert len({shape_of(one) for one in found}) == 1
-    topology = Topology(ground.tallies, found, frozenset(), frozenset())
+    topology = Topology(context.tallies, found, frozenset(), frozenset())
     classes, odd, waiting = classes_of(
         found,
         PodFacts(),
@@ -154,7 +154,7 @@ def test_pods_of_one_workload_stay_of_one_class() -> None:
         work=Work(),
     )
     assert ([len(one.members) for one in classes], odd, waiting) == ([9], {}, [])
-    assert [len(node.pods) for node in solve(snapshot, pods, ground=ground).new_nodes] == [1] * 9
+    assert [len(node.pods) for node in solve(snapshot, pods, context=context).new_nodes] == [1] * 9
 
 
 def test_a_pod_that_moves_is_spread_as_well() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
-from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.solve import context_of, solve
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work
 from kerf_api import labels
@@ -45,7 +45,7 @@ def test_spreads_that_count_the_same_nodes_look_at_them_once(monkeypatch: pytest
 
 def test_labels_of_no_type_leave_the_types_of_the_other_requirements() -> None:
     snapshot = w.world(w.pool())
-    ((template, _),) = survey(snapshot).pools
+    ((template, _),) = context_of(snapshot).pools
     served = template.serve(ZONES)
     assert served is not None
     further = served & Requirements.of_labels({"example.com/team": "a"})

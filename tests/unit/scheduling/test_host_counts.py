@@ -12,7 +12,7 @@ from kerf.scheduling.nodes import existing
 from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.placing.host_counts import HostCounts
 from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyGroup
-from kerf.scheduling.solve import solve, survey
+from kerf.scheduling.solve import context_of, solve
 from kerf.scheduling.topology import admits
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import ClaimResources, NodeClaim
@@ -25,7 +25,7 @@ def _group(kind: str, key: str = labels.HOSTNAME) -> TopologyGroup:
 
 def _places(number: int) -> ExistingNodes:
     snapshot = w.world(w.pool(), *[w.node(f"n{i}") for i in range(number)])
-    return survey(snapshot).places
+    return context_of(snapshot).places
 
 
 def test_arrays_follow_the_counts_of_groups() -> None:
@@ -68,7 +68,7 @@ def test_claims_on_their_way_that_differ_in_name_alone_are_read_once(monkeypatch
     meta = replace(one.metadata, name="larger", uid="larger")
     larger = replace(one, metadata=meta, spec=replace(one.spec, resources=more))
     read.clear()
-    targets = survey(w.world(w.pool(), pods, claims, larger)).places.targets
+    targets = context_of(w.world(w.pool(), pods, claims, larger)).places.targets
     assert len(claims) == 3
     assert len(targets) == 4
     assert len(read) == 2

@@ -1,6 +1,6 @@
 """What holds of each node and of its pods whatever is solved: worked out once, and again when the node or they change.
 
-Nothing here depends on the resources that are counted, on daemon sets or on types; a `Surveyor` adds those.
+Nothing here depends on the resources that are counted, on daemon sets or on types; a `NodeReader` adds those.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def tried(target: ExistingNode) -> tuple[bool, str, str]:
     return not target.state.initialized, target.state.name, target.key
 
 
-class Surveyor:
+class NodeReader:
     """Reads sites and their residents as targets.
 
     `sites` are by the keys of state nodes, `residents` by the names of Nodes.
@@ -94,11 +94,11 @@ class Surveyor:
         #: The nodes that could not be read so far, by key.
         self.unread: dict[str, Reason] = {}
 
-    def beside(self, new: Mapping[str, StateNode]) -> Surveyor:
+    def beside(self, new: Mapping[str, StateNode]) -> NodeReader:
         """The same with nodes more."""
         added = {key: site for key, state in new.items() if (site := site_of(state, self._snapshot)) is not None}
         sites = {**self._sites, **added}
-        return Surveyor(
+        return NodeReader(
             self._snapshot, self._columns, self._tables, self._daemons, sites, self._residents, self._arrivals
         )
 

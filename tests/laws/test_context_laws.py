@@ -1,4 +1,4 @@
-"""The scheduler's survey: what is remembered of nodes and pods between turns is what would be read anew.
+"""The context of solves: what is remembered of nodes and pods between turns is what would be read anew.
 
 Nodes, their claims and pods come, change and go in any order, malformed ones among them, while time passes.
 """
@@ -46,7 +46,7 @@ from kerf.model.memory import Memory
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.nodes.existing import ExistingNode
-from kerf.scheduling.solve import survey
+from kerf.scheduling.solve import context_of
 from kerf_api import labels
 from kerf_api.v1.meta import Condition, NodeClassRef, ObjectMeta, OwnerReference, Taint
 from kerf_api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
@@ -186,18 +186,18 @@ def volumes_of(target: ExistingNode) -> tuple[Any, ...]:
 
 
 def seen(snapshot: Snapshot, memory: Memory) -> Any:
-    """Everything that a survey says of nodes and pods, comparable."""
-    ground = survey(snapshot, memory.turn(snapshot))
-    census = ground.tallies._census
+    """Everything that a context says of nodes and pods, comparable."""
+    context = context_of(snapshot, memory.turn(snapshot))
+    census = context.tallies._census
     places = [
         (t.key, t.possible, t.taints, tuple(t.free), t.ports, t.marks, t.hostname, t.settling, t.state, *volumes_of(t))
-        for t in ground.places.targets
+        for t in context.places.targets
     ]
     counted = census.pods, census.inverse, dict(census.newest_daemon_pod)
     moved = [
         (t.key, tuple(t.free), t.ports, *volumes_of(t))
         for key in snapshot.state_nodes
-        if (t := ground.surveyor.without(key, frozenset(("default/a",)))) is not None
+        if (t := context.reader.without(key, frozenset(("default/a",)))) is not None
     ]
     return places, counted, moved
 
