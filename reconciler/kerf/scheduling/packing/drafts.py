@@ -16,7 +16,7 @@ from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Floats, In
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.dealing import best_first, dealt, ones
 from kerf.scheduling.packing.draft import Bin, PoolDemand
-from kerf.scheduling.packing.sizes import Size, Sizes
+from kerf.scheduling.packing.sizes import NodeSize, Sizes
 from kerf.scheduling.packing.spread_limits import SpreadLimits
 from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.host_ports import HeldPorts
@@ -43,11 +43,11 @@ _NO, _ANOTHER = -1, -2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class DraftKind:
     """Nodes of one kind meet the same requirements and are filled up to the same size."""
 
     requirements: Requirements
-    size: Size
+    size: NodeSize
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class Draft:
         return cls(full.requirements, full.used, content, full.ports)
 
 
-class Rack:
+class NodeDrafts:
     """`free` is [columns, nodes] (room for so many nodes as it is wide); `content` is pods per stock of each node."""
 
     def __init__(self, template: NodeClaimTemplate, weights: Mapping[int, float]) -> None:
@@ -76,13 +76,13 @@ class Rack:
         self._weights = np.zeros(len(template.table.columns.names))
         self._weights[list(weights)] = list(weights.values())
         self.size = 0
-        self.kinds: list[Kind] = []
+        self.kinds: list[DraftKind] = []
         self._gone: set[int] = set()
         self.content: list[dict[PoolDemand, int]] = []
         self.ports: dict[int, HeldPorts] = {}
         self.fullness = 1.0
-        self.meant: dict[PoolDemand, list[tuple[Size, int]]] = {}
-        self._numbers: dict[tuple[Requirements, Size], int] = {}
+        self.meant: dict[PoolDemand, list[tuple[NodeSize, int]]] = {}
+        self._numbers: dict[tuple[Requirements, NodeSize], int] = {}
         self._joints: dict[tuple[int, bool], Indices] = {}
         self._narrowed: dict[tuple[int, int], Requirements] = {}
         self._narrowing: set[int] = set()
@@ -98,7 +98,7 @@ class Rack:
         self._limits = SpreadLimits()
 
     # --- seating ------------------------------------------------------------------------------------------------
-    def seat(self, stock: PoolDemand, number: int, only: Size | None = None) -> int:
+    def seat(self, stock: PoolDemand, number: int, only: NodeSize | None = None) -> int:
         """Put up to so many pods of a stock on the nodes that there are, first come first filled; how many went."""
         if not self.size or not number:
             return 0
@@ -172,7 +172,7 @@ class Rack:
                 most = np.minimum(most, self._limits.left(stock, group, self._row(self._counts, group))[nodes])
         return most
 
-    def add(self, stock: PoolDemand, number: int, size: Size, requirements: Requirements) -> int:
+    def add(self, stock: PoolDemand, number: int, size: NodeSize, requirements: Requirements) -> int:
         """New nodes of a size for so many pods of a stock; how many went."""
         each = min(self.most_new(stock, size), stock.together, number)
         if each <= 0:
@@ -180,13 +180,13 @@ class Rack:
         nodes = -(-number // each)
         taken = np.full(nodes, each, dtype=np.int64)
         taken[-1] = number - each * (nodes - 1)
-        self._put(stock, self._grow(Kind(requirements, size), nodes), taken)
+        self._put(stock, self._grow(DraftKind(requirements, size), nodes), taken)
         return number
 
-    def open(self, number: int, size: Size, requirements: Requirements) -> None:
+    def open(self, number: int, size: NodeSize, requirements: Requirements) -> None:
         """So many empty nodes of a size."""
         if number:
-            self._grow(Kind(requirements, size), number)
+            self._grow(DraftKind(requirements, size), number)
 
     def room(self, stock: PoolDemand) -> Ints:
         """What is free in all on the nodes that the stock's pods may join."""
@@ -223,20 +223,20 @@ class Rack:
         size = sizes.at(requirements, int(then[best]))
         room = np.maximum(size.room, used[best] + stock.item.need)
         self._free[:, node] += room - self.kinds[self._kind[node]].size.room
-        self._kind[node] = self._number(Kind(requirements, Size(size.place, room, size.price)))
+        self._kind[node] = self._number(DraftKind(requirements, NodeSize(size.place, room, size.price)))
         self._put(stock, nodes[best : best + 1], np.ones(1, dtype=np.int64))
         return float(extra[best])
 
     def _used(self, nodes: Indices) -> Ints:
         return np.asarray(self._rooms[self._kind[nodes]] - self._free[:, nodes].T)
 
-    def adopt(self, content: dict[PoolDemand, int], size: Size, requirements: Requirements) -> None:
+    def adopt(self, content: dict[PoolDemand, int], size: NodeSize, requirements: Requirements) -> None:
         """One more node with pods that go together; that they fit has been seen to."""
-        node = self._grow(Kind(requirements, size), 1)
+        node = self._grow(DraftKind(requirements, size), 1)
         for stock, number in content.items():
             self._put(stock, node, np.array([number], dtype=np.int64))
 
-    def most_new(self, stock: PoolDemand, size: Size) -> int:
+    def most_new(self, stock: PoolDemand, size: NodeSize) -> int:
         """How many pods of a stock a new node of this size can take."""
         return min((int(size.room[column]) // need for column, need in stock.steps), default=stock.together)
 
@@ -341,13 +341,13 @@ class Rack:
         kinds, joints = self._kind[nodes], self._joints[lane, False]
         for number in dict.fromkeys(kinds.tolist()):
             if joints[number] != number:
-                kind = Kind(self._narrowed[lane, number], self.kinds[number].size)
+                kind = DraftKind(self._narrowed[lane, number], self.kinds[number].size)
                 joints[number] = self._number(kind)
         if _ANOTHER not in joints and self._gone.isdisjoint(joints.tolist()):
             self._named.add(lane)
         self._kind[nodes] = joints[kinds]
 
-    def _number(self, kind: Kind) -> int:
+    def _number(self, kind: DraftKind) -> int:
         key = (kind.requirements, kind.size)
         if key not in self._numbers or self._numbers[key] in self._gone:
             number = self._numbers[key] = len(self.kinds)
@@ -358,7 +358,7 @@ class Rack:
         return self._numbers[key]
 
     # --- columns ------------------------------------------------------------------------------------------------
-    def _grow(self, kind: Kind, nodes: int) -> Indices:
+    def _grow(self, kind: DraftKind, nodes: int) -> Indices:
         """So many more nodes of a kind, empty; their places."""
         first, self.size = self.size, self.size + nodes
         width = self._kind.shape[0]
@@ -385,7 +385,7 @@ class Rack:
         return row
 
     # --- reading ------------------------------------------------------------------------------------------------
-    def drafts(self) -> list[Draft]:
+    def listed(self) -> list[Draft]:
         """The nodes that have pods, in order."""
         if not self.size:
             return []

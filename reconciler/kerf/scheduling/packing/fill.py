@@ -13,8 +13,8 @@ import numpy as np
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.draft import Bin, PoolDemand, goes_first, needs_company
-from kerf.scheduling.packing.drafts import Draft, Rack
-from kerf.scheduling.packing.sizes import PER_NODE, Mix, Noise, Sizes, shares
+from kerf.scheduling.packing.drafts import Draft, NodeDrafts
+from kerf.scheduling.packing.sizes import PER_NODE, Noise, SizeMix, Sizes, shares
 from kerf_api.requirements import Requirements
 
 #: Among sizes, no more stocks than this are shared out beforehand.
@@ -60,25 +60,25 @@ class Filling:
         """
         self.seats += _SEATS_A_START
         left = dict(amounts)
-        rack = Rack(self.template, self._weights(left))
-        self._adopt(rack, together, left)
+        drafts = NodeDrafts(self.template, self._weights(left))
+        self._adopt(drafts, together, left)
         followers = {stock: number for stock, number in left.items() if number and needs_company(stock.hosts)}
         left = {stock: number for stock, number in left.items() if not goes_first(stock)}
         for stock in left:
             self.seats += 1
-            left[stock] -= self._seat(rack, stock, left[stock])
-            if left[stock] and self._odd(rack, left, stock):
-                left[stock] -= self._grow(rack, stock, left[stock])
+            left[stock] -= self._seat(drafts, stock, left[stock])
+            if left[stock] and self._odd(drafts, left, stock):
+                left[stock] -= self._grow(drafts, stock, left[stock])
             if left[stock]:
-                self._open(rack, stock, left, noise)
-                left[stock] -= self._seat(rack, stock, left[stock])
+                self._open(drafts, stock, left, noise)
+                left[stock] -= self._seat(drafts, stock, left[stock])
             if left[stock]:
-                left[stock] -= self._add(rack, stock, left[stock])
+                left[stock] -= self._add(drafts, stock, left[stock])
         if self._late:
             for stock, number in followers.items():
-                found = self._seat(rack, stock, number)
-                self._grow(rack, stock, number - found)
-        return rack.drafts()
+                found = self._seat(drafts, stock, number)
+                self._grow(drafts, stock, number - found)
+        return drafts.listed()
 
     def _weights(self, amounts: Mapping[PoolDemand, int]) -> dict[int, float]:
         whole = self._demand(amounts, None)
@@ -91,7 +91,7 @@ class Filling:
         numbers = np.array([amounts[stock] for stock in stocks], dtype=np.int64)
         return np.asarray(numbers @ np.array([stock.item.need for stock in stocks]))
 
-    def _adopt(self, rack: Rack, together: Iterable[Bin], left: dict[PoolDemand, int]) -> None:
+    def _adopt(self, drafts: NodeDrafts, together: Iterable[Bin], left: dict[PoolDemand, int]) -> None:
         stocks = {stock.item: stock for stock in self.stocks}
         for full in together:
             size = self.sizes.alone(full.requirements, full.used)
@@ -101,35 +101,35 @@ class Filling:
             for stock, number in content.items():
                 left[stock] -= number
             if size is not None:
-                rack.adopt(content, size, full.requirements)
+                drafts.adopt(content, size, full.requirements)
 
-    def _seat(self, rack: Rack, stock: PoolDemand, number: int) -> int:
+    def _seat(self, drafts: NodeDrafts, stock: PoolDemand, number: int) -> int:
         """Seats for so many pods, first on nodes of the sizes that they are meant for."""
         found = 0
-        for size, share in rack.meant.pop(stock, ()):
-            found += rack.seat(stock, min(share, number - found), size)
-        return found + rack.seat(stock, number - found)
+        for size, share in drafts.meant.pop(stock, ()):
+            found += drafts.seat(stock, min(share, number - found), size)
+        return found + drafts.seat(stock, number - found)
 
-    def _odd(self, rack: Rack, left: Mapping[PoolDemand, int], stock: PoolDemand) -> bool:
+    def _odd(self, drafts: NodeDrafts, left: Mapping[PoolDemand, int], stock: PoolDemand) -> bool:
         """Whether the lane has few pods left, or room enough for all in the sum: nodes may rather grow a little."""
         rest = sum(number for other, number in left.items() if other.lane == stock.lane)
         if rest <= self._few:
             return True
-        return bool((rack.room(stock)[self.columns] >= self._demand(left, {stock.lane})[self.columns]).all())
+        return bool((drafts.room(stock)[self.columns] >= self._demand(left, {stock.lane})[self.columns]).all())
 
-    def _grow(self, rack: Rack, stock: PoolDemand, number: int) -> int:
+    def _grow(self, drafts: NodeDrafts, stock: PoolDemand, number: int) -> int:
         """Let nodes grow for so many pods while that costs less than nodes for them alone; how many found a place."""
         mix = self.sizes.mix(stock.served, stock.item.need * number, number, unit=stock.item.need)
         budget = float(sum((size.price + PER_NODE) * nodes for size, nodes in mix))
         found = 0
-        while found < number and (extra := rack.grow(stock, self.sizes, budget)) is not None:
+        while found < number and (extra := drafts.grow(stock, self.sizes, budget)) is not None:
             found, budget = found + 1, budget - extra
         return found
 
-    def _add(self, rack: Rack, stock: PoolDemand, number: int) -> int:
+    def _add(self, drafts: NodeDrafts, stock: PoolDemand, number: int) -> int:
         """Nodes for these pods alone; how many they hold."""
         size = self.sizes.alone(stock.served, stock.item.need, apart=stock.together < number)
-        return rack.add(stock, number, size, stock.served) if size is not None else 0
+        return drafts.add(stock, number, size, stock.served) if size is not None else 0
 
     # --- new nodes ----------------------------------------------------------------------------------------------
     def _forced_lanes(self, stocks: Sequence[PoolDemand], apart: _Apart) -> dict[int, int]:
@@ -164,7 +164,7 @@ class Filling:
 
         return sorted(stocks, key=order)
 
-    def _mix(self, stock: PoolDemand, left: Mapping[PoolDemand, int], noise: Noise | None = None) -> Mix:
+    def _mix(self, stock: PoolDemand, left: Mapping[PoolDemand, int], noise: Noise | None = None) -> SizeMix:
         """What serves what is left of the stock's lane."""
         lane = {other: number for other, number in left.items() if number and other.lane == stock.lane}
         needs = list({id(other.item.need): other.item.need for other in lane}.values())
@@ -172,7 +172,7 @@ class Filling:
         demand = self._demand(left, {stock.lane})
         return self.sizes.mix(stock.served, demand, sum(lane.values()), 0, noise, unit, smallest)
 
-    def _open(self, rack: Rack, stock: PoolDemand, left: Mapping[PoolDemand, int], noise: Noise | None) -> None:
+    def _open(self, drafts: NodeDrafts, stock: PoolDemand, left: Mapping[PoolDemand, int], noise: Noise | None) -> None:
         """Empty nodes for what is left of a stock's lane."""
         mix = self._mix(stock, left, noise)
         lane = {other: number for other, number in left.items() if number and other.lane == stock.lane}
@@ -180,12 +180,12 @@ class Filling:
         if least > sum(number for _, number in mix):
             mix = self._shared(stock, left, least, noise)
         for size, number in mix:
-            rack.open(number, size, stock.served)
-        rack.fullness = self._fullness(mix, left, stock)
+            drafts.open(number, size, stock.served)
+        drafts.fullness = self._fullness(mix, left, stock)
         if len(mix) > 1 and 1 < len(lane) <= _MOST_SHARED:
-            rack.meant.update(shares(lane, mix, self.columns))
+            drafts.meant.update(shares(lane, mix, self.columns))
 
-    def _fullness(self, mix: Mix, left: Mapping[PoolDemand, int], stock: PoolDemand) -> float:
+    def _fullness(self, mix: SizeMix, left: Mapping[PoolDemand, int], stock: PoolDemand) -> float:
         """The share of these nodes that the lane's demand fills."""
         if not mix:
             return 1.0
@@ -193,7 +193,7 @@ class Filling:
         demand = self._demand(left, {stock.lane})[self.columns]
         return min(max(float((demand / np.maximum(room, 1)).max()), 0.01), 1.0)
 
-    def _shared(self, stock: PoolDemand, left: Mapping[PoolDemand, int], least: int, noise: Noise | None) -> Mix:
+    def _shared(self, stock: PoolDemand, left: Mapping[PoolDemand, int], least: int, noise: Noise | None) -> SizeMix:
         """So many nodes for a lane that must have them: large enough for others to fill them, if there are any."""
         pods = sum(number for other, number in left.items() if other.lane == stock.lane)
         whole = self._with_company(stock, left, least)
@@ -232,7 +232,7 @@ class Filling:
         return bool(factors[[(len(factors) - 1) // 2, len(factors) // 2]].mean() <= _AS_DEAR)
 
 
-def _part(mix: Mix, number: int) -> Mix:
+def _part(mix: SizeMix, number: int) -> SizeMix:
     """So many of these nodes, the sizes in proportion."""
     whole = sum(each for _, each in mix)
     ends = np.rint(np.cumsum([0] + [each for _, each in mix]) * number / whole).astype(int).tolist()

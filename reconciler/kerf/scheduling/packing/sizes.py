@@ -47,11 +47,11 @@ _SCARCE = 1e9
 _SLACK = 1.01
 Noise = np.random.Generator
 Rows = NDArray[np.intp]
-Mix = list[tuple["Size", int]]
+SizeMix = list[tuple["NodeSize", int]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Size:
+class NodeSize:
     """A node is filled up to this `room`; the type at this `place` of the table has it, for this price."""
 
     place: int
@@ -77,7 +77,7 @@ class _Known:
     """By requirements, and by row of their shape."""
 
     frontiers: dict[Requirements, _Frontier] = field(default_factory=dict)
-    sizes: dict[tuple[Requirements, int], Size] = field(default_factory=dict)
+    sizes: dict[tuple[Requirements, int], NodeSize] = field(default_factory=dict)
 
 
 class Sizes:
@@ -106,7 +106,7 @@ class Sizes:
         noise: Noise | None = None,
         unit: Ints | None = None,
         smallest: Ints | None = None,
-    ) -> Mix:
+    ) -> SizeMix:
         """Sizes and how many nodes of each to fill, so that the demand of so many pods is served for the least money.
 
         There are `least` nodes at least. `noise` makes prices a little wrong, to find other mixes that are as good.
@@ -158,7 +158,7 @@ class Sizes:
             known = self._worth[requirements] = np.maximum(shares @ duals(shares, price), 1e-9)
         return known
 
-    def _at(self, requirements: Requirements, row: int) -> Size:
+    def _at(self, requirements: Requirements, row: int) -> NodeSize:
         known = self._known.sizes.get((requirements, row))
         if known is None:
             known = self._known.sizes[requirements, row] = self._size(self._template.shape(requirements), row)
@@ -180,11 +180,11 @@ class Sizes:
         prices: Floats = np.where(good.any(axis=1), frontier.price[first], np.inf)
         return prices, first
 
-    def at(self, requirements: Requirements, row: int) -> Size:
+    def at(self, requirements: Requirements, row: int) -> NodeSize:
         """The size of a row that `holding` found."""
         return self._at(requirements, int(self._frontier(requirements).rows[row]))
 
-    def alone(self, requirements: Requirements, need: Ints, *, apart: bool = False) -> Size | None:
+    def alone(self, requirements: Requirements, need: Ints, *, apart: bool = False) -> NodeSize | None:
         """The size that holds a pod for the least price of its share (at all, if pods keep apart); None: none does."""
         shape = self._template.shape(requirements)
         rows = self._open(shape)
@@ -214,7 +214,7 @@ class Sizes:
             known = self._known.frontiers[requirements] = _Frontier(rows, whole, room, price)
         return known
 
-    def _size(self, shape: InstanceTypeOptions, row: int, need: Ints | None = None) -> Size:
+    def _size(self, shape: InstanceTypeOptions, row: int, need: Ints | None = None) -> NodeSize:
         room, place, price = shape.room[row], int(shape.types[row]), int(shape.price[row])
         near = (shape.price >= price) & (shape.price <= price * NEAR)
         if self._limits is not None:
@@ -228,7 +228,7 @@ class Sizes:
             common = room
         if self._template.min_values and self._template.strict_min_values:
             common = np.minimum(common, self._in_enough(shape, room, need))
-        return Size(place, common, price)
+        return NodeSize(place, common, price)
 
     def _in_enough(self, shape: InstanceTypeOptions, room: Ints, need: Ints | None) -> Ints:
         """What so many types have in common of a room that minValues are met, those that have most of it first."""
@@ -330,8 +330,8 @@ def _times(wanted: Floats, room: Floats) -> Floats:
 
 
 def shares(
-    amounts: Mapping[PoolDemand, int], mix: Mix, columns: Sequence[int]
-) -> dict[PoolDemand, list[tuple[Size, int]]]:
+    amounts: Mapping[PoolDemand, int], mix: SizeMix, columns: Sequence[int]
+) -> dict[PoolDemand, list[tuple[NodeSize, int]]]:
     """How many pods of each stock are meant for nodes of each size, so that these are filled as well as can be."""
     needs = np.array([stock.item.need[columns] for stock in amounts], dtype=np.float64)
     numbers = np.array(list(amounts.values()), dtype=np.float64)

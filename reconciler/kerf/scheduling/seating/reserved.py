@@ -19,9 +19,9 @@ from kerf.scheduling.offerings.instance_types import Columns, Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.reservations import BOUGHT, ON_RESERVATION, Ledger
 from kerf.scheduling.packing.draft import Bin, PoolDemand, needs_company, stocks_of
-from kerf.scheduling.packing.drafts import Rack
+from kerf.scheduling.packing.drafts import NodeDrafts
 from kerf.scheduling.packing.finalize import Packed, close
-from kerf.scheduling.packing.sizes import Size
+from kerf.scheduling.packing.sizes import NodeSize
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
@@ -36,7 +36,7 @@ class _Slot:
 
     id: str
     requirements: Requirements
-    size: Size
+    size: NodeSize
     on_demand: int
 
 
@@ -59,7 +59,7 @@ def on_reservations(
     seating = _Seating(template, slots, stocks, ledger)
     seating.seat_company(seated)
     seating.seat(_wanted([item for item in items if left[item]]))
-    closed, _ = close(template, seating.rack.drafts(), most_types)
+    closed, _ = close(template, seating.drafts.listed(), most_types)
     for number, packed in enumerate(closed):
         (id_,) = packed.requirements[labels.RESERVATION_ID].values
         ledger.reserve(f"{template.name}/{number}", id_)
@@ -92,7 +92,7 @@ def _slots(template: NodeClaimTemplate) -> Iterator[_Slot]:
             continue
         for place, room, price in zip(shape.types.tolist(), shape.room, shape.price.tolist(), strict=True):
             if within is None or within[place]:
-                yield _Slot(id_, wanted, Size(place, room, price), _on_demand(table.types[place], id_))
+                yield _Slot(id_, wanted, NodeSize(place, room, price), _on_demand(table.types[place], id_))
 
 
 def _on_demand(type_: InstanceType, reservation: str) -> int:
@@ -122,7 +122,7 @@ class _Seating:
         self._able = np.array(joins, dtype=np.bool_) & (self._room[:, None] >= self._need).all(axis=2)
         self._prices = [slot.on_demand for slot in slots]
         self._free = [ledger.left(slot.id) for slot in slots]
-        self.rack = Rack(template, weights)
+        self.drafts = NodeDrafts(template, weights)
 
     def _open(self, slot: _Slot, number: int) -> None:
         for i, other in enumerate(self._slots):
@@ -141,7 +141,7 @@ class _Seating:
             place, number = chosen
             slot = self._slots[place]
             self._open(slot, number)
-            self.rack.open(number, slot.size, slot.requirements)
+            self.drafts.open(number, slot.size, slot.requirements)
             if not self._sit():
                 self._able[place] = False
 
@@ -149,7 +149,7 @@ class _Seating:
         """Seats on the machines that are open; how many pods found one."""
         before = int(self._left.sum())
         for place in np.flatnonzero(self._left).tolist():
-            self._left[place] -= self.rack.seat(self._stocks[place], int(self._left[place]))
+            self._left[place] -= self.drafts.seat(self._stocks[place], int(self._left[place]))
         return before - int(self._left.sum())
 
     def _next(self) -> tuple[int, int] | None:
@@ -203,7 +203,7 @@ class _Seating:
         for place, number in content.items():
             self._left[place] -= number
             seated.update(self._stocks[place].item.cls.counted)
-        self.rack.adopt({self._stocks[p]: number for p, number in content.items()}, slot.size, full.requirements)
+        self.drafts.adopt({self._stocks[p]: number for p, number in content.items()}, slot.size, full.requirements)
 
 
 def _nowhere_else(template: NodeClaimTemplate, stock: PoolDemand) -> bool:
