@@ -76,13 +76,13 @@ def told(nodes: int, pods: int, waiting: int, details: Collection[str] = ()) -> 
     types = catalogue()
     pools = {name: _pool(name) for name in (f"pool-{number}" for number in range(_POOLS))}
     for pool in pools.values():
-        telemetry.witness(kinds.NODE_POOL, None, pool)
+        telemetry.object_changed(kinds.NODE_POOL, None, pool)
     for number in range(nodes):
         for kind, value in _node(number, types):
-            telemetry.witness(kind, None, value)
+            telemetry.object_changed(kind, None, value)
     shapes = [_shape(number) for number in range(_SERVICES)]
     for number in range(pods + waiting):
-        telemetry.witness(kinds.POD, None, _pod(number, shapes, nodes if number < pods else 0))
+        telemetry.object_changed(kinds.POD, None, _pod(number, shapes, nodes if number < pods else 0))
     catalogues = {"default": types}
     seen = Snapshot(now=NOW, settings=Settings(cluster_name="c"), node_pools=pools, catalogues=catalogues)
     telemetry.planned(Plan(), seen)

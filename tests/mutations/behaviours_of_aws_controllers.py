@@ -110,8 +110,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         ),
     ),
     211: (
-        "An ailment is told each time that it is seen.",
-        (Edit("reconciler/kerf/runtime:Ailments.examined", "self._pairs() - before", "self._pairs()"),),
+        "An impairment is told each time that it is seen.",
+        (Edit("reconciler/kerf/runtime:Impairments.examined", "self._pairs() - before", "self._pairs()"),),
     ),
     212: (
         "An instance without a claim is ended when it is half a minute old.",

@@ -36,7 +36,7 @@ BUGS = (
     Bug(
         "louder for ever",
         "A log level that somebody changed at night fills the disk by day.",
-        (Edit("reconciler/kerf/runtime:Loudness.change", "self._timer.start()", ""),),
+        (Edit("reconciler/kerf/runtime:LogLevel.change", "self._timer.start()", ""),),
         (_DEBUGGING + "test_the_log_level_is_changed_for_a_time_and_then_as_it_was_set",),
     ),
     Bug(

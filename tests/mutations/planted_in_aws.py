@@ -116,8 +116,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/runtime:Observer._idle",
-                "state.restless or state.batch.asked_since(now - state.settings.batch_max)",
-                "state.restless",
+                "state.busy or state.batch.asked_since(now - state.settings.batch_max)",
+                "state.busy",
             ),
         ),
         (f"{_LOOKS}::test_a_pod_that_has_no_place_anywhere_has_it_looked_at_once",),

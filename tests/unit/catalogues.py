@@ -72,7 +72,7 @@ AWS = Catalogue(
         "tests/unit/disruption/test_impairment.py",
         "tests/unit/aws/test_aws_batches.py",
         "tests/unit/aws/test_aws_pace.py",
-        "tests/unit/runtime/test_ailments.py",
+        "tests/unit/runtime/test_impairments.py",
     ),
     "docs/aws.md",
 )

@@ -30,7 +30,7 @@ from kerf.runtime.parts import Parts
 from kerf.runtime.process.clock import SteadyClock
 from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from kerf.runtime.secrets.launch_keys import LaunchKeys
-from kerf.runtime.state.notices import AilmentFound, MessageRead, Noticed, ObjectChanged, TypesFailed
+from kerf.runtime.state.notices import ImpairmentFound, MessageRead, Noticed, ObjectChanged, TypesFailed
 from kerf.runtime.state.state import State
 from kerf.runtime.status import Working, working
 from kerf.telemetry.precedence import Precedence
@@ -244,15 +244,15 @@ class Controller:
     def _tell_of(self, one: Noticed) -> None:
         match one:
             case ObjectChanged():  # every replica sees everything; one of them tells
-                self.telemetry.witness(one.kind, one.old, one.new, telling=self._may_act())
+                self.telemetry.object_changed(one.kind, one.old, one.new, telling=self._may_act())
             case MessageRead():
                 if one.error is not None:
                     self.telemetry.taking_in_failed("Message", one.error)
                 self.telemetry.received(one.kind, one.message.sent)
             case TypesFailed():
                 self.telemetry.types_failed(one.class_name, one.error)
-            case AilmentFound():
-                self.telemetry.ailing(one.category)
+            case ImpairmentFound():
+                self.telemetry.impaired(one.category)
 
     def _plan(self) -> tuple[Plan, datetime | None]:
         """The plan, and when to look again although the plan does not say so. A bug in deciding ends here."""

@@ -27,7 +27,7 @@ from kerf.runtime.preflight import served
 from kerf.runtime.process import collecting, connecting, debugging, health, signals
 from kerf.runtime.process.clock import SteadyClock, SystemClock
 from kerf.runtime.process.connecting import NAMESPACE_FILE, Where
-from kerf.runtime.process.loudness import Loudness
+from kerf.runtime.process.log_level import LogLevel
 from kerf.runtime.secrets.keepers import Keepers
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.settings.options import Options
@@ -98,7 +98,7 @@ class Process:
         #: Whether a thread died of a bug; set when nothing is under way any more, and the lease need not be renewed.
         self._broken, self._ended = False, threading.Event()
         self._clock, self._identity, self._precedence = SteadyClock(SystemClock()), own_identity(), Precedence()
-        self._loudness = Loudness(threshold or Threshold(), log)
+        self._log_level = LogLevel(threshold or Threshold(), log)
         self._metrics = Metrics(details=options.detailed_metrics).with_process()
         self._kube = self._client(where)
         self._telemetry = self._reporting()
@@ -194,7 +194,7 @@ class Process:
 
     def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
         self._controller.close()
-        self._loudness.close()
+        self._log_level.close()
         for thread in threads:
             thread.join(5.0)
         for server in servers:
@@ -300,7 +300,7 @@ class Process:
         without."""
         if self._options.debug_port < 0:
             return []
-        asked = debugging.routes(self._status, self._loudness, self._telemetry.turns.as_json)
+        asked = debugging.routes(self._status, self._log_level, self._telemetry.turns.as_json)
         try:
             return [debugging.DebugServer(self._options.debug_port, asked, self._options.debug_token_file)]
         except (OSError, ValueError) as error:
@@ -314,7 +314,7 @@ class Process:
             identity=self._identity,
             version=version("kerf"),
             commit=build.commit(os.environ),
-            log_level=self._loudness.level,
+            log_level=self._log_level.level,
             leading=self._leading.may_act(),
             lease=str(own or ""),
             leader=self._identity if leader is None else leader.holder,

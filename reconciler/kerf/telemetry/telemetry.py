@@ -33,13 +33,13 @@ from kerf.ports import Clock, Kube, SeveralBudgets
 from kerf.telemetry.events import EventWriter
 from kerf.telemetry.log import disrupting, lines
 from kerf.telemetry.log.logs import Logger, about, named, shortened, silent
+from kerf.telemetry.object_changes import ObjectChanges
 from kerf.telemetry.reconciling import identities, reconcile_id, reconciling
 from kerf.telemetry.series.metrics import LOOP, SOLVER, Labels, Metrics
 from kerf.telemetry.series.series import ObjectSeries
 from kerf.telemetry.series.spelling import camel_case, resource_type, snake_case, units
 from kerf.telemetry.troubles import Troubles
 from kerf.telemetry.turns import Turns
-from kerf.telemetry.witness import Witness
 from kerf_api import labels
 from kerf_api.resources import Resources
 from kerf_api.v1.budgets import REASONS
@@ -114,7 +114,7 @@ class Telemetry(Troubles):
         self.events = events
         self.turns = Turns(turns_kept)
         self.series = ObjectSeries(metrics, clock, single_objects=single_objects)
-        self.witness = Witness(log, metrics, events, clock, self.turns, self.series)
+        self.object_changed = ObjectChanges(log, metrics, events, clock, self.turns, self.series)
         self._clock, self._looks = clock, identities(process)
         #: The latest failure of each kind, and the look that had decided it.
         self._failures: dict[tuple[str, str], tuple[str, float]] = {}
@@ -365,7 +365,7 @@ class Telemetry(Troubles):
         """A pass of consolidation over all nodes took so long. Any thread may call it."""
         self.metrics.proposing.labels("underutilized", "").observe(seconds)
 
-    def ailing(self, category: str) -> None:
+    def impaired(self, category: str) -> None:
         """EC2 finds something with an instance of ours, newly."""
         self.metrics.unhealthy_instances.labels(camel_case(category)).inc()
 

@@ -101,7 +101,7 @@ class Speechless(Telemetry):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self.witness = self.fail  # type: ignore[assignment]
+        self.object_changed = self.fail  # type: ignore[assignment]
 
     def fail(self, *_: Any, **__: Any) -> None:
         raise ZeroDivisionError

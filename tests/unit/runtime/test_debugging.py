@@ -23,7 +23,7 @@ from kerf.runtime import status
 from kerf.runtime.controller import Controller
 from kerf.runtime.process import debugging
 from kerf.runtime.process.health import Server
-from kerf.runtime.process.loudness import Loudness
+from kerf.runtime.process.log_level import LogLevel
 from kerf.runtime.process.profiling import Busy, Profiler
 from kerf.runtime.status import Replica, Status
 from kerf.sandbox.world import World
@@ -42,9 +42,9 @@ class Night:
     def __init__(self) -> None:
         self.world, self.stream, self.threshold = World(), io.StringIO(), Threshold()
         self.loop = controller(self.world, decide)
-        self.loudness = Loudness(self.threshold, make_logger(self.threshold, self.stream))
+        self.log_level = LogLevel(self.threshold, make_logger(self.threshold, self.stream))
         self.replica, self.late = REPLICA, False
-        asked = debugging.routes(self.status, self.loudness, self.loop.telemetry.turns.as_json)
+        asked = debugging.routes(self.status, self.log_level, self.loop.telemetry.turns.as_json)
         self.server = Server(0, {}, loopback, asked=asked, local=True)
         self.url = f"http://127.0.0.1:{self.server.port}"
 
@@ -54,7 +54,7 @@ class Night:
         return status.of(self.replica, self.loop.status())
 
     def close(self) -> None:
-        self.loudness.close()
+        self.log_level.close()
         self.server.close()
 
     def ask(self, method: str, path: str, **headers: str) -> tuple[int, str]:
@@ -212,11 +212,11 @@ def test_a_level_or_a_time_that_makes_no_sense_changes_nothing(arguments: tuple[
 
 
 def test_a_second_change_counts_and_the_first_one_ends_nothing(night: Night) -> None:
-    night.loudness.change("debug", timedelta(milliseconds=50))
-    night.loudness.change("error", timedelta(hours=1))
+    night.log_level.change("debug", timedelta(milliseconds=50))
+    night.log_level.change("error", timedelta(hours=1))
     time.sleep(0.2)
     assert night.threshold.level == "error"
-    night.loudness.change("info")
+    night.log_level.change("info")
     assert night.threshold.level == "info"
 
 

@@ -96,14 +96,14 @@ def test_a_launch_shows_before_describe_does() -> None:
 def test_a_termination_shows_before_describe_does() -> None:
     known = state()
     known.take(Described((instance("i-1"), instance("i-2")), NOW), NOW)
-    assert not known.restless
+    assert not known.busy
     absorb(done(TerminateInstance(instance_id="i-1", reason=WHY), at=after(1)), known)
     known.take(Described((instance("i-1"), instance("i-2")), after(2)), after(2))
     assert [i.live for i in known.snapshot(after(2)).instances.values()] == [False, True]
-    assert known.restless
+    assert known.busy
     known.take(Described((instance("i-2"),), after(20)), after(20))
     assert list(known.snapshot(after(20)).instances) == ["i-2"]
-    assert not known.restless
+    assert not known.busy
 
 
 def test_an_instance_that_ec2_does_not_know_is_gone() -> None:

@@ -149,7 +149,7 @@ def test_who_is_called_at_night_finds_a_status_a_louder_log_and_stacks(cluster: 
         assert found["replica"]["leader"] == found["replica"]["identity"] != ""
         assert "Instance" in {row["name"] for row in found["working"]["sources"] if row["stale"]}  # no AWS here
         debug_port.ask(url, "/debug/log-level", {"level": "debug"}, method="PUT")
-        assert _next(process.stdout, "log level changed")["caller"].startswith("process/loudness.py:")
+        assert _next(process.stdout, "log level changed")["caller"].startswith("process/log_level.py:")
         process.send_signal(signal.SIGUSR1)
         assert any("most recent call first" in line for line in process.stdout)
         assert process.poll() is None

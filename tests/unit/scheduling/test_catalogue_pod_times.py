@@ -34,7 +34,7 @@ class Told:
 
     def pass_(self, *objects: Any) -> None:
         for pod in (one for one in objects if isinstance(one, Pod)):
-            self.told.witness(kinds.POD, self.known.get(pod.key), pod)
+            self.told.object_changed(kinds.POD, self.known.get(pod.key), pod)
             self.known[pod.key] = pod
         snapshot = w.world(*objects, catalogue=c.CATALOGUE)
         self.told.planned(c.plan(*objects), snapshot)

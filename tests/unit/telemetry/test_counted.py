@@ -113,7 +113,7 @@ def test_a_message_is_counted_with_how_long_it_was_in_the_queue() -> None:
     [(INSTANCE_CHECK, "InstanceStatus"), (SYSTEM_CHECK, "SystemStatus"), (SCHEDULED, "EventStatus")],
 )
 def test_what_ails_an_instance_is_counted_as_karpenter_spells_it(told: Telemetry, category: str, spelt: str) -> None:
-    told.ailing(category)
+    told.impaired(category)
     assert value(told, "karpenter_interruption_instance_status_unhealthy_total", category=spelt) == 1
 
 

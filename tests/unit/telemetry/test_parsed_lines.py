@@ -111,21 +111,21 @@ STEPS = {
 def test_launched_registered_and_initialized(condition: str, told: Telemetry, stream: io.StringIO) -> None:
     message = f"{condition.lower()} nodeclaim"
     with told.look():
-        told.witness(kinds.NODE_CLAIM, claim(), claim(condition))
+        told.object_changed(kinds.NODE_CLAIM, claim(), claim(condition))
     held(the_line(stream, message), message, CLAIM, PROVIDER, ",", STEPS[condition])
 
 
 def test_deleted(told: Telemetry, stream: io.StringIO) -> None:
     with told.look():
-        told.witness(kinds.NODE_CLAIM, claim(), None)
+        told.object_changed(kinds.NODE_CLAIM, claim(), None)
     held(the_line(stream, "deleted nodeclaim"), "deleted nodeclaim", CLAIM, PROVIDER, ",", NODE)
 
 
 def test_annotated(told: Telemetry, stream: io.StringIO) -> None:
     ends = claim(annotations={TIMESTAMP: "2026-08-19T11:00:00Z"})
     with told.look():
-        told.witness(kinds.NODE_CLAIM, claim(), ends)
-        told.witness(kinds.NODE_CLAIM, ends, ends)
+        told.object_changed(kinds.NODE_CLAIM, claim(), ends)
+        told.object_changed(kinds.NODE_CLAIM, ends, ends)
     end = re.escape(f'"{TIMESTAMP}":"2026-08-19T11:00:00Z"')
     held(the_line(stream, "annotated nodeclaim"), "annotated nodeclaim", CLAIM, end)
 

@@ -60,11 +60,11 @@ class Replica:
         self.known: dict[str, Pod] = {}
 
     def sees(self, pod: Pod) -> None:
-        self.telemetry.witness(kinds.POD, self.known.get(pod.key), pod, telling=self.leads)
+        self.telemetry.object_changed(kinds.POD, self.known.get(pod.key), pod, telling=self.leads)
         self.known[pod.key] = pod
 
     def loses(self, pod: Pod) -> None:
-        self.telemetry.witness(kinds.POD, self.known.pop(pod.key), None, telling=self.leads)
+        self.telemetry.object_changed(kinds.POD, self.known.pop(pod.key), None, telling=self.leads)
 
     def passes(
         self, *refused: Pod, placed: tuple[Pod, ...] = (), healthy: bool = True, provisioned: bool = True
@@ -247,9 +247,9 @@ def test_series_of_single_pods_can_be_left_out() -> None:
     """What was measured of pods is there all the same."""
     world = World()
     told = Telemetry(silent(), Metrics(), EventWriter(world.kube, world.clock), world.clock, single_objects=False)
-    told.witness(kinds.POD, None, pod())
-    told.witness(kinds.POD, pod(), with_status(pod(), "Running", "n"))
-    told.witness(kinds.POD, None, pod("other"))
+    told.object_changed(kinds.POD, None, pod())
+    told.object_changed(kinds.POD, pod(), with_status(pod(), "Running", "n"))
+    told.object_changed(kinds.POD, None, pod("other"))
     text = told.metrics.text().decode()
     assert not any(name in text for name in WAITS.values())
     assert f"{DURATION['bound']}_count 1.0" in text

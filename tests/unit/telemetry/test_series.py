@@ -158,7 +158,7 @@ def utilization(telemetry: Telemetry) -> float:
 
 def test_utilization_is_what_bound_pods_that_are_not_over_request() -> None:
     telemetry = told(0, 0, 0)
-    telemetry.witness(kinds.NODE, None, node())
+    telemetry.object_changed(kinds.NODE, None, node())
     waits, runs, over = pod("p", on="", phase="Pending"), pod("p"), pod("p", phase="Succeeded")
     assert utilization(telemetry) == 0
     for old, new, percent in (
@@ -168,15 +168,15 @@ def test_utilization_is_what_bound_pods_that_are_not_over_request() -> None:
         (runs, over, 0),
         (over, None, 0),
     ):
-        telemetry.witness(kinds.POD, old, new)
+        telemetry.object_changed(kinds.POD, old, new)
         assert utilization(telemetry) == pytest.approx(percent)
-    telemetry.witness(kinds.POD, None, runs)
-    telemetry.witness(kinds.POD, runs, pod("p", cpu="900m"))
+    telemetry.object_changed(kinds.POD, None, runs)
+    telemetry.object_changed(kinds.POD, runs, pod("p", cpu="900m"))
     assert utilization(telemetry) == pytest.approx(30)
-    telemetry.witness(kinds.NODE, None, node("other"))
+    telemetry.object_changed(kinds.NODE, None, node("other"))
     assert utilization(telemetry) == pytest.approx(15)
-    telemetry.witness(kinds.NODE, node("other"), None)
-    telemetry.witness(kinds.POD, pod("p", cpu="900m"), None)
+    telemetry.object_changed(kinds.NODE, node("other"), None)
+    telemetry.object_changed(kinds.POD, pod("p", cpu="900m"), None)
     assert utilization(telemetry) == 0
 
 
@@ -187,9 +187,9 @@ def of_node(telemetry: Telemetry, name: str, resource: str = "cpu") -> float | N
 
 def test_what_a_node_has_and_what_its_pods_take() -> None:
     telemetry = told(0, 0, 0, (NODES,))
-    telemetry.witness(kinds.NODE, None, node())
-    telemetry.witness(kinds.POD, None, pod("a"))
-    telemetry.witness(kinds.POD, None, pod("d", daemon=True, cpu="100m"))
+    telemetry.object_changed(kinds.NODE, None, node())
+    telemetry.object_changed(kinds.POD, None, pod("a"))
+    telemetry.object_changed(kinds.POD, None, pod("d", daemon=True, cpu="100m"))
     named: Mapping[str, float] = {
         "allocatable": 3,
         "system_overhead": 1,
@@ -203,17 +203,17 @@ def test_what_a_node_has_and_what_its_pods_take() -> None:
     (labels,) = values(telemetry, "karpenter_nodes_current_lifetime_seconds")
     told_of = {name: value for name, value in labels if value}
     assert told_of == {"node_name": "n", "managed": "true", "nodepool": "p", "zone": "z"}
-    telemetry.witness(kinds.POD, pod("d", daemon=True, cpu="100m"), None)
+    telemetry.object_changed(kinds.POD, pod("d", daemon=True, cpu="100m"), None)
     assert of_node(telemetry, "total_daemon_requests") == 0
-    telemetry.witness(kinds.POD, pod("a"), None)
-    telemetry.witness(kinds.NODE, node(), None)
+    telemetry.object_changed(kinds.POD, pod("a"), None)
+    telemetry.object_changed(kinds.NODE, node(), None)
     assert of_node(telemetry, "allocatable") is None
 
 
 def test_where_a_pod_is() -> None:
     telemetry = told(0, 0, 0, (PODS,))
-    telemetry.witness(kinds.NODE, None, node())
-    telemetry.witness(kinds.POD, None, pod("a"))
+    telemetry.object_changed(kinds.NODE, None, node())
+    telemetry.object_changed(kinds.POD, None, pod("a"))
     (labels,) = values(telemetry, "karpenter_pods_state")
     assert {name: value for name, value in labels if value} == {
         "name": "a",
@@ -226,7 +226,7 @@ def test_where_a_pod_is() -> None:
         "phase": "Running",
         "managed": "true",
     }
-    telemetry.witness(kinds.POD, pod("a"), None)
+    telemetry.object_changed(kinds.POD, pod("a"), None)
     assert values(telemetry, "karpenter_pods_state") == {}
 
 
@@ -238,10 +238,10 @@ def test_what_the_nodes_of_a_pool_cost() -> None:
     unpriced = {(("nodepool", f"pool-{number}"),): 0.0 for number in range(10)}
     assert values(telemetry, "kerf_nodepools_unpriced_nodes") == unpriced
     odd = claim("odd", {"node.kubernetes.io/instance-type": "x1.nobody", "karpenter.sh/nodepool": "pool-3"})
-    telemetry.witness(kinds.NODE_CLAIM, None, odd)
+    telemetry.object_changed(kinds.NODE_CLAIM, None, odd)
     assert values(telemetry, "karpenter_nodepools_cost_total") == costs
     assert values(telemetry, "kerf_nodepools_unpriced_nodes")[(("nodepool", "pool-3"),)] == 1
-    telemetry.witness(kinds.NODE_CLAIM, odd, None)
+    telemetry.object_changed(kinds.NODE_CLAIM, odd, None)
     assert values(telemetry, "kerf_nodepools_unpriced_nodes") == unpriced
 
 
@@ -257,16 +257,16 @@ def test_how_long_a_condition_was_as_it_was_and_how_long_an_end_took() -> None:
     read = telemetry.metrics.registry.get_sample_value
     before = Condition(type="Registered", last_transition_time=NOW - timedelta(seconds=40))
     after = Condition(type="Registered", status="True", last_transition_time=NOW - timedelta(seconds=10))
-    telemetry.witness(kinds.NODE_CLAIM, claim("c", {}, before), claim("c", {}, after))
+    telemetry.object_changed(kinds.NODE_CLAIM, claim("c", {}, before), claim("c", {}, after))
     name, labels = "operator_nodeclaim_status_condition_transition_seconds", {"type": "Registered", "status": "True"}
     assert read(f"{name}_sum", labels) == 30
     asked = Condition(type="InstanceTerminating", status="True", last_transition_time=NOW - timedelta(seconds=20))
     gone = claim("c", {"karpenter.sh/nodepool": "p"}, asked)
     gone = replace(gone, metadata=replace(gone.metadata, deletion_timestamp=NOW - timedelta(seconds=50)))
-    telemetry.witness(kinds.NODE_CLAIM, claim("c", {}, after), gone)
+    telemetry.object_changed(kinds.NODE_CLAIM, claim("c", {}, after), gone)
     (ends,) = values(telemetry, "operator_nodeclaim_termination_current_time_seconds").values()
     assert ends == 50
-    telemetry.witness(kinds.NODE_CLAIM, gone, None)
+    telemetry.object_changed(kinds.NODE_CLAIM, gone, None)
     assert values(telemetry, "operator_nodeclaim_termination_current_time_seconds") == {}
     assert read("operator_nodeclaim_termination_duration_seconds_sum") == 50
     pool = {"nodepool": "p"}
@@ -277,7 +277,7 @@ def test_a_node_that_goes_leaves_its_age_and_how_long_it_took() -> None:
     telemetry = told(0, 0, 0)
     gone = node()
     gone = replace(gone, metadata=replace(gone.metadata, deletion_timestamp=NOW - timedelta(seconds=30)))
-    telemetry.witness(kinds.NODE, gone, None)
+    telemetry.object_changed(kinds.NODE, gone, None)
     read = telemetry.metrics.registry.get_sample_value
     assert read("karpenter_nodes_lifetime_duration_seconds_sum", {"nodepool": "p"}) == 3600
     assert read("karpenter_nodes_termination_duration_seconds_sum", {"nodepool": "p"}) == 30
@@ -289,11 +289,11 @@ def test_a_node_that_is_not_ours_is_nobodys_business() -> None:
     telemetry = told(0, 0, 0)
     sick = replace(node(), metadata=ObjectMeta(name="theirs"))
     changed = replace(sick, status=replace(sick.status, conditions=(NodeCondition(type="Ready", status="False"),)))
-    telemetry.witness(kinds.NODE, sick, changed)
+    telemetry.object_changed(kinds.NODE, sick, changed)
     assert values(telemetry, "operator_node_status_condition_count") == {}
     named = {"type": "Ready", "status": "False", "reason": ""}
     read = telemetry.metrics.registry.get_sample_value
     assert read("operator_node_status_condition_transitions_total", named) is None
     own = replace(changed, metadata=node().metadata)
-    telemetry.witness(kinds.NODE, node(), own)
+    telemetry.object_changed(kinds.NODE, node(), own)
     assert read("operator_node_status_condition_transitions_total", named) == 1

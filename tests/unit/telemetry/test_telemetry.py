@@ -174,7 +174,7 @@ def test_claims_are_counted_as_they_come_and_go(telemetry: Telemetry) -> None:
     telemetry.done(sick, "ok", None, None, claim())
     named = {"condition": "kernel_ready", "nodepool": "p", "capacity_type": "spot", "image_id": "ami-1"}
     assert value(telemetry, "karpenter_nodeclaims_unhealthy_disrupted_total", **named) == 1
-    telemetry.witness(kinds.NODE_CLAIM, claim(), None)
+    telemetry.object_changed(kinds.NODE_CLAIM, claim(), None)
     named = {"nodepool": "p", "capacity_type": "spot", "zone": "z"}
     assert value(telemetry, "karpenter_nodeclaims_terminated_total", **named) == 1
     assert value(telemetry, "kerf_actions_total", action="CreateNodeClaim", outcome="unavailable") == 1
@@ -200,9 +200,9 @@ def test_a_condition_that_changes_is_a_metric_and_an_event() -> None:
     kube, clock = Written(), VirtualClock()
     told = Telemetry.quiet(kube, clock)  # type: ignore[arg-type]
     before, after = Condition(type="Launched"), Condition(type="Launched", status="True", reason="Launched")
-    told.witness(kinds.NODE_CLAIM, claim(before), claim(after))
-    told.witness(kinds.NODE_CLAIM, claim(after), claim(after))
-    told.witness(kinds.NODE_CLAIM, None, claim(after))
+    told.object_changed(kinds.NODE_CLAIM, claim(before), claim(after))
+    told.object_changed(kinds.NODE_CLAIM, claim(after), claim(after))
+    told.object_changed(kinds.NODE_CLAIM, None, claim(after))
     named = {"type": "Launched", "status": "True", "reason": "Launched"}
     assert value(told, "operator_nodeclaim_status_condition_transitions_total", **named) == 1
     assert [reason for reason, _ in kube.events] == ["Launched"]
@@ -213,7 +213,7 @@ def test_nodes_are_counted_when_they_register(telemetry: Telemetry) -> None:
     young = Node(metadata=ObjectMeta(name="n", labels=own))
     grown = Node(metadata=ObjectMeta(name="n", labels={**own, "karpenter.sh/registered": "true"}))
     for old, new in ((None, young), (young, grown), (grown, grown), (grown, None)):
-        telemetry.witness(kinds.NODE, old, new)
+        telemetry.object_changed(kinds.NODE, old, new)
     assert value(telemetry, "karpenter_nodes_created_total", nodepool="p", zone="z") == 1
     assert value(telemetry, "karpenter_nodes_terminated_total", nodepool="p", zone="z") == 1
 

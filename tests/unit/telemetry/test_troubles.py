@@ -102,8 +102,8 @@ def test_an_instance_profile_concerns_its_node_class() -> None:
 def test_a_claim_that_appears_launched_was_launched() -> None:
     kube = Written()
     told = Telemetry.quiet(kube, VirtualClock())  # type: ignore[arg-type]
-    told.witness(kinds.NODE_CLAIM, claim(), claim(Condition(type="Launched", status="True", reason="Launched")))
-    told.witness(kinds.NODE_CLAIM, claim(), claim(Condition(type="Registered")))
+    told.object_changed(kinds.NODE_CLAIM, claim(), claim(Condition(type="Launched", status="True", reason="Launched")))
+    told.object_changed(kinds.NODE_CLAIM, claim(), claim(Condition(type="Registered")))
     assert [reason for _, _, reason in kube.events] == ["Launched"]
 
 
@@ -119,12 +119,12 @@ def test_conditions_are_gauges_for_as_long_as_their_object_is_there() -> None:
         return found[0] if found else None
 
     before, after = claim(Condition(type="Drained")), claim(Condition(type="Drained", status="True"))
-    told.witness(kinds.NODE_CLAIM, None, before)
+    told.object_changed(kinds.NODE_CLAIM, None, before)
     assert rows("Unknown") == 1
-    told.witness(kinds.NODE_CLAIM, before, after)
+    told.object_changed(kinds.NODE_CLAIM, before, after)
     assert (rows("Unknown"), rows("True")) == (None, 1)
     assert told.metrics.registry.get_sample_value("karpenter_nodes_drained_total", {"nodepool": "p"}) == 1
-    told.witness(kinds.NODE_CLAIM, after, None)
+    told.object_changed(kinds.NODE_CLAIM, after, None)
     assert rows("True") is None
 
 
@@ -141,7 +141,7 @@ def test_a_scrape_gives_way_before_each_small_step() -> None:
 def test_what_a_condition_says_is_escaped() -> None:
     told = Telemetry.quiet(Written(), VirtualClock())  # type: ignore[arg-type]
     odd = 'a "quoted" \\ line\nbreak'
-    told.witness(kinds.NODE_CLAIM, None, claim(Condition(type="Drained", reason=odd)))
+    told.object_changed(kinds.NODE_CLAIM, None, claim(Condition(type="Drained", reason=odd)))
     families = text_string_to_metric_families(told.metrics.text().decode())
     assert odd in [sample.labels.get("reason") for family in families for sample in family.samples]
 
@@ -190,8 +190,8 @@ def test_a_replica_that_waits_tells_nothing() -> None:
     kube = Written()
     told = Telemetry.quiet(kube, VirtualClock())  # type: ignore[arg-type]
     after = claim(Condition(type="Launched", status="True", reason="Launched"))
-    told.witness(kinds.NODE_CLAIM, claim(Condition(type="Launched")), after, telling=False)
-    told.witness(kinds.NODE_CLAIM, after, None, telling=False)
+    told.object_changed(kinds.NODE_CLAIM, claim(Condition(type="Launched")), after, telling=False)
+    told.object_changed(kinds.NODE_CLAIM, after, None, telling=False)
     assert kube.events == []
     row = {"nodepool": "p", "capacity_type": "spot", "zone": ""}
     assert told.metrics.registry.get_sample_value("karpenter_nodeclaims_terminated_total", row) is None

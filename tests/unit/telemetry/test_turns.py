@@ -32,7 +32,7 @@ def test_a_turn_names_the_newest_pod_that_was_seen() -> None:
     told = Telemetry(silent(), Metrics(), EventWriter(kube, clock), clock, turns_kept=1)
     for version in ("9", "12", "10", "opaque"):
         pod = Pod(metadata=ObjectMeta(name="p", namespace="d", resource_version=version))
-        told.witness(kinds.POD, None, pod)
+        told.object_changed(kinds.POD, None, pod)
     with told.turns.timed():
         pass
     assert told.turns.latest()[-1].newest_pod == 12

@@ -126,12 +126,12 @@ class Observer:
                 yield self._resolving(node_class, state.known_cluster.facts, now)
 
     def _pace(self) -> timedelta:
-        return INSTANCES_BUSY if self._state.restless else INSTANCES_IDLE
+        return INSTANCES_BUSY if self._state.busy else INSTANCES_IDLE
 
     def _idle(self, now: datetime) -> bool:
         """Whether no machine comes or goes, and no pod has just come whose batch may still wait for more."""
         state = self._state
-        return not (state.restless or state.batch.asked_since(now - state.settings.batch_max))
+        return not (state.busy or state.batch.asked_since(now - state.settings.batch_max))
 
     def _every(self, key: str, pause: timedelta, now: datetime) -> datetime:
         asked = self._asked.get(key)

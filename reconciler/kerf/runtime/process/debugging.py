@@ -19,7 +19,7 @@ import msgspec
 
 from kerf.runtime.process import profiling
 from kerf.runtime.process.health import JSON, TEXT, Answer, Asked, Server
-from kerf.runtime.process.loudness import USUALLY, Loudness
+from kerf.runtime.process.log_level import USUALLY, LogLevel
 from kerf.runtime.process.profiling import Profiler
 from kerf.runtime.secrets import debug_token
 from kerf.runtime.status import Status
@@ -55,13 +55,13 @@ class DebugServer(Server):
 
 
 def routes(
-    status: Callable[[], Status], loudness: Loudness, turns: Callable[[], bytes]
+    status: Callable[[], Status], log_level: LogLevel, turns: Callable[[], bytes]
 ) -> Mapping[Asked, Callable[[Query], Answer]]:
     """By method and path."""
     return {
         ("GET", "/status"): lambda query: _status(status),
-        ("GET", "/debug/log-level"): lambda query: _said(loudness.level),
-        ("PUT", "/debug/log-level"): lambda query: _change(loudness, query),
+        ("GET", "/debug/log-level"): lambda query: _said(log_level.level),
+        ("PUT", "/debug/log-level"): lambda query: _change(log_level, query),
         **of_profiling(turns),
     }
 
@@ -97,13 +97,13 @@ def _status(status: Callable[[], Status]) -> Answer:
         return 503, TEXT, f"the loop does not answer; this is where the threads stand\n\n{profiling.threads()}".encode()
 
 
-def _change(loudness: Loudness, query: Query) -> Answer:
+def _change(log_level: LogLevel, query: Query) -> Answer:
     span = durations.parse_go(query["for"]) if "for" in query else USUALLY
     try:
-        loudness.change(query.get("level", ""), span or timedelta(0))
+        log_level.change(query.get("level", ""), span or timedelta(0))
     except ValueError as error:
         return _wrong(str(error))
-    return _said(f"{loudness.level}, for {durations.go_text(span or USUALLY)}")
+    return _said(f"{log_level.level}, for {durations.go_text(span or USUALLY)}")
 
 
 def _said(text: str) -> Answer:

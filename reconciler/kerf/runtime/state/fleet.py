@@ -43,7 +43,7 @@ class Fleet:
         self._out_of_stock: dict[OfferingKey, datetime] = {}
         self._failures: dict[str, LaunchFailure] = {}
         self._view: InstanceIndex | None = None
-        self._restless: bool | None = None
+        self._busy: bool | None = None
 
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: times stay as long ago, or as far ahead, as they were."""
@@ -124,16 +124,16 @@ class Fleet:
         return self._view
 
     @property
-    def restless(self) -> bool:
+    def busy(self) -> bool:
         """Whether an instance is on its way in or out, so that Describe is worth asking more often."""
-        if self._restless is None:
+        if self._busy is None:
             states = (instance.state for instance in self._described.values())
-            self._restless = bool(self._launched or self._terminated) or any(state != "running" for state in states)
-        return self._restless
+            self._busy = bool(self._launched or self._terminated) or any(state != "running" for state in states)
+        return self._busy
 
     def _changed(self) -> None:
         """What was worked out of the instances holds no longer."""
-        self._view = self._restless = None
+        self._view = self._busy = None
 
     def _as_told(self, instance: Instance) -> Instance:
         if instance.id in self._terminated and instance.live:

@@ -27,7 +27,7 @@ class TypesFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class AilmentFound:
+class ImpairmentFound:
     """EC2 finds something with an instance of ours, newly."""
 
     category: str
@@ -42,7 +42,7 @@ class MessageRead:
     error: Exception | None = None
 
 
-Noticed = ObjectChanged | TypesFailed | AilmentFound | MessageRead
+Noticed = ObjectChanged | TypesFailed | ImpairmentFound | MessageRead
 
 
 class Notices:

@@ -45,12 +45,12 @@ from kerf.runtime.inbox import (
     Withheld,
 )
 from kerf.runtime.secrets.launch_keys import LaunchKeys
-from kerf.runtime.state.ailments import Ailments
 from kerf.runtime.state.backoff import Backoff
 from kerf.runtime.state.batching import BatchWindow
 from kerf.runtime.state.catalogues import Build, Catalogues
 from kerf.runtime.state.fleet import Fleet
 from kerf.runtime.state.freshness import Freshness
+from kerf.runtime.state.impairments import Impairments
 from kerf.runtime.state.interruptions import Interruptions
 from kerf.runtime.state.inventories import Inventories
 from kerf.runtime.state.marks import Marks
@@ -101,11 +101,11 @@ class State:
         self._watched = kinds.watched(settings)
         self.leading_since: Callable[[], datetime | None] = lambda: ALWAYS  # set by a process that may give way
         self._listed, self._shifts = set[str](), ZonalShifts()
-        self._ailments = Ailments(self.notices)
+        self._impairments = Impairments(self.notices)
         self._interruptions = Interruptions(interpret, self.notices)
         self.promises, self._accounts = Promises(), NO_ACCOUNTS
         self._now = datetime.min.replace(tzinfo=UTC)
-        self._restless: set[str] = set()
+        self._busy: set[str] = set()
 
     @property
     def synced(self) -> bool:
@@ -117,9 +117,9 @@ class State:
         return [kind.name for kind in self._watched if kind.name not in self._listed]
 
     @property
-    def restless(self) -> bool:
+    def busy(self) -> bool:
         """Whether a claim or an instance is on its way in or out, so that EC2 is worth asking more often."""
-        return bool(self._restless) or self.fleet.restless
+        return bool(self._busy) or self.fleet.busy
 
     def fresh(self, sources: frozenset[Source], now: datetime) -> bool:
         """Whether these sources are recent enough for an action that destroys. Any thread may ask."""
@@ -179,7 +179,7 @@ class State:
 
     @_take.register
     def _(self, news: Examined, now: datetime) -> None:
-        self._ailments.examined(news.impairments, self.cluster.claims_by_instance, news.at)
+        self._impairments.examined(news.impairments, self.cluster.claims_by_instance, news.at)
 
     @_take.register
     def _(self, news: ShiftsRead, now: datetime) -> None:
@@ -298,9 +298,9 @@ class State:
     def _noticed_claim(self, old: NodeClaim | None, new: NodeClaim | None, now: datetime) -> None:
         self.marks.noticed(old, new, now)
         if new is not None and (new.metadata.deleting or not new.is_true("Initialized")):
-            self._restless.add(new.name)
+            self._busy.add(new.name)
         elif (claim := new or old) is not None:
-            self._restless.discard(claim.name)
+            self._busy.discard(claim.name)
         if new is not None and new.is_true(HELD):  # the pods of its node are to have a place before it is drained
             self.batch.trigger(new.metadata.uid, now)
         elif (claim := new or old) is not None:
@@ -367,8 +367,8 @@ class State:
             launch_failures=MappingProxyType(self.fleet.failures(now)),
             launch_marks=self.marks.at(self.cluster.objects(kinds.NODE_CLAIM), now),
             shifted=self._shifted(now),
-            impairments=self._ailments.at(now),
-            examined_at=self._ailments.examined_at,
+            impairments=self._impairments.at(now),
+            examined_at=self._impairments.examined_at,
             interruptions=self._interruptions.at(now),
             inventories=self.inventories.told(),
             batch=self.batch.at(now),

@@ -13,7 +13,7 @@ USUALLY: Final = timedelta(minutes=15)
 LONGEST: Final = timedelta(hours=24)
 
 
-class Loudness:
+class LogLevel:
     """See the module. Any thread may call it."""
 
     def __init__(self, threshold: Threshold, log: Logger) -> None:

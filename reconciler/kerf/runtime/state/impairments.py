@@ -1,4 +1,4 @@
-"""What ails instances, as EC2 said last; each ailment that is new is told once, until the instance has recovered."""
+"""What ails instances, as EC2 said last; each impairment that is new is told once, until the instance has recovered."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import MappingProxyType
 from typing import Final
 
 from kerf.model.aws.cloud import Impairment
-from kerf.runtime.state.notices import AilmentFound, Notices
+from kerf.runtime.state.notices import ImpairmentFound, Notices
 
 #: What ailed instances this long ago need not ail them now.
 KEPT: Final = timedelta(minutes=5)
 
 
-class Ailments:
-    """Each ailment that is new is noted in `notices`."""
+class Impairments:
+    """Each impairment that is new is noted in `notices`."""
 
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
@@ -30,7 +30,7 @@ class Ailments:
             if one.instance_id in ours:
                 self._found[one.instance_id] = (*self._found.get(one.instance_id, ()), one)
         for _, category in sorted(self._pairs() - before):
-            self._notices.note(AilmentFound(category))
+            self._notices.note(ImpairmentFound(category))
 
     def at(self, now: datetime) -> Mapping[str, tuple[Impairment, ...]]:
         """By instance; nothing when nobody has been able to look for a while."""

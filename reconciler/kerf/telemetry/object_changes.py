@@ -24,7 +24,7 @@ from kerf_api.v1.meta import Condition, ObjectMeta
 from kerf_api.v1.nodeclaim import NodeClaim
 
 
-class Witness:
+class ObjectChanges:
     """See the module."""
 
     def __init__(
