@@ -204,7 +204,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/disruption:_wish",
-                "claim.is_true('Consolidatable') and next(restless(view, claim, pool), None) is None",
+                "claim.is_true('Consolidatable') and next(rest_blockers(view, claim, pool), None) is None",
                 "claim.condition('Consolidatable') is not None",
             ),
         ),
@@ -276,7 +276,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     60: (
         "Static pools are consolidated.",
-        (Edit("reconciler/kerf/disruption:restless", "pool.static", "False"),),
+        (Edit("reconciler/kerf/disruption:rest_blockers", "pool.static", "False"),),
     ),
     61: (
         "Room that is kept on one node keeps them all.",

@@ -134,12 +134,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One of two labels is enough to be consolidated.",
         (
             Edit(
-                "reconciler/kerf/disruption:unattractive",
+                "reconciler/kerf/disruption:consolidation_blockers",
                 "(labels.ZONE, labels.CAPACITY_TYPE)",
                 "(labels.ZONE,)",
             ),
             Edit(
-                "reconciler/kerf/disruption:unattractive",
+                "reconciler/kerf/disruption:consolidation_blockers",
                 "type_ not in view.types_of(pool)",
                 "False",
             ),

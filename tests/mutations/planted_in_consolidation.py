@@ -35,7 +35,7 @@ BUGS = (
         "A NodePool that cannot be read is consolidated as if it asked for nothing.",
         (
             Edit(
-                "reconciler/kerf/disruption:unattractive",
+                "reconciler/kerf/disruption:consolidation_blockers",
                 (
                     "if isinstance(wanted, Blocker):\n"
                     "    yield wanted\n"
@@ -119,7 +119,7 @@ BUGS = (
         "A NodePool whose consolidation costs more than it saves goes on with it.",
         (
             Edit(
-                "reconciler/kerf/disruption:unattractive",
+                "reconciler/kerf/disruption:consolidation_blockers",
                 "if pause is not None:\n    yield pause",
                 "",
             ),

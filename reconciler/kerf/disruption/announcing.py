@@ -10,11 +10,11 @@ from datetime import timedelta
 from typing import Final
 
 from kerf.disruption.candidates.candidates import Candidate
-from kerf.disruption.consolidation.attraction import unattractive
 from kerf.disruption.consolidation.balanced import K, Policy
 from kerf.disruption.consolidation.consequences import evicted
+from kerf.disruption.consolidation.eligibility import consolidation_blockers
 from kerf.disruption.consolidation.moves import REPLACE
-from kerf.disruption.consolidation.proposals import attractive
+from kerf.disruption.consolidation.proposals import eligible
 from kerf.disruption.consolidation.worth import TOO_LITTLE, unreadable
 from kerf.disruption.drift.conditions import CONSOLIDATABLE
 from kerf.disruption.on_nodes import node_events
@@ -48,7 +48,7 @@ def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
         return ()
     if view.command(state.claim.name) is not None:
         return ()
-    found = next((one for one in unattractive(view, state, pool) if one.code in _SAID), None)
+    found = next((one for one in consolidation_blockers(view, state, pool) if one.code in _SAID), None)
     if found is None:
         return ()
     until = f", until {rfc3339(found.until)}" if found.until is not None else ""
@@ -68,7 +68,7 @@ def restrained(view: View) -> Iterator[Event]:
     """
     for key, why in sorted(view.snapshot.kept.items()):
         state = view.snapshot.state_nodes.get(key)
-        if why.code in _RESTRAINED and state is not None and attractive(view, key) and _rested_lately(view, state):
+        if why.code in _RESTRAINED and state is not None and eligible(view, key) and _rested_lately(view, state):
             yield from _once(state, why.text, why.code)
 
 

@@ -16,8 +16,8 @@ from kerf.disruption.candidates import costs
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Blocker, known_candidate, refused
 from kerf.disruption.candidates.pacing import backing_off
-from kerf.disruption.consolidation.attraction import unattractive
-from kerf.disruption.consolidation.proposals import attractive
+from kerf.disruption.consolidation.eligibility import consolidation_blockers
+from kerf.disruption.consolidation.proposals import eligible
 from kerf.disruption.view import View
 from kerf.model import kinds
 from kerf.model.instants import earliest
@@ -49,7 +49,7 @@ def _window(keys: Sequence[str], now: datetime) -> Sequence[str]:
 
 def _one(view: View, key: str) -> Plan:
     state, now = view.snapshot.state_nodes[key], view.snapshot.now
-    if not attractive(view, key):
+    if not eligible(view, key):
         told_elsewhere = _told_elsewhere(view, state)
         told = Plan(events=() if told_elsewhere else unconsolidatable(view, state), next_due=_waits_until(view, state))
         return _without_pool(view, key) + told
@@ -69,7 +69,7 @@ def _waits_until(view: View, state: StateNode) -> datetime | None:
     pool = view.snapshot.node_pools.get(state.pool_name)
     if pool is None or state.claim is None:
         return None
-    return earliest(blocker.until for blocker in unattractive(view, state, pool))
+    return earliest(blocker.until for blocker in consolidation_blockers(view, state, pool))
 
 
 _STAYING = planning("staying", "state_nodes", "node", _one)

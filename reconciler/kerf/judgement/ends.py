@@ -14,9 +14,9 @@ from functools import partial
 from kerf.disruption.candidates import costs
 from kerf.disruption.candidates.candidates import Blocker, Candidate, blockers, unblocked
 from kerf.disruption.candidates.pacing import failed_lately
-from kerf.disruption.consolidation.attraction import restless, unattractive
 from kerf.disruption.consolidation.balanced import Policy
 from kerf.disruption.consolidation.consequences import coming, evicted
+from kerf.disruption.consolidation.eligibility import consolidation_blockers, rest_blockers
 from kerf.disruption.consolidation.search import single
 from kerf.disruption.consolidation.worth import TOO_LITTLE
 from kerf.disruption.disrupt import forced_ends, not_yet
@@ -152,7 +152,7 @@ def _why_drifted(view: View, one: Candidate) -> str:
 
 
 def _empty(view: View, one: Candidate) -> End:
-    speaking = list(restless(view, one.claim, one.pool))
+    speaking = list(rest_blockers(view, one.claim, one.pool))
     held_for = view.snapshot.buffer_pods.get(one.key, 0)
     if held_for:
         speaking.append(Blocker("BufferPods", f"CapacityBuffers keep room for {held_for} pods there"))
@@ -163,7 +163,7 @@ def _empty(view: View, one: Candidate) -> End:
 
 
 def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
-    speaking = list(unattractive(view, one.state, one.pool))
+    speaking = list(consolidation_blockers(view, one.state, one.pool))
     lasting = [blocker for blocker in speaking if blocker.until is None]
     if lasting:
         holds = _holds(view, one, UNDERUTILIZED, speaking)

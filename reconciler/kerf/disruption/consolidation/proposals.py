@@ -13,7 +13,7 @@ from typing import Final
 
 from kerf.disruption.candidates.candidates import Candidate, candidate
 from kerf.disruption.command import failure_of
-from kerf.disruption.consolidation.attraction import unattractive
+from kerf.disruption.consolidation.eligibility import consolidation_blockers
 from kerf.disruption.view import View
 from kerf.model.kubernetes.objects import Node
 from kerf.model.snapshot import Proposal, Snapshot
@@ -70,10 +70,10 @@ def consolidatable(view: View, key: str) -> bool:
     """Whether single-node consolidation may look at the node now."""
     claim = view.snapshot.state_nodes[key].claim
     failure = failure_of(claim.metadata.annotations, view.snapshot.now) if claim is not None else None
-    return (failure is None or failure.until <= view.snapshot.now) and attractive(view, key)
+    return (failure is None or failure.until <= view.snapshot.now) and eligible(view, key)
 
 
-def attractive(view: View, key: str) -> bool:
+def eligible(view: View, key: str) -> bool:
     """Whether single-node consolidation would like to look at the node at all. Source: disruption reference §1.2."""
     state = view.snapshot.state_nodes[key]
     if (
@@ -84,7 +84,7 @@ def attractive(view: View, key: str) -> bool:
     ):
         return False
     pool = view.snapshot.node_pools.get(state.pool_name)
-    return pool is not None and next(unattractive(view, state, pool), None) is None
+    return pool is not None and next(consolidation_blockers(view, state, pool), None) is None
 
 
 def versions(snapshot: Snapshot, refs: Iterable[str]) -> dict[str, str]:

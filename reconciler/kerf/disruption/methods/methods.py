@@ -22,7 +22,7 @@ from kerf.disruption.candidates.candidates import Blocker, Candidate, known_cand
 from kerf.disruption.candidates.pacing import backing_off, no_budget, probed, settled, soon
 from kerf.disruption.command import command_id
 from kerf.disruption.commands import start, start_together
-from kerf.disruption.consolidation.attraction import restless
+from kerf.disruption.consolidation.eligibility import rest_blockers
 from kerf.disruption.consolidation.moves import DELETE, Move, judge
 from kerf.disruption.consolidation.proposals import agreed, outweighed, timely
 from kerf.disruption.methods.retirement import retirement
@@ -349,7 +349,7 @@ def _wish(view: View, key: str) -> tuple[_Wish, None]:
     claim, pool = state.claim, view.snapshot.node_pools.get(state.pool_name)
     if claim is None or pool is None or state.deleting or not state.initialized or view.command(key) is not None:
         return _Wish(), None
-    calm = claim.is_true("Consolidatable") and next(restless(view, claim, pool), None) is None
+    calm = claim.is_true("Consolidatable") and next(rest_blockers(view, claim, pool), None) is None
     empty = calm and costs.empty(view.snapshot.pods.on(state.name))
     held = view.snapshot.buffer_pods.get(key, 0) if empty else 0
     drifted, gate = claim.is_true("Drifted"), view.snapshot.settings.gates.static_capacity

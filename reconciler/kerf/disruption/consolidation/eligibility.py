@@ -21,7 +21,7 @@ from kerf_api.v1.nodepool import NodePool
 WHEN_EMPTY = "WhenEmpty"
 
 
-def restless(view: View, claim: NodeClaim, pool: NodePool) -> Iterator[Blocker]:
+def rest_blockers(view: View, claim: NodeClaim, pool: NodePool) -> Iterator[Blocker]:
     """Why neither emptiness nor consolidation cares: the pool is static or says Never, or the node is not at rest."""
     if pool.static:
         yield Blocker("StaticNodePool", f"NodePool {pool.name} is static: its nodes are not consolidated")
@@ -39,10 +39,10 @@ def restless(view: View, claim: NodeClaim, pool: NodePool) -> Iterator[Blocker]:
         yield Blocker("NotConsolidatable", f"{text} came or went", until=window.until)
 
 
-def unattractive(view: View, state: StateNode, pool: NodePool) -> Iterator[Blocker]:
+def consolidation_blockers(view: View, state: StateNode, pool: NodePool) -> Iterator[Blocker]:
     """Why single-node consolidation does not care. Source: disruption reference §1.2."""
     assert state.claim is not None
-    yield from restless(view, state.claim, pool)
+    yield from rest_blockers(view, state.claim, pool)
     if pool.spec.disruption.consolidation_policy == WHEN_EMPTY:
         yield Blocker("WhenEmpty", f"consolidationPolicy of NodePool {pool.name} is {WHEN_EMPTY}, and the node is not")
     type_ = state.labels.get(labels.INSTANCE_TYPE, "")
