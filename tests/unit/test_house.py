@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from tests import sources
 from tests.house import picture, report, sizes
 from tests.house.calls import Calls
 from tests.house.imports import circle, imports
@@ -134,11 +135,13 @@ def test_functions_that_call_each_other_are_one_station(at: Path) -> None:
     assert Calls.of(files).longest() == ["p.a.a", "p.a.c", "p.a.e"]
 
 
-def test_complexity_is_asked_of_ruff(at: Path) -> None:
+@pytest.mark.parametrize("holds", ["api", "reconciler", "webhook"])
+def test_complexity_is_asked_of_ruff(at: Path, holds: str) -> None:
+    (at / "pyproject.toml").write_text((sources.ROOT / "pyproject.toml").read_text(encoding="utf-8"), encoding="utf-8")
     branches = "".join(f"    if x == {n}:\n        return {n}\n" for n in range(10))
     for folder in ("api", "reconciler", "webhook"):
         (at / folder).mkdir()
-    (at / "api" / "a.py").write_text(f"def knotty(x):\n{branches}\n\ndef plain(x):\n    return x\n", encoding="utf-8")
+    (at / holds / "a.py").write_text(f"def knotty(x):\n{branches}\n\ndef plain(x):\n    return x\n", encoding="utf-8")
     found = complexity()
     assert found.value == "1"
     assert "`knotty`" in found.beyond[0]
