@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 from math import ceil
 from random import Random
 from typing import Final
 
 from benchmarks.document import rewrite
+from benchmarks.table import markdown
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.pods.requirements import relaxations_of
 from kerf.scheduling.solve import NewNode, Solution, SolveOptions, solve
@@ -35,10 +37,8 @@ def parts() -> dict[str, str]:
     return {"spread": spread(), "relaxations": relaxations(), "sizes": sizes(), "search": search()}
 
 
-def table(*rows: tuple[object, ...]) -> str:
-    head, *others = rows
-    lines = [head, ("---",) * len(head), *others]
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)
+def table(rows: Iterable[Iterable[object]]) -> str:
+    return markdown([[str(cell) for cell in row] for row in rows])
 
 
 # --- a spread over zones ----------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def spread() -> str:
         rows.append((key.partition("/")[2], *counts.values(), ", ".join(admitted), zone_of[key]))
         counts[zone_of[key]] += 1
     rows.append(("after all", *counts.values(), "", ""))
-    return table(*rows)
+    return table(rows)
 
 
 # --- preferences that are given up ------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def relaxations() -> str:
         zone, arch = (demand.requirements.get(key) for key in (labels.ZONE, labels.ARCH))
         said = ("any" if one is None else " or ".join(sorted(one.values)) for one in (zone, arch))
         rows.append((str(number), *said, "yes" if demand.spreads else "no"))
-    return table(*rows)
+    return table(rows)
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def sizes() -> str:
     text = ", ".join(f"{number} x {name}" for (name, _), number in sorted(chosen.items(), key=_many_first))
     each = ", ".join(str(pods) for (_, pods), _ in sorted(chosen.items(), key=_many_first))
     rows.append((f"**{text}**", f"**{each}**", f"**{dollars(found.price)}**"))
-    return table(*rows)
+    return table(rows)
 
 
 def _many_first(entry: tuple[tuple[str, int], int]) -> tuple[int, str]:
@@ -145,7 +145,7 @@ def search() -> str:
     for name, found in (("first", first), ("after the search", last)):
         rows.append((f"{name}: {_named(found.new_nodes)}", len(found.new_nodes), dollars(found.price)))
     rows.append(("what it must cost at least", "", dollars(last.bound or 0)))
-    return table(*rows)
+    return table(rows)
 
 
 def _named(nodes: tuple[NewNode, ...]) -> str:
