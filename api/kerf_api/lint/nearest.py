@@ -41,6 +41,12 @@ def name(word: str, known: Iterable[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
+def meant(word: str, known: Iterable[str]) -> str:
+    """The end of a complaint about a word that is none of the known ones; "" when none of them looks like it."""
+    close = name(word, known)
+    return f"; did you mean {close}?" if close else ""
+
+
 def label_hint(key: str, usable: frozenset[str] = USABLE_LABELS) -> str:
     """The usable label that looks most like a reserved key, as a question; or what to do instead."""
     if key == labels.HOSTNAME or key in labels.WELL_KNOWN:

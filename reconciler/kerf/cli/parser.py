@@ -19,8 +19,7 @@ class Parser(ArgumentParser):
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """A hint for a word that is none of the known ones; "" when none of them looks like it."""
-    from kerf_api.lint import nearest  # the rules come with it: a command line that is right does not wait for them
+    """`nearest.meant`, loaded with all rules only when it is asked: a command line that is right does not wait."""
+    from kerf_api.lint import nearest
 
-    close = nearest.name(word, known)
-    return f"; did you mean {close}?" if close else ""
+    return nearest.meant(word, known)

@@ -283,20 +283,20 @@ class Turn:
 
     def one(self, step: Step[V, T], view: V, key: str) -> T:
         """Ask about one object of the step's table. A step may ask another one that is kept."""
-        (outcome,) = self.some(step, view, (key,))
-        return outcome
+        return self._outcome(step, self._known(step), view, key)
 
     def some(self, step: Step[V, T], view: V, keys: Iterable[str]) -> Iterator[T]:
         """Ask about some objects of the step's table, in their order."""
-        known, now = self._known(step), self.snapshot.now
-        for key in keys:
-            entry = known.entries.get(key)
-            if entry is None or key in known.open or (entry.until is not None and entry.until <= now):
-                known.open.discard(key)
-                entry = self._work_out(step, known, view, key)
-            if self._tape.reads is not None:
-                self._tape.inherit(entry.reads, entry.until)
-            yield cast(T, entry.outcome)
+        known = self._known(step)
+        return (self._outcome(step, known, view, key) for key in keys)
+
+    def _outcome(self, step: Step[V, T], known: _Outcomes, view: V, key: str) -> T:
+        entry = known.entries.get(key)
+        if entry is None or key in known.open or (entry.until is not None and entry.until <= self.snapshot.now):
+            known.open.discard(key)
+            entry = self._work_out(step, known, view, key)
+        self._tape.inherit(entry.reads, entry.until)
+        return cast(T, entry.outcome)
 
     def hold(self, key: Hashable, outcome: T) -> T:
         """Keep one outcome that rests on the whole world: until anything in a table of it changes. `key` is what else

@@ -6,7 +6,7 @@ while it is under way. Actions of one `lane` (one object) run in plan order; dif
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +18,7 @@ from kerf.model.aws.interruptions import Message
 from kerf.model.aws.inventory import Resource
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.gauges import Labels, PlanGauge
+from kerf.model.instants import earliest
 from kerf.model.kinds import Ref
 from kerf_api.v1.nodeclaim import NodeClaim
 
@@ -364,16 +365,10 @@ def _listed(parts: Iterable[Plan]) -> Plan:
     return replace(first, measured=tuple(measured), foreseen=tuple(foreseen)) if measured or foreseen else first
 
 
-def _with_the_rest(listed: Plan, parts: Iterable[Plan]) -> Plan:
+def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
     """The plan, with what the others say once: the earliest time, the first purchase, all keys of maps and sets."""
-    next_due: datetime | None = None
-    told: list[Plan] = []
-    for plan in parts:
-        due = plan.next_due
-        if due is not None and (next_due is None or due < next_due):
-            next_due = due
-        if plan.provisioned or plan.left_over or plan.had_turn or plan.candidates_left_over or _has_more(plan):
-            told.append(plan)
+    next_due = earliest(plan.next_due for plan in parts)
+    told = [plan for plan in parts if _has_more(plan)]
     if not told:
         return replace(listed, next_due=next_due)
     return replace(
@@ -392,6 +387,7 @@ def _with_the_rest(listed: Plan, parts: Iterable[Plan]) -> Plan:
 
 
 def _has_more(plan: Plan) -> bool:
-    """Whether a plan has any of what few plans have, sets aside."""
+    """Whether a plan has any of what few plans have."""
+    sets = plan.left_over or plan.had_turn or plan.candidates_left_over
     maps = plan.buffer_pods or plan.unread_since or plan.gauges
-    return bool(maps) or plan.purchase is not None or plan.accounts is not None
+    return bool(plan.provisioned or sets or maps) or plan.purchase is not None or plan.accounts is not None

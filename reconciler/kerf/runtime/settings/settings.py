@@ -7,10 +7,9 @@ is a mistake too (Karpenter falls back to the default without a word). Source: o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from datetime import timedelta
-from difflib import get_close_matches
 from typing import Any, Final
 
 from kerf.model.kubernetes.objects import TopologySpreadConstraint
@@ -18,6 +17,7 @@ from kerf.model.settings import FeatureGates
 from kerf.runtime.settings import readers
 from kerf.runtime.settings.options import Options
 from kerf_api import durations
+from kerf_api.lint import nearest
 from kerf_api.v1.meta import encode
 
 #: Where an effective value comes from.
@@ -106,11 +106,6 @@ def _read_into(found: dict[str, Any], option: Field[Any], name: str, text: str, 
         problems.append(f"{name}: {error}, not {text!r}")
 
 
-def _meant(flag: str, known: Iterable[str]) -> str:
-    close = get_close_matches(flag, sorted(known), n=1, cutoff=0.7)
-    return f"; did you mean {close[0]}?" if close else ""
-
-
 def _flags(arguments: Sequence[str], problems: list[str]) -> dict[str, str]:
     """Flags and their texts. One dash or two; `--x=v` or `--x v`; a bare flag of a switch means true."""
     switches = {f.metadata["flag"] for f in fields(Options) if f.metadata["read"] is readers.boolean}
@@ -123,7 +118,9 @@ def _flags(arguments: Sequence[str], problems: list[str]) -> dict[str, str]:
         if flag in _HELP:
             raise Help
         if not name.startswith("-") or flag not in known:
-            problems.append(f"{name}: there is no such flag{_meant(flag, known) if name.startswith('-') else ''}")
+            problems.append(
+                f"{name}: there is no such flag{nearest.meant(flag, known) if name.startswith('-') else ''}"
+            )
         elif equals and flag in switches and text not in ("true", "false"):
             problems.append(f"{flag}: must be true or false, not {text!r}")
         elif equals:

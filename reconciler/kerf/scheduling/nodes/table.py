@@ -126,9 +126,8 @@ class ExistingNodes:
     def hosts(self) -> tuple[Mapping[str, int], NDArray[np.intp]]:
         """A number for each distinct hostname, and that of each target."""
         if self._known.hosts is None:
-            numbers: dict[str, int] = {}
-            places = [numbers.setdefault(target.hostname, len(numbers)) for target in self.targets]
-            self._known.hosts = numbers, np.array(places, dtype=np.intp)
+            hosts, places = _codes(self.targets, lambda target: target.hostname)
+            self._known.hosts = {host: number for number, host in enumerate(hosts)}, places
         return self._known.hosts
 
     def suiting(self, demand: Demand, volumes: Iterable[Requirements]) -> Bools:

@@ -172,7 +172,7 @@ class Opening:
                 hosts, begins = route.hosts, route.begins()
             if (
                 not begins
-                or (route.inverse and any(group.owners.get(domain, 0) for group, domain in route.inverse))
+                or (route.inverse and route.kept_away())
                 or (route.company and route.lonely())
                 or (cls.number in self._closed and admits.brings(relaxation.spreads, route.pins, cls.domains))
             ):

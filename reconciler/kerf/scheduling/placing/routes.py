@@ -80,7 +80,11 @@ class Route:
             for group, domain in ((one.group, at) for one, at in self.gates)
             if group.kind == ANTI
         )
-        return not any(own) and not any(group.owners.get(domain, 0) for group, domain in self.inverse)
+        return not any(own) and not self.kept_away()
+
+    def kept_away(self) -> bool:
+        """Whether anti-affinity of other pods keeps its pods out of its domains now."""
+        return any(group.owners.get(domain, 0) for group, domain in self.inverse)
 
     def lonely(self) -> bool:
         """Whether anti-affinity keeps DaemonSet pods off the node that its pods must be near."""
