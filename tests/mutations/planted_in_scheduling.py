@@ -188,8 +188,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/scheduling:current",
-                "(constraint.group.unsure or constraint.group.to_come) and len(domains) > 1",
-                "constraint.group.unsure or constraint.group.to_come",
+                "(group.unsure or group.to_come) and len(domains) > 1",
+                "group.unsure or group.to_come",
             ),
         ),
         ("tests/unit/scheduling/test_planned_counting.py::test_the_only_domain_is_as_empty_as_it_is_full",),

@@ -7,7 +7,7 @@ that spreads stay exact; rounds end because each takes something away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -116,11 +116,17 @@ def _asked(snapshot: Snapshot, pods: Sequence[Pod], shared: SolveContext, exclud
     ignored = snapshot.settings.ignore_dra_requests
     devices = None if ignored else devices_of(snapshot, asked.values(), exclude)
     claiming = device_refusals(asked.values()) if ignored else devices.refusals() if devices is not None else {}
-    volumes, broken = _volumes(snapshot, [pod for key, pod in asked.items() if key not in claiming])
-    broken |= shared.sole_users.refusals(pod for key, pod in asked.items() if key not in claiming and key not in broken)
+    readable = _without(asked, claiming)
+    volumes, broken = _volumes(snapshot, readable.values())
+    broken |= shared.sole_users.refusals(_without(readable, broken).values())
     volumes |= devices.demands(volumes) if devices is not None else {}
-    found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
+    found = shared.spread.given(_without(readable, broken).values())
     return _Asked(found, volumes, devices, claiming, broken)
+
+
+def _without(asked: Mapping[str, Pod], refused: Mapping[str, object]) -> Mapping[str, Pod]:
+    """The pods by key, those that are refused aside; mostly none is."""
+    return {key: pod for key, pod in asked.items() if key not in refused} if refused else asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +248,7 @@ def _zones(templates: Sequence[NodeClaimTemplate], places: ExistingNodes) -> fro
 
 
 def _volumes(
-    snapshot: Snapshot, pods: Sequence[Pod]
+    snapshot: Snapshot, pods: Iterable[Pod]
 ) -> tuple[dict[str, tuple[Requirements, ...]], dict[str, Exception]]:
     """What the pods' volumes demand, by pod, and the pods whose volumes cannot be had with the reason."""
     demands: dict[str, tuple[Requirements, ...]] = {}

@@ -128,9 +128,9 @@ class Bin:
             if with_company and constraint.group.kind == AFFINITY:
                 continue
             most = min(most, bounds(constraint).more(self.counts.get(constraint.group, 0)))
+        if any(self.owners.get(group, 0) for group in item.cls.keep_away if group.key == labels.HOSTNAME):
+            return 0
         for group in item.cls.counted:
-            if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):
-                return 0
             limit, until = self.limits.get(group, (MANY, 0))
             if until > item.first:
                 most = min(most, max(limit - self.counts.get(group, 0), 0))

@@ -250,7 +250,7 @@ class NodeDrafts:
             if owners is not None:
                 able &= owners[: self.size] == 0
             if self._limits.bind(stock, group):
-                able &= self._limits.left(stock, group, self._row(self._counts, group))[: self.size] > 0
+                able &= self._limits.admit(stock, group, self._row(self._counts, group)[: self.size])
         if stock.item.cls.ports:
             self._bar_by_ports(stock, able)
 
@@ -277,7 +277,8 @@ class NodeDrafts:
             self._row(self._counts, group)[where] += number
         for group in stock.owned:
             self._row(self._owners, group)[where] += number
-        self._limits.put(stock, nodes, self._kind.shape[0])
+        if stock.limits:
+            self._limits.put(stock, nodes, self._kind.shape[0])
         for node, each in zip(nodes.tolist(), taken.tolist(), strict=True):
             held = self.content[node]
             held[stock] = held.get(stock, 0) + each

@@ -74,7 +74,7 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> Overloo
 
     Its group has them from then on.
     """
-    labelled = [_labelled(node.template, node.requirements) for node in packed]
+    labelled = _all_labelled(packed)
     nodes = dict.fromkeys((node.template, planned) for node, planned in zip(packed, labelled, strict=True))
     spread = [(cls, constraint) for cls in classes if cls.domains for constraint in _hard(cls)]
     perhaps = _brought(nodes)
@@ -105,7 +105,7 @@ def outdated(classes: Iterable[PodClass], packed: Sequence[Packed]) -> dict[Topo
 
 def brought_by(packed: Sequence[Packed]) -> Brought:
     """The domains that planned nodes bring to a spread, as one of the instance types that they list."""
-    return _brought(_listing(packed, [_labelled(node.template, node.requirements) for node in packed]))
+    return _brought(_listing(packed, _all_labelled(packed)))
 
 
 def _brought(nodes: Collection[tuple[NodeClaimTemplate, Requirements]]) -> Brought:
@@ -138,6 +138,13 @@ def _listed(node: Packed, planned: Requirements) -> Requirements:
     names = sorted({node.template.table.names[int(place)] for place in node.types})
     types = Requirements((requirement(labels.INSTANCE_TYPE, IN, names),))
     return node.template.join(planned, types) or planned
+
+
+def _all_labelled(packed: Sequence[Packed]) -> list[Requirements]:
+    """The requirements of each planned node as of `_labelled`; many nodes have the same ones."""
+    kinds = {(id(node.template), id(node.requirements)): node for node in packed}
+    known = {kind: _labelled(node.template, node.requirements) for kind, node in kinds.items()}
+    return [known[id(node.template), id(node.requirements)] for node in packed]
 
 
 def _labelled(template: NodeClaimTemplate, planned: Requirements) -> Requirements:

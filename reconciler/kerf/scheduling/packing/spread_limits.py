@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kerf.scheduling.offerings.instance_types import Indices, Ints
+from kerf.scheduling.offerings.instance_types import Bools, Indices, Ints
 from kerf.scheduling.packing.draft import PoolDemand
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.topology.admits import MANY
@@ -20,12 +20,16 @@ class SpreadLimits:
 
     def __init__(self) -> None:
         self._rows: dict[TopologyGroup, tuple[Ints, Ints]] = {}
-        #: By spread the last of these turns: pods that come later are free on all nodes.
+        #: By spread the last of these turns: pods that come later are free on all nodes. And the least of the numbers.
         self._latest: dict[TopologyGroup, int] = {}
+        self._least: dict[TopologyGroup, int] = {}
 
     def bind(self, stock: PoolDemand, group: TopologyGroup) -> bool:
-        """Whether the spread may leave less room on some node to pods of a stock."""
-        return self._latest.get(group, 0) > stock.item.first
+        """Whether the spread may leave less room on some node to pods of a stock than one of theirs does."""
+        if self._latest.get(group, 0) <= stock.item.first:
+            return False
+        least = self._least[group]
+        return not any(own is group and number <= least for own, number in stock.limits)
 
     def __bool__(self) -> bool:
         return bool(self._rows)
@@ -44,6 +48,17 @@ class SpreadLimits:
             most[nodes] = np.minimum(most[nodes], number)
             until[nodes] = np.maximum(until[nodes], stock.item.last)
             self._latest[group] = max(self._latest.get(group, 0), stock.item.last)
+            self._least[group] = min(self._least.get(group, number), number)
+
+    def admit(self, stock: PoolDemand, group: TopologyGroup, counts: Ints) -> Bools:
+        """Whether each node may have one more pod of a stock.
+
+        Args:
+            counts: the pods that the spread counts, [nodes], perhaps of the first ones alone.
+        """
+        most, until = self._rows[group]
+        number = len(counts)
+        return (until[:number] <= stock.item.first) | (most[:number] > counts)
 
     def left(self, stock: PoolDemand, group: TopologyGroup, counts: Ints) -> Ints:
         """How many more pods of a stock each node may have.

@@ -278,8 +278,8 @@ class Assignment:
                 yield constraint, bounds[constraint].admitting(self._on_hosts.counts(constraint.group))
             else:
                 yield constraint, self._by_domain(constraint.key, partial(admits.opens, constraint, bounds[constraint]))
-        for group in cls.counted:
-            if group.kind == ANTI and group.owners:
+        for group in cls.keep_away:
+            if group.owners:
                 if group.key == labels.HOSTNAME:
                     yield group, self._on_hosts.owners(group) == 0
                 else:

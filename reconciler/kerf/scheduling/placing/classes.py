@@ -56,6 +56,7 @@ class PodClass:
     `domains` are what the latest attempt found for its spreads (`domains_of`). `measured` are the domains that these
     were measured over for each pod that has a place; of hostnames, those for any of them.
 
+    `keep_away` are those of the groups that count it, `counted`, whose owners keep it away (anti-affinity).
     `beside_daemons`: pods of some DaemonSet matter to its constraints, or have anti-affinity to its pods.
     `daemon_spreads` of the pass count DaemonSet pods: each new node adds to them, so its domain must be certain.
     `keep_company_away` are anti-affinity, over more than a host, that keeps DaemonSet pods off nodes to which its pods
@@ -72,6 +73,7 @@ class PodClass:
     attaching: Attaching
     settled: bool
     counted: tuple[TopologyGroup, ...] = ()
+    keep_away: tuple[TopologyGroup, ...] = ()
     beside_daemons: bool = False
     daemon_spreads: tuple[TopologyGroup, ...] = ()
     keep_company_away: tuple[TopologyGroup, ...] = ()
@@ -86,6 +88,8 @@ class PodClass:
             if self.daemon_spreads:
                 group.binds = True
             now = self.domains.get(group)
+            if now is self.measured.get(group) and not group.to_come:
+                continue
             if now is not None and group.to_come:  # a node without the expected pods may come there
                 now = frozenset(domain for domain in now if not group.expected(domain))
             if now is not None:
@@ -273,6 +277,7 @@ class _Builder:
         counting = tuple(dict.fromkeys(g for g in spreads if g.daemons and g.key != labels.HOSTNAME))
         for cls in classes:
             cls.counted, cls.daemon_spreads = selecting(cls.sample), counting
+            cls.keep_away = tuple([group for group in cls.counted if group.kind == ANTI]) if cls.counted else ()
             cls.beside_daemons = daemons and _beside_daemons(cls)
             if cls.beside_daemons:
                 cls.keep_company_away = self._keeping_company_away(cls)

@@ -106,7 +106,7 @@ def _apart(cls: PodClass, relaxation: Relaxation, keys: Collection[str] = ()) ->
         for constraint in relaxation.constraints
         if constraint.group.kind == ANTI and (not keys or constraint.key in keys)
     ]
-    others = [group for group in cls.counted if group.kind == ANTI and (not keys or group.key in keys)]
+    others = [group for group in cls.keep_away if not keys or group.key in keys]
     return {d for group in own for d in group.daemons} | {d for group in others for d in group.owner_daemons}
 
 

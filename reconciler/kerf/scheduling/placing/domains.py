@@ -17,7 +17,7 @@ from kerf.scheduling.placing.packing_work import Packing
 from kerf.scheduling.placing.routes import Route, Wide, expect_daemons, routes
 from kerf.scheduling.placing.strategy import Pins, by_key
 from kerf.scheduling.placing.ways import Choice, ItemKey, PodGroup, Spent, Way
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, TopologyConstraint, TopologyGroup
+from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf.scheduling.work import Work
@@ -177,7 +177,9 @@ class Opening:
                 or (cls.number in self._closed and admits.brings(relaxation.spreads, route.pins, cls.domains))
             ):
                 continue
-            crowd = route.crowd(limits, cls.domains) if limits else 0
+            crowd: int | None = 0
+            if limits:
+                crowd = route.crowd(limits, cls.domains) if route.arrivals else route.crowd_now(limits)
             if crowd is None or (least is not None and crowd > least[0]):
                 continue
             rank = (crowd, way.cost, way.spent.amount // _TURN, way.key)
@@ -188,26 +190,32 @@ class Opening:
     def limits(self, cls: PodClass, number: int, need: Ints) -> dict[TopologyConstraint, Bounds]:
         """The counts at which a domain, or a host, admits one more pod of the class now, by constraint."""
         relaxation = cls.relaxations[number]
-        found = {constraint: admits.current(constraint) for constraint in relaxation.others}
-        for constraint in self._measure(cls, number, need, found) if relaxation.spreads else ():
-            found[constraint] = admits.current(constraint, cls.domains[constraint.group])
+        others = relaxation.others
+        found = {constraint: admits.current(constraint) for constraint in others} if others else {}
+        if relaxation.spreads:
+            inverse = [group for group in cls.keep_away if group.owners] if cls.keep_away else ()
+            if found or inverse or relaxation.hosts or (cls.number, number) not in self._measured:
+                self._measure(cls, number, need, found, inverse)
+            for constraint in relaxation.spreads:
+                found[constraint] = admits.current(constraint, cls.domains[constraint.group])
         return found
 
     def _measure(
-        self, cls: PodClass, number: int, need: Ints, others: Mapping[TopologyConstraint, Bounds]
-    ) -> Sequence[TopologyConstraint]:
-        """The spreads of a relaxation, after their domains are found; again for each pod only where they may change."""
-        relaxation = cls.relaxations[number]
-        gates = {b: limits for b, limits in others.items() if b.required and b.key != labels.HOSTNAME} if others else {}
-        inverse = [group for group in cls.counted if group.owners and group.kind == ANTI]
-        if gates or inverse or relaxation.hosts or (cls.number, number) not in self._measured:
-            barred = cls.number == self._barred or cls.number in self._closed
-            begins = not barred and self._begins(cls, number, need)
-            makeable = self._makeable(cls, need, gates, inverse) if begins else {}
-            for constraint in relaxation.spreads:
-                cls.domains[constraint.group] = admits.measured(constraint, makeable)
-            self._measured.add((cls.number, number))
-        return relaxation.spreads
+        self,
+        cls: PodClass,
+        number: int,
+        need: Ints,
+        others: Mapping[TopologyConstraint, Bounds],
+        inverse: Sequence[TopologyGroup],
+    ) -> None:
+        """Find the domains of the spreads of a relaxation; again for each pod only where they may change."""
+        gates = {b: limits for b, limits in others.items() if b.required and b.key != labels.HOSTNAME}
+        barred = cls.number == self._barred or cls.number in self._closed
+        begins = not barred and self._begins(cls, number, need)
+        makeable = self._makeable(cls, need, gates, inverse) if begins else {}
+        for constraint in cls.relaxations[number].spreads:
+            cls.domains[constraint.group] = admits.measured(constraint, makeable)
+        self._measured.add((cls.number, number))
 
     def without_nodes(self, cls: PodClass, attempt: Callable[[], bool]) -> bool:
         """Whether an attempt succeeds while no node can be made for pods of the class: none brings a domain.
@@ -285,7 +293,7 @@ class Opening:
             group.arrive(domain, arriving)
         way.spent.amount += way.cost * number
         for group, domain in route.counts:
-            group.count(domain, number)
+            group.counts[domain] = group.counts.get(domain, 0) + number
             if route.follows and group.kind == AFFINITY:
                 group.follow(domain, route.follows, number)
         for group, domain in route.unsure:
@@ -327,16 +335,14 @@ class Opening:
         for route in listed:
             if together:
                 route.template.reckon(route.served, together, company)
-            way = self._way(choice, route, cls, number, need)
-            if way is not None:
-                choice.ways.append(way)
+            self._add_way(choice, route, cls, number, need)
         return choice
 
-    def _way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints) -> Way | None:
+    def _add_way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints) -> None:
         cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
-        if cost is None or (cls.claiming and not self._equips(cls, route)):
-            return None
-        return Way(route, cost, (cls.number, number, route.alternative, route.pins), self._spent[route.pins])
+        if cost is not None and (not cls.claiming or self._equips(cls, route)):
+            key = (cls.number, number, route.alternative, route.pins)
+            choice.ways.append(Way(route, cost, key, self._spent[route.pins]))
 
     def _cost(self, choice: Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
         assert choice.wide is not None
@@ -362,9 +368,7 @@ class Opening:
             choice.known,
         )
         if route is not None and all(way.route.pins != route.pins for way in choice.ways):
-            way = self._way(choice, route, cls, number, need)
-            if way is not None:
-                choice.ways.append(way)
+            self._add_way(choice, route, cls, number, need)
 
     def _equips(self, cls: PodClass, route: Route) -> bool:
         """Whether a node of the pool could have the devices that the class's pod claims."""

@@ -61,15 +61,13 @@ def shape_of(pod: Pod) -> Shape:
     """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises what nonsense may raise."""
     spec = pod.spec
     wishes = (spec.node_selector, spec.affinity, spec.tolerations, spec.topology_spread_constraints)
-    takes = (
-        [(c.resources.requests, c.resources.limits, c.ports) for c in spec.containers],
-        [(c.resources.requests, c.resources.limits, c.restart_policy, c.ports) for c in spec.init_containers],
-        spec.overhead,
-        spec.resources,
-        spec.host_network,
-        pods.reported(pod),
-    )
-    return _encode(wishes), _encode(takes)
+    whole = (spec.overhead, spec.resources, spec.host_network, pods.reported(pod))
+    if len(spec.containers) == 1 and not spec.init_containers:  # most pods
+        (only,) = spec.containers
+        return _encode(wishes), _encode((only.resources.requests, only.resources.limits, only.ports, whole))
+    containers = [(c.resources.requests, c.resources.limits, c.ports) for c in spec.containers]
+    started = [(c.resources.requests, c.resources.limits, c.restart_policy, c.ports) for c in spec.init_containers]
+    return _encode(wishes), _encode((containers, started, whole))
 
 
 def has_terms(pod: Pod) -> bool:

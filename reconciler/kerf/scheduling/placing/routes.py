@@ -107,24 +107,27 @@ class Route:
         """
         first = self.first_arrivals() if self.arrivals else ()
         if not first:
-            return self._crowd(limits)
+            return self.crowd_now(limits)
         for group, domain, number in first:
             group.count(domain, number)
         measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
         after = {constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured}
-        crowd = self._crowd({**limits, **after})
+        crowd = self.crowd_now({**limits, **after})
         for group, domain, number in first:
             group.count(domain, -number)
         return crowd
 
-    def _crowd(self, limits: Mapping[TopologyConstraint, Bounds]) -> int | None:
+    def crowd_now(self, limits: Mapping[TopologyConstraint, Bounds]) -> int | None:
+        """`crowd` without the pods of DaemonSets that would arrive with the node."""
         crowd = 0
         for constraint, domain in self.gates:
-            count = constraint.group.ahead(domain, self.fresh)
-            if constraint.group.kind == SPREAD:
-                crowd += count
-            if not limits[constraint].admits(count):
+            group = constraint.group
+            count = group.ahead(domain, self.fresh) if group.following else group.counts.get(domain, 0)
+            low, high, _ = limits[constraint]
+            if not low <= count <= high:
                 return None
+            if group.kind == SPREAD:
+                crowd += count
         return crowd
 
 
@@ -269,7 +272,7 @@ class Wide:
                 if not limits[constraint].admits(count):
                     return None
                 crowd += count if constraint.group.kind == SPREAD else 0
-        inverse = (group for group in self.cls.counted if group.kind == ANTI and group.key == key)
+        inverse = (group for group in self.cls.keep_away if group.key == key)
         return None if any(group.owners.get(domain, 0) for group in inverse) else crowd
 
 

@@ -206,8 +206,8 @@ class Filters:
             elif constraint.group.kind != ANTI:
                 yield TOPOLOGY, constraint.key, nothing, constraint.describe()
         self.constraint = None
-        for group in self.cls.counted:
-            if group.kind == ANTI and group.key != labels.HOSTNAME and group.owners:
+        for group in self.cls.keep_away:
+            if group.key != labels.HOSTNAME and group.owners:
                 possible = self.template.open_domains(group.key, self.requirements)
                 allowed = [d for d in possible if not group.owners.get(d)]
                 if possible:

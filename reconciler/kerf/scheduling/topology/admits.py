@@ -109,19 +109,17 @@ def current(constraint: TopologyConstraint, domains: Set[str] = frozenset()) -> 
     hostname is measured over no domains: a new host is empty. A single domain is measured against itself, whichever of
     its pods count.
     """
-    if constraint.group.kind != SPREAD:
-        return bounds(constraint, founded=constraint.group.kind == ANTI or founded(constraint))
-    counts = constraint.group.counts
+    group, counts = constraint.group, constraint.group.counts
+    if group.kind != SPREAD:
+        return bounds(constraint, founded=group.kind == ANTI or founded(constraint))
     if domains and not counts.keys() <= domains:
         domains = domains | {domain for domain, number in counts.items() if number}
     if not domains or len(domains) < constraint.min_domains:
         return bounds(constraint, 0)
-    if constraint.group.to_come:
-        known = [domain for domain in domains if not constraint.group.expected(domain)]
-        if len(known) < constraint.min_domains:
-            return bounds(constraint, 0)
-    if (constraint.group.unsure or constraint.group.to_come) and len(domains) > 1:
-        return bounds(constraint, min(map(constraint.group.least, domains)))
+    if group.to_come and len([one for one in domains if not group.expected(one)]) < constraint.min_domains:
+        return bounds(constraint, 0)
+    if (group.unsure or group.to_come) and len(domains) > 1:
+        return bounds(constraint, min(map(group.least, domains)))
     return bounds(constraint, min([counts.get(domain, 0) for domain in domains]))
 
 
