@@ -19,6 +19,7 @@ from kerf.model import kinds
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
 from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
 from kerf.ports import PortError, Ports
 from kerf.runtime.act.executor import Executor
 from kerf.runtime.act.performing import concerned, target
@@ -183,7 +184,7 @@ class Controller:
     def _rehearse_now(self, now: datetime) -> None:
         began = self._clock.monotonic()
         try:
-            self._rehearse(self.state.snapshot(now), self._memory)
+            self._rehearse(self._snapshot(now), self._memory)
         except Exception as error:
             self.telemetry.deciding_failed(error)
         took = timedelta(seconds=self._clock.monotonic() - began)
@@ -210,8 +211,7 @@ class Controller:
 
     def _take_one(self, item: News, now: datetime) -> None:
         if isinstance(item, Done):
-            ref = concerned(item.action)
-            known = self.state.cluster.get(ref) if ref is not None else None
+            known = self.state.cluster.get(ref) if (ref := concerned(item.action)) is not None else None
             with reconciling(item.reconcile_id):
                 absorb(replace(item, at=min(item.at, now)), self.state)
                 self._tell_noticed()
@@ -241,6 +241,11 @@ class Controller:
         for one in self.state.notices.drain():
             self._tell(partial(self._tell_of, one))
 
+    def _snapshot(self, now: datetime) -> Snapshot:
+        snapshot = self.state.snapshot(now)
+        self._tell_noticed()  # before anything that may fail
+        return snapshot
+
     def _tell_of(self, one: Noticed) -> None:
         match one:
             case ObjectChanged():  # every replica sees everything; one of them tells
@@ -258,12 +263,11 @@ class Controller:
         """The plan, and when to look again although the plan does not say so. A bug in deciding ends here."""
         now = self._clock.now()
         try:
-            snapshot = self.state.snapshot(now)
+            snapshot = self._snapshot(now)
             plan = self._decide(snapshot, self._memory)
         except Exception as error:
             self.telemetry.deciding_failed(error)
             return Plan(), now + AFTER_A_BUG
-        self._tell_noticed()
         self._tell(partial(self.state.planned, plan, now))
         self._tell(partial(self.telemetry.planned, plan, snapshot))
         return plan, self.state.batch.due(now, self.state.settings)
@@ -295,7 +299,7 @@ class Controller:
             return
         self._propose_at = now + self.state.settings.disruption_period
         try:
-            if self._proposer.start(self.state.snapshot(now), self.state.changes):
+            if self._proposer.start(self._snapshot(now), self.state.changes):
                 self.state.changes = {}
         except Exception as error:
             self.telemetry.proposing_failed(error)

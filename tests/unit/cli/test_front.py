@@ -40,6 +40,17 @@ def test_each_verb_has_a_help(verb: str) -> None:
     assert f"kerf {verb}" in done.stdout
 
 
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize(
+    "words",
+    [("why", "pod"), ("why", "node", "a"), ("debug", "threads"), ("debug", "log-level", "info"), ("migrate", "check")],
+)
+def test_the_help_comes_after_other_words_too(words: tuple[str, ...], flag: str) -> None:
+    done = kerf(*words, flag)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"kerf {words[0]} ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kerf.ec2.instance_types import catalogue
 from kerf.model import kinds
 from kerf.model.aws.interruptions import Message
 from kerf.model.kinds import Ref
@@ -23,6 +24,7 @@ from kerf.sandbox.world import World
 from kerf.telemetry.telemetry import Telemetry
 from kerf_api.v1.meta import ObjectMeta
 from tests.unit.runtime.loops import WHY, Decider, controller, errors, node
+from tests.worlds import node_class
 
 #: What no decoder makes: indexing it fails after it has been filed.
 ODD = Pod(metadata=ObjectMeta(name="odd", namespace="default", uid="odd"), spec=PodSpec(node_name=[]))  # type: ignore[arg-type]
@@ -94,6 +96,22 @@ def test_a_message_that_cannot_be_taken_in_costs_no_other() -> None:
     loop.tick()
     assert [one.message.id for one in decide.seen[-1].interruptions] == ["0", "1", "2"]
     assert errors(loop, "take_in") == 1
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_types_that_cannot_be_worked_out_are_told_of_though_deciding_fails(
+    leads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(catalogue, "build", fails)
+    world = World()
+    world.kube.create(kinds.NODE_CLASS, node_class())
+    loop = controller(world, fails, rehearse=fails, may_act=lambda: leads)
+    loop.tick()
+    assert errors(loop, "decide")
+    assert errors(loop, "types") == 1
 
 
 class Speechless(Telemetry):

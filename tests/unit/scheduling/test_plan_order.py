@@ -56,6 +56,19 @@ def test_a_pod_alone_on_its_node_comes_before_all_that_it_must_be_near() -> None
     assert not _refused(plan, near, near | {pod.key for pod in large})
 
 
+def test_a_pod_that_must_be_first_comes_after_pods_whose_spread_counts_it() -> None:
+    """It shares the node of a pod that is planned as the first which a spread over zones counts in its zone."""
+    counted = {"tier": "web"}
+    over = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": counted}}
+    zones, hosts = ([{**over, "topologyKey": key}] for key in (labels.ZONE, labels.HOSTNAME))
+    spread = _pods("a", 1, "500m", labels=counted, topologySpreadConstraints=zones)
+    others = _pods("b", 2, "500m", labels={**API, **counted}, topologySpreadConstraints=hosts)
+    founder = _pods("c", 1, "500m", labels={**API, **counted}, affinity=NEAR)
+    plan = w.solved(w.pool(), spread, others, founder, catalogue=(w.instance_type("large", 8, 32),))
+    assert {frozenset(node.pods) for node in plan.new_nodes} >= {frozenset(("default/a-0", "default/c-0"))}
+    assert plan.order == ("default/a-0", "default/c-0", "default/b-0", "default/b-1")
+
+
 def test_pods_without_affinity_stay_in_their_order() -> None:
     plan = w.solved(w.pool(), _pods("one", 3, "2"), _pods("two", 3, "1"))
     assert list(plan.order) == [f"default/{name}-{number}" for name in ("one", "two") for number in range(3)]

@@ -36,7 +36,7 @@ def debug(
     url: Annotated[str, typer.Option(help="where the debug port is")] = "",
 ) -> None:
     """Of a running controller: change the log level for a time, show its threads, take a profile."""
-    if not what or "--help" in context.args or "-h" in context.args or what in ("-h", "--help"):
+    if not what or {"-h", "--help"} & {what, level, *context.args}:
         typer.echo(_USAGE)
         return
     try:

@@ -56,7 +56,7 @@ def why(
     output: Output = "text",
 ) -> None:
     """Why a pod waits, and the smallest edit that helps; why a node stays or goes, and when."""
-    if "--help" in context.args or "-h" in context.args or kind in ("--help", "-h", ""):
+    if not kind or {"-h", "--help"} & {kind, name, *context.args}:
         typer.echo(_USAGE)
         return
     from kerf.ports import PortError

@@ -32,9 +32,7 @@ def after_company(
     if not constraints:
         return list(order)
     ordered = _Order(nodes, constraints, classes)
-    first = ordered.founders(order)
-    for pod in (*first, *(pod for pod in order if pod not in first)):
-        ordered.come(pod)
+    ordered.come_in_order(order)
     return [*ordered.done, *(pod for waiting in ordered.waiting.values() for pod in waiting)]
 
 
@@ -80,24 +78,36 @@ class _Order:
         self._here: set[tuple[int, TopologyGroup]] = set()
         self._anywhere: set[TopologyGroup] = set()
 
-    def founders(self, order: Sequence[str]) -> dict[str, None]:
-        """The pods that must be the first of those that they must be near: no other of these is on their node."""
+    def come_in_order(self, order: Sequence[str]) -> None:
+        """Give all pods their turns. A founder comes just before the first pod of its group.
+
+        It comes no sooner: a spread may count it, and pods that the spread binds are planned before it.
+        """
+        founders, came = self._founders(order), set[str]()
+        for pod in order:
+            first = [founders[group] for group in self._groups.get(pod, ()) if group in founders]
+            for one in (*first, pod):
+                if one not in came:
+                    came.add(one)
+                    self.come(one)
+
+    def _founders(self, order: Sequence[str]) -> dict[TopologyGroup, str]:
+        """The pods that must be the first of those that they must be near, by the group that counts these: no other of
+        them is on the node."""
         others: set[tuple[int | None, TopologyGroup]] = set()
         for pod, groups in self._groups.items():
             own = {constraint.group for constraint in self._constraints.get(pod, ())}
             others.update((self._node.get(pod), group) for group in groups if group not in own)
         beside = {group for _, group in others}
-        found: dict[str, None] = {}
-        begun: set[TopologyGroup] = set()
+        found: dict[TopologyGroup, str] = {}
         for pod in order:
             constraints = [
                 constraint
                 for constraint in self._constraints.get(pod, ())
-                if constraint.group in beside - begun and self._first(constraint)
+                if constraint.group in beside and constraint.group not in found and self._first(constraint)
             ]
             if constraints and all((self._node[pod], constraint.group) not in others for constraint in constraints):
-                found[pod] = None
-                begun.update(constraint.group for constraint in constraints)
+                found.update((constraint.group, pod) for constraint in constraints)
         return found
 
     def come(self, pod: str) -> None:
