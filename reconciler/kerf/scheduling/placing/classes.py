@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.nodes.volume_usage import NOTHING, Attaching
-from kerf.scheduling.placing.pod_parts import Shape, has_terms, label_keys, shapes_of
+from kerf.scheduling.placing.pod_parts import Shape, has_terms, shapes_of
 from kerf.scheduling.placing.reading import Marks, Reading
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.host_ports import HostPort, host_ports
@@ -166,10 +166,10 @@ def classes_of(
     """The pods' classes in the order in which they are placed; the pods that make no sense with the reason; and those
     that have to wait, because to read the constraints of all would take more than half of the `work` of a round.
     """
-    readable, unreadable = shapes_of(found)
+    readable, keys, unreadable = shapes_of(found)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
-    affordable, waiting = _affordable(_drafts(readable, facts, topology), work, turns)
+    affordable, waiting = _affordable(_drafts(readable, keys, facts, topology), work, turns)
     for draft in affordable:
         try:
             classes.append(builder.built(len(classes), draft))
@@ -179,11 +179,14 @@ def classes_of(
     return sorted(classes, key=_Order()), unreadable, waiting
 
 
-def _drafts(readable: Sequence[tuple[Pod, Shape]], facts: PodFacts, topology: Topology) -> list[_Draft]:
-    """The pods, sorted into those that are equal in all that decides about their place."""
+def _drafts(readable: Sequence[tuple[Pod, Shape]], keys: Set[str], facts: PodFacts, topology: Topology) -> list[_Draft]:
+    """The pods, sorted into those that are equal in all that decides about their place.
+
+    Args:
+        keys: the pod label keys that some constraint of theirs looks at.
+    """
     wishes = {shape[0]: pod for pod, shape in reversed(readable)}
-    read = {key for pod in wishes.values() for key in label_keys(pod)}
-    read |= {key for g in topology.groups.values() for key in g.selector.keys}
+    read = keys | {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(has_terms(pod) for pod in wishes.values())
     drafts: dict[tuple[object, ...], _Draft] = {}
     marks: dict[int, Marks] = {}  # pods of one workload share their labels, too
