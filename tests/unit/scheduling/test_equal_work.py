@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerf.model.kubernetes.objects import Pod
-from kerf.scheduling.placing import pod_parts
+from kerf.scheduling.placing import domains, pod_parts
 from kerf.scheduling.pods import topology_constraints
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.solve import context_of, solve
@@ -123,3 +123,11 @@ def test_constraints_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) ->
     pods = [w.pod(f"p{i}", affinity=w.between("podAntiAffinity", app=f"a{i}")) for i in range(5)]
     assert not w.solved(w.pool(), pods).unplaced
     assert len(calls) == 5
+
+
+def test_relaxations_over_the_same_keys_have_the_same_domains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which domains new nodes can have is found out once for the ten relaxations with a spread, once without one."""
+    calls = _calls(monkeypatch, domains, "routes")
+    spreads = [w.spread(app=f"a{i}", whenUnsatisfiable="ScheduleAnyway") for i in range(10)]
+    assert not w.solved(w.pool(), [w.pod("p", topologySpreadConstraints=spreads)]).unplaced
+    assert len(calls) == 2

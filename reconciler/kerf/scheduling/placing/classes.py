@@ -95,6 +95,26 @@ class PodClass:
                 self.measured[group] = now
 
     @property
+    def possible(self) -> Sequence[int]:
+        """The numbers of the relaxations that do not contradict themselves."""
+        return [number for number, relaxation in enumerate(self.relaxations) if relaxation.demand.possible]
+
+    @property
+    def unlike(self) -> Sequence[int]:
+        """Those of the possible relaxations that can differ in the domains of new nodes: of equal ones the first.
+
+        A preference that is given up mostly leaves others over the same keys.
+        """
+        if self.beside_daemons:  # DaemonSet pods leave each constraint other nodes
+            return self.possible
+        first: dict[object, int] = {}
+        for number in self.possible:
+            relaxation, demand = self.relaxations[number], self.relaxations[number].demand
+            keys = frozenset((one.key, one.group.kind == ANTI) for one in relaxation.constraints)
+            first.setdefault((demand.requirements, demand.tolerations, keys), number)
+        return list(first.values())
+
+    @property
     def waits(self) -> bool:
         """Whether another pod's placement can help a pod of this class."""
         return any(
