@@ -131,3 +131,15 @@ def test_relaxations_over_the_same_keys_have_the_same_domains(monkeypatch: pytes
     spreads = [w.spread(app=f"a{i}", whenUnsatisfiable="ScheduleAnyway") for i in range(10)]
     assert not w.solved(w.pool(), [w.pod("p", topologySpreadConstraints=spreads)]).unplaced
     assert len(calls) == 2
+
+
+def test_all_nodes_are_held_against_a_group_at_once() -> None:
+    """The anti-affinity of each pod counts all others: 1,600 times 600 nodes are held against a group."""
+    everyone = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
+    places = [["default", f"other{i}"] for i in range(40)]
+    apart = [w.between("podAntiAffinity", labelSelector=everyone, namespaces=some) for some in places]
+    pods = [w.pod(f"p{i}", labels={"app": "a"}, affinity=one) for i, one in enumerate(apart)]
+    work = Work()
+    snapshot = w.world(w.pool(), *(w.node(f"n{i}") for i in range(600)), *pods)
+    assert len(solve(snapshot, pods, work=work).placed) == 40
+    assert work.whole < 3_000
