@@ -190,9 +190,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:Topology._affinity_constraint",
-                "TopologyConstraint(group, group.selects(pod.metadata.namespace, pod.metadata.labels), "
-                "required=required)",
-                "TopologyConstraint(group, group.selects(pod.metadata.namespace, pod.metadata.labels))",
+                "TopologyConstraint(group, self_match, required=required)",
+                "TopologyConstraint(group, self_match)",
             ),
         ),
     ),

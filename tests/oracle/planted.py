@@ -197,7 +197,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     # company
     _misread(
         "a pod counts that one of several affinity terms selects",
-        "reconciler/kerf/scheduling:terms_group",
+        "reconciler/kerf/scheduling:terms_groups",
         "terms[1:]",
         "terms[:0]",
     ),

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.scheduling.placing import domains, pod_parts
+from kerf.scheduling.pods import topology_constraints
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.solve import context_of, solve
 from kerf.scheduling.topology.solve_counts import Topology
@@ -70,3 +72,74 @@ def test_a_node_filter_by_a_label_of_no_type_costs_no_shape_of_its_own() -> None
         ]
 
     assert _steps(filtered("example.com/x", "v")) < _steps(filtered(labels.INSTANCE_TYPE, "v")) * 2 // 3
+
+
+def _calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[object]:
+    """The first argument of each call of a function, as the module knows it."""
+    calls, original = list[object](), getattr(module, name)
+
+    def noted(*given: Any) -> Any:
+        calls.append(given[0])
+        return original(*given)
+
+    monkeypatch.setattr(module, name, noted)
+    return calls
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_relaxations_share_the_terms_that_they_keep(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """The 31 relaxations of the pod have 465 terms."""
+    calls = _calls(monkeypatch, topology_constraints, "selector_of")
+    assert not w.solved(w.pool(), [w.pod("p", affinity=w.preferences(30, kind))]).unplaced
+    assert len(calls) == 30
+
+
+def test_relaxations_share_the_spreads_that_they_keep(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = list[object]()
+    original = Topology._spread_group
+
+    def noted(self: Topology, pod: Pod, constraint: Any) -> Any:
+        calls.append(constraint)
+        return original(self, pod, constraint)
+
+    monkeypatch.setattr(Topology, "_spread_group", noted)
+    spreads = [w.spread(app=f"a{i}", whenUnsatisfiable="ScheduleAnyway") for i in range(10)]
+    assert not w.solved(w.pool(), [w.pod("p", topologySpreadConstraints=spreads)]).unplaced
+    assert len(calls) == 10
+
+
+def test_required_affinity_terms_are_read_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each counts only pods that match all of them."""
+    calls = _calls(monkeypatch, topology_constraints, "selector_of")
+    terms = [w.between("podAffinity", app=f"a{i}")["podAffinity"] for i in range(20)]
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    pod = w.pod("p", affinity={"podAffinity": {required: [term for one in terms for term in one[required]]}})
+    assert w.solved(w.pool(), [pod]).unplaced
+    assert len(calls) == 20
+
+
+def test_constraints_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = _calls(monkeypatch, pod_parts, "keys_of")
+    pods = [w.pod(f"p{i}", affinity=w.between("podAntiAffinity", app=f"a{i}")) for i in range(5)]
+    assert not w.solved(w.pool(), pods).unplaced
+    assert len(calls) == 5
+
+
+def test_relaxations_over_the_same_keys_have_the_same_domains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which domains new nodes can have is found out once for the ten relaxations with a spread, once without one."""
+    calls = _calls(monkeypatch, domains, "routes")
+    spreads = [w.spread(app=f"a{i}", whenUnsatisfiable="ScheduleAnyway") for i in range(10)]
+    assert not w.solved(w.pool(), [w.pod("p", topologySpreadConstraints=spreads)]).unplaced
+    assert len(calls) == 2
+
+
+def test_all_nodes_are_held_against_a_group_at_once() -> None:
+    """The anti-affinity of each pod counts all others: 1,600 times 600 nodes are held against a group."""
+    everyone = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
+    places = [["default", f"other{i}"] for i in range(40)]
+    apart = [w.between("podAntiAffinity", labelSelector=everyone, namespaces=some) for some in places]
+    pods = [w.pod(f"p{i}", labels={"app": "a"}, affinity=one) for i, one in enumerate(apart)]
+    work = Work()
+    snapshot = w.world(w.pool(), *(w.node(f"n{i}") for i in range(600)), *pods)
+    assert len(solve(snapshot, pods, work=work).placed) == 40
+    assert work.whole < 3_000

@@ -175,6 +175,14 @@ def between(kind: str, key: str = labels.HOSTNAME, app: str = "web", **more: Any
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
+def preferences(number: int, kind: str = "podAntiAffinity", first: int = 0) -> dict[str, Any]:
+    """An affinity with so many preferred terms, one for each app from the `first` on."""
+    selectors = ({"matchLabels": {"app": f"a{first + i}"}} for i in range(number))
+    terms = [{"topologyKey": labels.HOSTNAME, "labelSelector": selector} for selector in selectors]
+    rows = [{"weight": 1 + i % 100, "podAffinityTerm": term} for i, term in enumerate(terms)]
+    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": rows}}
+
+
 def node_affinity(*terms: Iterable[tuple[str, str, list[str]]]) -> dict[str, Any]:
     """Required node affinity: each argument is an OR term of (key, operator, values)."""
     rows = [{"matchExpressions": [{"key": k, "operator": o, "values": v} for k, o, v in term]} for term in terms]

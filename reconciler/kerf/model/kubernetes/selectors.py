@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kerf.model.kubernetes.objects import Expression, LabelSelector
@@ -23,10 +23,12 @@ class Selector:
             return False
         return all(_holds(pod_labels, *expression) for expression in self.expressions)
 
-    def both(self, other: Selector) -> Selector:
-        """The selector of the pods that both select."""
-        pairs, expressions = {*self.pairs, *other.pairs}, {*self.expressions, *other.expressions}
-        return Selector(tuple(sorted(pairs)), tuple(sorted(expressions)), self.nothing or other.nothing)
+    def joined(self, others: Sequence[Selector]) -> Selector:
+        """The selector of the pods that this one and all the others select."""
+        pairs = set(self.pairs).union(*(other.pairs for other in others))
+        expressions = set(self.expressions).union(*(other.expressions for other in others))
+        nothing = self.nothing or any(other.nothing for other in others)
+        return Selector(tuple(sorted(pairs)), tuple(sorted(expressions)), nothing)
 
     @property
     def keys(self) -> set[str]:
@@ -43,6 +45,18 @@ def selector_of(selector: LabelSelector | None, own_labels: Mapping[str, str], m
     pairs = sorted({*selector.match_labels.items(), *added.items(), *single})
     rows = {(e.key, e.operator, tuple(sorted(e.values))) for e in selector.match_expressions if not _is_pair(e)}
     return Selector(tuple(pairs), tuple(sorted(rows)))
+
+
+def keys_of(selector: LabelSelector | None) -> Iterable[str]:
+    """The label keys that a selector of the API looks at, perhaps more than once; none where it selects nothing."""
+    if selector is None:
+        return ()
+    rows = selector.match_expressions
+    if not rows:
+        return selector.match_labels
+    if any(e.operator not in _OPERATORS for e in rows):
+        return ()
+    return (*selector.match_labels, *(e.key for e in rows))
 
 
 def _is_pair(expression: Expression) -> bool:

@@ -19,7 +19,7 @@ from kerf.scheduling.pods.topology_constraints import (
     required_affinity,
     required_anti_affinity,
     term_group,
-    terms_group,
+    terms_groups,
 )
 from kerf.scheduling.topology.counts import BoundCounts, InverseGroup, Tallies
 
@@ -114,7 +114,7 @@ def _clashing(daemons: Sequence[Daemon]) -> frozenset[str]:
 
 def _rules(daemon: Daemon, tallies: Tallies) -> _Rules:
     terms = required_affinity(daemon.pod)
-    near = [terms_group(daemon.pod, term, terms, tallies.namespaces) for term in terms]
+    near = terms_groups(daemon.pod, terms, tallies.namespaces)
     far = [term_group(daemon.pod, term, ANTI, tallies.namespaces) for term in required_anti_affinity(daemon.pod)]
     return _Rules(
         tuple((group, tallies.of(identity, group)) for identity, group in near),

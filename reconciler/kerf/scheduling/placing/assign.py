@@ -39,6 +39,9 @@ from kerf_api import labels
 Batch = tuple[PodClass, Sequence[Pod]]
 #: Steps for a class, whatever its constraints.
 _A_CLASS: Final = 4
+#: So many targets are held against a group in one step; the group itself takes as long as so many of them.
+_TARGETS_A_STEP: Final = 2048
+_A_GROUP: Final = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,7 +252,8 @@ class Assignment:
         if not self.targets or cls.number in self._anew:
             return None
         relaxation = cls.relaxations[number]
-        self.work.charge(2 + len(self.targets) // 256 * (1 + len(relaxation.constraints) + len(cls.counted)))
+        groups = 1 + len(relaxation.constraints) + len(cls.counted)
+        self.work.charge(2 + groups * (_A_GROUP + len(self.targets)) // _TARGETS_A_STEP)
         good = self._suiting(cls, number)
         if not good.any():
             return None

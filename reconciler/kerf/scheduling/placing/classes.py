@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.nodes.volume_usage import NOTHING, Attaching
-from kerf.scheduling.placing.pod_parts import Shape, has_terms, label_keys, shapes_of
+from kerf.scheduling.placing.pod_parts import Shape, has_terms, shapes_of
 from kerf.scheduling.placing.reading import Marks, Reading
 from kerf.scheduling.pods.daemon_overhead import Daemon
 from kerf.scheduling.pods.host_ports import HostPort, host_ports
@@ -99,6 +99,26 @@ class PodClass:
                 self.measured[group] = now
 
     @property
+    def possible(self) -> Sequence[int]:
+        """The numbers of the relaxations that do not contradict themselves."""
+        return [number for number, relaxation in enumerate(self.relaxations) if relaxation.demand.possible]
+
+    @property
+    def unlike(self) -> Sequence[int]:
+        """Those of the possible relaxations that can differ in the domains of new nodes: of equal ones the first.
+
+        A preference that is given up mostly leaves others over the same keys.
+        """
+        if self.beside_daemons:  # DaemonSet pods leave each constraint other nodes
+            return self.possible
+        first: dict[object, int] = {}
+        for number in self.possible:
+            relaxation, demand = self.relaxations[number], self.relaxations[number].demand
+            keys = frozenset((one.key, one.group.kind == ANTI) for one in relaxation.constraints)
+            first.setdefault((demand.requirements, demand.tolerations, keys), number)
+        return list(first.values())
+
+    @property
     def waits(self) -> bool:
         """Whether another pod's placement can help a pod of this class."""
         return any(
@@ -170,10 +190,10 @@ def classes_of(
     """The pods' classes in the order in which they are placed; the pods that make no sense with the reason; and those
     that have to wait, because to read the constraints of all would take more than half of the `work` of a round.
     """
-    readable, unreadable = shapes_of(found)
+    readable, keys, unreadable = shapes_of(found)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
-    affordable, waiting = _affordable(_drafts(readable, facts, topology), work, turns)
+    affordable, waiting = _affordable(_drafts(readable, keys, facts, topology), work, turns)
     for draft in affordable:
         try:
             classes.append(builder.built(len(classes), draft))
@@ -183,11 +203,14 @@ def classes_of(
     return sorted(classes, key=_Order()), unreadable, waiting
 
 
-def _drafts(readable: Sequence[tuple[Pod, Shape]], facts: PodFacts, topology: Topology) -> list[_Draft]:
-    """The pods, sorted into those that are equal in all that decides about their place."""
+def _drafts(readable: Sequence[tuple[Pod, Shape]], keys: Set[str], facts: PodFacts, topology: Topology) -> list[_Draft]:
+    """The pods, sorted into those that are equal in all that decides about their place.
+
+    Args:
+        keys: the pod label keys that some constraint of theirs looks at.
+    """
     wishes = {shape[0]: pod for pod, shape in reversed(readable)}
-    read = {key for pod in wishes.values() for key in label_keys(pod)}
-    read |= {key for g in topology.groups.values() for key in g.selector.keys}
+    read = keys | {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(has_terms(pod) for pod in wishes.values())
     drafts: dict[tuple[object, ...], _Draft] = {}
     marks: dict[int, Marks] = {}  # pods of one workload share their labels, too

@@ -259,8 +259,8 @@ class Opening:
         known = self._pins.get(cls.number)
         if known is None:
             found: list[Pins] = []
-            for number, relaxation in enumerate(cls.relaxations):
-                for choice in self._choices_of(cls, number, need) if relaxation.demand.possible else ():
+            for number in cls.possible if self._caps else cls.unlike:  # what an item may have goes by relaxation
+                for choice in self._choices_of(cls, number, need):
                     found += self._open_pins(choice, cls, need)
             known = self._pins[cls.number] = tuple(dict.fromkeys(found))
         return known

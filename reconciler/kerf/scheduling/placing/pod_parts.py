@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from kerf.model.kubernetes import pods
-from kerf.model.kubernetes.objects import Pod, PodAffinity
-from kerf.model.kubernetes.selectors import selector_of
+from kerf.model.kubernetes.objects import Pod, PodAffinity, PodAffinityTerm
+from kerf.model.kubernetes.selectors import keys_of
 
 #: The bytes of what a pod asks of nodes and of others, and of what it takes of a node.
 Shape = tuple[bytes, bytes]
@@ -16,9 +16,11 @@ Shape = tuple[bytes, bytes]
 _encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministic", enc_hook=dict).encode
 
 
-def shapes_of(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Exception]]:
-    """The pods with their shapes; and those, by key, whose constraints cannot even be looked through."""
+def shapes_of(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], set[str], dict[str, Exception]]:
+    """The pods with their shapes; the pod label keys that some constraint looks at; and the pods, by key, whose
+    constraints cannot even be looked through."""
     shapes: list[tuple[Pod, Shape]] = []
+    keys: set[str] = set()
     unreadable: dict[str, Exception] = {}
     same: dict[tuple[int, ...], Shape] = {}
     looked_through: set[bytes] = set()
@@ -30,14 +32,14 @@ def shapes_of(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, 
             if shape is None:
                 shape = shape_of(pod)
                 if shape[0] not in looked_through:
-                    label_keys(pod)
+                    keys |= label_keys(pod)
                     looked_through.add(shape[0])
                 same[parts] = shape
         except Exception as error:
             unreadable[pod.key] = error
         else:
             shapes.append((pod, shape))
-    return shapes, unreadable
+    return shapes, keys, unreadable
 
 
 def parts_of(pod: Pod) -> tuple[int, ...]:
@@ -81,15 +83,15 @@ def label_keys(pod: Pod) -> set[str]:
     """The pod label keys that some constraint of the pod looks at."""
     keys: set[str] = set()
     for constraint in pod.spec.topology_spread_constraints:
-        keys |= selector_of(constraint.label_selector, {}, ()).keys | set(constraint.match_label_keys)
+        keys.update(keys_of(constraint.label_selector), constraint.match_label_keys)
     if pod.spec.affinity is not None:
         for affinity in (pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity):
-            keys |= _affinity_keys(affinity)
+            for term in _terms(affinity):
+                keys.update(keys_of(term.label_selector))
     return keys
 
 
-def _affinity_keys(affinity: PodAffinity | None) -> set[str]:
+def _terms(affinity: PodAffinity | None) -> tuple[PodAffinityTerm, ...]:
     if affinity is None:
-        return set()
-    terms = (*affinity.required, *(w.pod_affinity_term for w in affinity.preferred))
-    return {key for term in terms for key in selector_of(term.label_selector, {}, ()).keys}
+        return ()
+    return (*affinity.required, *[weighted.pod_affinity_term for weighted in affinity.preferred])

@@ -8,7 +8,7 @@ bootstrapped only while no pod matches anywhere).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from kerf.model.kubernetes.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
@@ -234,16 +234,19 @@ def term_group(
     return (kind, term.topology_key, place, selector), TopologyGroup(kind, term.topology_key, place, selector)
 
 
-def terms_group(
-    pod: Pod, term: PodAffinityTerm, terms: Sequence[PodAffinityTerm], namespaces: Mapping[str, Namespace]
-) -> tuple[object, TopologyGroup]:
-    """The group of one of the required affinity `terms`: it counts only pods that match all of them."""
-    place, chosen = _reach(pod, terms[0], namespaces), selector_of(terms[0].label_selector, {}, ())
-    for other in terms[1:]:
+def terms_groups(
+    pod: Pod, terms: Sequence[PodAffinityTerm], namespaces: Mapping[str, Namespace]
+) -> Iterator[tuple[object, TopologyGroup]]:
+    """The group of each of the required affinity `terms`: it counts only pods that match all of them."""
+    if not terms:
+        return
+    place, chosen, others = _reach(pod, terms[0], namespaces), selector_of(terms[0].label_selector, {}, ()), terms[1:]
+    for other in others:
         reach = _reach(pod, other, namespaces)
         place = reach if place is None else place if reach is None else place & reach
-        chosen = chosen.both(selector_of(other.label_selector, {}, ()))
-    return (AFFINITY, term.topology_key, place, chosen), TopologyGroup(AFFINITY, term.topology_key, place, chosen)
+    chosen = chosen.joined([selector_of(other.label_selector, {}, ()) for other in others]) if others else chosen
+    for key in (term.topology_key for term in terms):
+        yield (AFFINITY, key, place, chosen), TopologyGroup(AFFINITY, key, place, chosen)
 
 
 def _reach(pod: Pod, term: PodAffinityTerm, namespaces: Mapping[str, Namespace]) -> frozenset[str] | None:

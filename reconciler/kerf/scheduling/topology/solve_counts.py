@@ -22,7 +22,7 @@ from kerf.scheduling.pods.topology_constraints import (
     required_affinity,
     required_anti_affinity,
     term_group,
-    terms_group,
+    terms_groups,
 )
 from kerf.scheduling.topology.counts import MANY, Tallies, less
 from kerf.scheduling.topology.label_table import LabelTable
@@ -30,8 +30,10 @@ from kerf.scheduling.topology.node_filters import FilteredNode, NodeFilters
 from kerf.scheduling.work import Work
 from kerf_api import labels
 
-#: Steps to read a term, and to count the pods of one that is new.
+#: Steps to read a term, and to count the pods of one that is new; so many terms that an earlier relaxation of the pod
+#: has are one step.
 _A_CONSTRAINT: Final = 3
+TERMS_A_STEP: Final = 8
 _A_GROUP: Final = 10
 #: So many nodes are held against the node filter of a spread in one step.
 _NODES_A_STEP: Final = 2
@@ -74,10 +76,13 @@ class Topology:
         self.groups: dict[object, TopologyGroup] = {}
         #: Groups that only keep pods away so far: which pods they select matters to pods that own such a term alone.
         self._uncounted: set[object] = set()
-        self._spread_groups: dict[tuple[int, int], tuple[TopologyGroup, bool]] = {}
         #: Domains of nodes that have not joined, by what spreads with the same ones have in common.
         self._coming: dict[object, frozenset[str]] = {}
         self._latest: tuple[Pod | None, tuple[object, ...], tuple[TopologyConstraint, ...]] = (None, (), ())
+        #: The constraints of the latest pod, by kind and identity of the term, and whether it is required.
+        self._of_terms: dict[tuple[str, int, bool], TopologyConstraint] = {}
+        #: Those of its required affinity terms, which are one constraint.
+        self._together: tuple[TopologyConstraint, ...] | None = None
         self._remembered = False
         self._inverse(pods)
         for daemon in tallies.daemons:
@@ -108,29 +113,33 @@ class Topology:
 
     # --- terms to groups ----------------------------------------------------------------------------------------
     def constraints(self, pod: Pod, demand: Demand) -> tuple[TopologyConstraint, ...]:
-        """The constraints of one relaxation of a pod; relaxations that follow each other often share them."""
+        """The constraints of one relaxation of a pod; relaxations that follow each other share those of one term."""
         asked = (demand.spreads, demand.affinity, demand.anti_affinity)
+        if pod is not self._latest[0]:
+            self._of_terms, self._together = {}, None
         if pod is not self._latest[0] or asked != self._latest[1]:
             self._latest = pod, asked, self._constraints(pod, demand)
         return self._latest[2]
 
     def _constraints(self, pod: Pod, demand: Demand) -> tuple[TopologyConstraint, ...]:
+        must, hard, before = required_affinity(pod), len(required_anti_affinity(pod)), len(self._of_terms)
         spreads = [self._spread_constraint(pod, constraint) for constraint in demand.spreads]
-        must = required_affinity(pod)
-        terms = len(demand.spreads) + len(demand.anti_affinity) + len(demand.affinity)
-        self._work.charge(_A_CONSTRAINT * terms + len(must) ** 2)
-        near = [*self._required_constraints(pod, must)]
-        near += [self._affinity_constraint(pod, term, AFFINITY, False) for term in demand.affinity[len(must) :]]
-        hard = required_anti_affinity(pod)
-        far = [self._affinity_constraint(pod, t, ANTI, i < len(hard)) for i, t in enumerate(demand.anti_affinity)]
-        return (*spreads, *near, *far)
+        if self._together is None:
+            self._work.charge(_A_CONSTRAINT * len(must))
+            self._together = tuple(self._required_constraints(pod, must))
+        near = [self._affinity_constraint(pod, term, AFFINITY, False) for term in demand.affinity[len(must) :]]
+        far = [self._affinity_constraint(pod, t, ANTI, i < hard) for i, t in enumerate(demand.anti_affinity)]
+        terms = len(spreads) + len(near) + len(far)
+        self._work.charge(_A_CONSTRAINT * (len(self._of_terms) - before) + terms // TERMS_A_STEP)
+        return (*spreads, *self._together, *near, *far)
 
     def _spread_constraint(self, pod: Pod, constraint: TopologySpreadConstraint) -> TopologyConstraint:
-        found = self._spread_groups.get((id(pod), id(constraint)))
-        if found is None:  # all relaxations of a pod share it
-            found = self._spread_groups[id(pod), id(constraint)] = self._spread_group(pod, constraint)
-        group, self_match = found
-        return TopologyConstraint(group, self_match, constraint.max_skew, constraint.min_domains or 0)
+        key = (SPREAD, id(constraint), False)
+        if key not in self._of_terms:
+            group, self_match = self._spread_group(pod, constraint)
+            skew, domains = constraint.max_skew, constraint.min_domains or 0
+            self._of_terms[key] = TopologyConstraint(group, self_match, skew, domains)
+        return self._of_terms[key]
 
     def _spread_group(self, pod: Pod, constraint: TopologySpreadConstraint) -> tuple[TopologyGroup, bool]:
         """The group of a spread, and whether that counts the pod itself."""
@@ -148,13 +157,17 @@ class Topology:
         return group, constraint.label_selector is not None and group.selects(own.namespace, own.labels)
 
     def _required_constraints(self, pod: Pod, terms: Sequence[PodAffinityTerm]) -> Iterator[TopologyConstraint]:
-        groups = tuple(self._open(*terms_group(pod, term, terms, self._tallies.namespaces)) for term in terms)
+        groups = tuple(self._open(*one) for one in terms_groups(pod, terms, self._tallies.namespaces))
         for group in groups:
             yield TopologyConstraint(group, group.selects(pod.metadata.namespace, pod.metadata.labels), together=groups)
 
     def _affinity_constraint(self, pod: Pod, term: PodAffinityTerm, kind: str, required: bool) -> TopologyConstraint:
-        group = self._open(*term_group(pod, term, kind, self._tallies.namespaces))
-        return TopologyConstraint(group, group.selects(pod.metadata.namespace, pod.metadata.labels), required=required)
+        key = (kind, id(term), required)
+        if key not in self._of_terms:
+            group = self._open(*term_group(pod, term, kind, self._tallies.namespaces))
+            self_match = group.selects(pod.metadata.namespace, pod.metadata.labels)
+            self._of_terms[key] = TopologyConstraint(group, self_match, required=required)
+        return self._of_terms[key]
 
     def _open(self, identity: object, fresh: TopologyGroup) -> TopologyGroup:
         """The group of this identity; the first time it is asked for, the fresh one with its counts."""
