@@ -26,6 +26,7 @@ from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.late_nodes import LateNodes
 from kerf.scheduling.packing.planned_domains import brought_by, outdated, overlooked
+from kerf.scheduling.packing.planned_hosts import beside_filled_hosts
 from kerf.scheduling.packing.replay import holds
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
@@ -243,6 +244,8 @@ class StrategySearch:
                         caps.update((key, 0) for key in bound - items.keys())
                     continue
                 if not self._broken_by_late_pods(done, strategy, effort, capped=bool(bound), new_nodes=new_nodes):
+                    if self.scattered is None and not self.work.worn:
+                        beside_filled_hosts(done.assignment, done.packed)
                     return done
                 new_nodes = False  # for pods that come late, in the same round again
                 continue

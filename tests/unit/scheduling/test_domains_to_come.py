@@ -132,3 +132,32 @@ def test_no_domain_counts_that_only_an_earlier_plan_brings() -> None:
     assert found.placed == dict.fromkeys(("default/other", "default/web-0"), "node/n")
     assert found.order == ("default/other", "default/web-0")
     assert list(found.unplaced) == ["default/web-1"]
+
+
+def _beside_planned_hosts(*more: Any, hosts: int = 2, **spread: Any) -> tuple[Any, ...]:
+    """A node with one pod of `web`, pods of it that fill new nodes, and `last`, which the rack keeps off new nodes."""
+    pool = w.pool(requirements=[{"key": RACK, "operator": "In", "values": ["r1"]}])
+    there = (w.node("n", cpu="2", labels={RACK: "r3"}), w.pod("old", node="n", labels=WEB))
+    one_each = w.spread(labels.HOSTNAME)
+    web = w.replicas(hosts, "web", "3", labels=WEB, topologySpreadConstraints=[one_each])
+    last = w.pod("last", labels=WEB, topologySpreadConstraints=[{**one_each, **spread}, w.spread(RACK)])
+    return (pool, *there, web, last, *more)
+
+
+def test_a_pod_without_a_new_node_comes_when_the_planned_hosts_have_their_pods() -> None:
+    found = solution(*_beside_planned_hosts())
+    assert found.placed == {"default/last": "node/n"}
+    assert len(found.new_nodes) == 2
+    assert found.order[-1] == "default/last"
+
+
+def test_a_pod_without_a_new_node_has_no_place_while_a_planned_host_is_without_pods() -> None:
+    found = solution(*_beside_planned_hosts(w.pod("other", "3500m")))
+    assert len(found.new_nodes) == 3
+    assert list(found.unplaced) == ["default/last"]
+
+
+def test_planned_hosts_are_domains_for_a_pod_without_a_new_node() -> None:
+    """Below `minDomains` hosts the least count is 0."""
+    assert not solution(*_beside_planned_hosts(minDomains=3)).unplaced
+    assert list(solution(*_beside_planned_hosts(minDomains=4)).unplaced) == ["default/last"]

@@ -27,7 +27,7 @@ Brought = Callable[[TopologyGroup], frozenset[str]]
 #: Stands for the hostname of a planned node.
 _HOST = frozenset(("",))
 #: Stands for hosts that are not there yet.
-_NEW_HOST: Final = "\0new"
+NEW_HOST: Final = "\0new"
 
 
 def foresee(
@@ -59,7 +59,7 @@ def _expect(group: TopologyGroup, new: int) -> None:
     there = (group.counts.get(host, 0) for host in group.standing())
     group.on_new_hosts = min([new, *there])
     if group.on_new_hosts:
-        group.counts[_NEW_HOST] = new
+        group.counts[NEW_HOST] = new
 
 
 class Overlooked(NamedTuple):
@@ -74,19 +74,19 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> Overloo
 
     Its group has them from then on.
     """
-    labelled = [_labelled(node.template, node.requirements) for node in packed]
-    nodes = dict.fromkeys((node.template, planned) for node, planned in zip(packed, labelled, strict=True))
+    named = [labelled(node.template, node.requirements) for node in packed]
+    nodes = dict.fromkeys((node.template, planned) for node, planned in zip(packed, named, strict=True))
     spread = [(cls, constraint) for cls in classes if cls.domains for constraint in _hard(cls)]
     perhaps = _brought(nodes)
     doubtful = [(cls, constraint) for cls, constraint in spread if _breaks(cls, constraint, perhaps)]
-    brought = _brought(_listing(packed, labelled)) if doubtful else perhaps
+    brought = _brought(_listing(packed, named)) if doubtful else perhaps
     broken = {constraint.group for cls, constraint in doubtful if _breaks(cls, constraint, brought)}
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)
     emptier = [group for group in broken if group.key == labels.HOSTNAME and _emptier(group, nodes)]
     over_daemons = {group for cls, _ in spread for group in cls.daemon_spreads}
-    other = [group for group in over_daemons if _arrive(group, packed, labelled)]
+    other = [group for group in over_daemons if _arrive(group, packed, named)]
     return Overlooked(bool(new or emptier), bool(other))
 
 
@@ -105,7 +105,7 @@ def outdated(classes: Iterable[PodClass], packed: Sequence[Packed]) -> dict[Topo
 
 def brought_by(packed: Sequence[Packed]) -> Brought:
     """The domains that planned nodes bring to a spread, as one of the instance types that they list."""
-    return _brought(_listing(packed, [_labelled(node.template, node.requirements) for node in packed]))
+    return _brought(_listing(packed, [labelled(node.template, node.requirements) for node in packed]))
 
 
 def _brought(nodes: Collection[tuple[NodeClaimTemplate, Requirements]]) -> Brought:
@@ -121,11 +121,11 @@ def _brought(nodes: Collection[tuple[NodeClaimTemplate, Requirements]]) -> Broug
 
 
 def _listing(
-    packed: Sequence[Packed], labelled: Sequence[Requirements]
+    packed: Sequence[Packed], named: Sequence[Requirements]
 ) -> Collection[tuple[NodeClaimTemplate, Requirements]]:
     """The planned nodes with the instance types that they list: not all that their requirements allow."""
     found: dict[tuple[NodeClaimTemplate, Requirements, bytes], Requirements] = {}
-    for node, planned in zip(packed, labelled, strict=True):
+    for node, planned in zip(packed, named, strict=True):
         key = (node.template, planned, node.types.tobytes())
         if key not in found:
             found[key] = _listed(node, planned)
@@ -140,7 +140,7 @@ def _listed(node: Packed, planned: Requirements) -> Requirements:
     return node.template.join(planned, types) or planned
 
 
-def _labelled(template: NodeClaimTemplate, planned: Requirements) -> Requirements:
+def labelled(template: NodeClaimTemplate, planned: Requirements) -> Requirements:
     """The requirements of a planned node with one value for each label to which its NodeClaim gives one.
 
     Labels that instance types or offerings have keep all their values.
@@ -162,17 +162,17 @@ def _emptier(group: TopologyGroup, nodes: Iterable[tuple[NodeClaimTemplate, Requ
     if new >= group.on_new_hosts:
         return False
     group.on_new_hosts = new
-    group.at_first[0].pop(_NEW_HOST)
+    group.at_first[0].pop(NEW_HOST)
     if new:
-        group.at_first[0][_NEW_HOST] = new
+        group.at_first[0][NEW_HOST] = new
     return True
 
 
-def _arrive(group: TopologyGroup, packed: Sequence[Packed], labelled: Sequence[Requirements]) -> bool:
+def _arrive(group: TopologyGroup, packed: Sequence[Packed], named: Sequence[Requirements]) -> bool:
     """Count the DaemonSet pods of the planned nodes, by what their labels will be; whether the plan was made with other
     numbers."""
     found = Counter[str]()
-    for node, planned in zip(packed, labelled, strict=True):
+    for node, planned in zip(packed, named, strict=True):
         domain, number = _carried(group, node, planned)
         if domain is not None:
             found[domain] += number
@@ -184,14 +184,19 @@ def _arrive(group: TopologyGroup, packed: Sequence[Packed], labelled: Sequence[R
 def carried(group: TopologyGroup, node: Packed) -> tuple[str | None, int]:
     """The domain of a planned node in a spread, and the DaemonSet pods that the spread counts there; None where it
     counts none, or the domain is open."""
-    return _carried(group, node, _labelled(node.template, node.requirements))
+    return _carried(group, node, labelled(node.template, node.requirements))
 
 
 def _carried(group: TopologyGroup, node: Packed, planned: Requirements) -> tuple[str | None, int]:
     domains = node.template.open_domains(group.key, planned)
     if len(domains) != 1 or not counting(group, node.template, planned).nodes:
         return None, 0
-    return domains[0], sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
+    return domains[0], carried_daemons(group, node)
+
+
+def carried_daemons(group: TopologyGroup, node: Packed) -> int:
+    """The DaemonSet pods that a spread selects and that a planned node carries, whichever of its types it becomes."""
+    return sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
 
 
 def _hard(cls: PodClass) -> list[TopologyConstraint]:
