@@ -161,3 +161,31 @@ def test_planned_hosts_are_domains_for_a_pod_without_a_new_node() -> None:
     """Below `minDomains` hosts the least count is 0."""
     assert not solution(*_beside_planned_hosts(minDomains=3)).unplaced
     assert list(solution(*_beside_planned_hosts(minDomains=4)).unplaced) == ["default/last"]
+
+
+BOTH_MARKETS = (w.instance_type("default", 4, 4, pods=8, markets=(("z2", "spot"), ("z2", "on-demand"))),)
+
+
+def _in_doubt(avoided: str, cpu: str) -> Solution:
+    """The NodePool may choose either rack for the node of `other`; in one of them the spread of `web` counts it."""
+    pool = w.pool(requirements=[{"key": RACK, "operator": "In", "values": ["r1", "r2"]}])
+    spread, affinity = w.spread(labels.CAPACITY_TYPE), w.node_affinity([(RACK, "NotIn", [avoided])])
+    web = w.replicas(4, "web", labels=WEB, affinity=affinity, topologySpreadConstraints=[spread])
+    first = [w.spread(labels.HOSTNAME, app="other")]
+    other = w.pod("other", cpu, labels=WEB, topologySpreadConstraints=first)
+    return w.solved(pool, web, other, catalogue=BOTH_MARKETS)
+
+
+def test_pods_count_on_a_planned_node_whose_labels_the_plan_settles() -> None:
+    """`other` shares its node with two of `web`, so it is in rack r1: either capacity type may have a third pod."""
+    found = _in_doubt("r2", "100m")
+    assert not found.unplaced
+    assert found.order[-1] == "default/web-3"
+    assert sorted(len(node.pods) for node in found.new_nodes) == [2, 3]
+
+
+def test_pods_do_not_count_on_a_planned_node_whose_labels_the_plan_settles_otherwise() -> None:
+    """`other` fills its node, which gets rack r1."""
+    found = _in_doubt("r1", "3900m")
+    assert not found.unplaced
+    assert sorted(len(node.pods) for node in found.new_nodes) == [1, 2, 2]

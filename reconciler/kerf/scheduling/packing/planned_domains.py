@@ -103,6 +103,45 @@ def outdated(classes: Iterable[PodClass], packed: Sequence[Packed]) -> dict[Topo
     return {group: brought(group) for group in counted if not group.brought <= brought(group) | group.standing()}
 
 
+def settled(classes: Iterable[PodClass], packed: Sequence[Packed]) -> list[TopologyGroup]:
+    """The spreads of these classes that were in doubt about pods on nodes with open labels, which these nodes are not.
+
+    From then on they count the pods on such nodes, or do not.
+    """
+    groups = dict.fromkeys(constraint.group for cls in classes for row in cls.relaxations for constraint in row.spreads)
+    return [group for group in groups if group.unsure and _settle(group, packed)]
+
+
+def _settle(group: TopologyGroup, packed: Sequence[Packed]) -> bool:
+    unsure, uncounted = Counter[str](), Counter[str]()
+    for node in packed:
+        now = counting(group, node.template, labelled(node.template, node.requirements))
+        for stock, number in node.content:
+            domain = dict(stock.item.pins).get(group.key)
+            if domain is None or group not in stock.item.cls.counted:
+                continue
+            if not counting(group, node.template, stock.served).certain:
+                unsure[domain] += 0 if now.certain else number
+                uncounted[domain] += 0 if now.nodes else number
+    if +unsure == +Counter(group.unsure):
+        return False
+    group.unsure = dict(+unsure)
+    for domain, number in uncounted.items():
+        group.count(domain, -number)
+    return True
+
+
+def count_alike(groups: Iterable[TopologyGroup], before: Sequence[Packed], after: Sequence[Packed]) -> bool:
+    """Whether the spreads count pods on planned nodes as they did `before` more pods came to these nodes."""
+    changed = [(one, other) for one, other in zip(before, after, strict=False) if one is not other]
+    return all(_counted(group, one) == _counted(group, other) for group in groups for one, other in changed)
+
+
+def _counted(group: TopologyGroup, node: Packed) -> tuple[bool, bool]:
+    found = counting(group, node.template, labelled(node.template, node.requirements))
+    return bool(found.nodes), found.certain
+
+
 def brought_by(packed: Sequence[Packed]) -> Brought:
     """The domains that planned nodes bring to a spread, as one of the instance types that they list."""
     return _brought(_listing(packed, [labelled(node.template, node.requirements) for node in packed]))
