@@ -47,6 +47,13 @@ def test_in_a_zone_other_nodes_may_carry_the_daemon_set() -> None:
     assert w.solved(w.pool(), _of_gpu_a(), w.replicas(1, "web", affinity=far)).unplaced
 
 
+def test_a_type_without_the_daemon_set_keeps_no_other_node_of_the_zone_from_carrying_it() -> None:
+    """Its anti-affinity keeps it off the hosts of `web`, and that of `web` off the zone."""
+    far = w.between("podAntiAffinity", labels.ZONE, "agent")
+    web = w.replicas(1, "web", labels={"app": "web"}, affinity=far)
+    assert w.solved(w.pool(), _of_gpu_a(**_apart("web")), web).unplaced
+
+
 def test_pods_that_a_daemon_set_keeps_away_from_get_a_type_without_it() -> None:
     solution = w.solved(w.pool(), _of_gpu_a(**_apart("web")), w.replicas(2, "web", labels={"app": "web"}))
     assert not solution.unplaced

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass, Relaxation
-from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, suited
+from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, far_from_domain, suited
 from kerf.scheduling.placing.planned_counting import counting, countings, planned_labels
 from kerf.scheduling.placing.strategy import Pins
 from kerf.scheduling.pods.daemon_overhead import Daemon
@@ -205,6 +205,8 @@ class Wide:
         if pinned is None:
             return None
         suits = suited(self.template, pinned, self.cls, self.relaxation)
+        if suits and far_from_domain(self.template, pinned, self.cls, self.relaxation):
+            return None
         narrowed = self.template.join(pinned, suits) if suits else pinned
         beside = beside_daemons(self.template, narrowed, self.cls, self.relaxation) if narrowed is not None else None
         if narrowed is None or beside is None:
