@@ -63,6 +63,8 @@ class Opening:
         self._looking = 1
         self._packing = Packing(self.work)
         self._turn = 0
+        #: Planned pods whose nodes carry the DaemonSet pods that they must be near, by group and domain.
+        self._founding: defaultdict[tuple[TopologyGroup, str], int] = defaultdict(int)
         self._alike: dict[_Constraints, list[Ints]] = {}
 
     def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
@@ -292,6 +294,9 @@ class Opening:
             group.doubt(domain, number)
         for group, domain in route.owners:
             group.own(domain, number)
+        for found in route.founds:
+            before, self._founding[found] = self._founding[found], self._founding[found] + number
+            found[0].count(found[1], bool(self._founding[found]) - bool(before))
         for group in route.fresh:
             group.fresh += number
 

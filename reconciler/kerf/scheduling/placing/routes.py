@@ -45,7 +45,7 @@ class Route:
     host that has no name yet); spreads of `counts` that may not count the node are `unsure`. On its host the pod
     `follows` pods of other groups. `unpinned` are topology keys without a pin, `arrivals` the pods of DaemonSets that a
     node adds to the domains of spreads. Of each `company` one DaemonSet must have its pods on the node: none of its
-    groups may keep them off the domain.
+    groups may keep them off the domain. Affinity that DaemonSet pods satisfy on the node `founds` its groups there.
     """
 
     template: NodeClaimTemplate
@@ -64,6 +64,7 @@ class Route:
     unpinned: tuple[str, ...]
     arrivals: tuple[tuple[TopologyGroup, str, int], ...]
     company: tuple[tuple[tuple[Daemon, tuple[tuple[TopologyGroup, str], ...]], ...], ...]
+    founds: tuple[tuple[TopologyGroup, str], ...]
 
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
@@ -315,6 +316,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
             (group, at[group.key], arriving(group, template, served)) for group in cls.daemon_spreads if group.key in at
         ),
         tuple(tuple((daemon, _far(cls, daemon, at)) for daemon in some) for some in beside.company),
+        tuple((one.group, at[one.key]) for one in relaxation.constraints if one in beside.served and one.key in at),
     )
 
 
