@@ -189,3 +189,19 @@ def test_pods_do_not_count_on_a_planned_node_whose_labels_the_plan_settles_other
     found = _in_doubt("r1", "3900m")
     assert not found.unplaced
     assert sorted(len(node.pods) for node in found.new_nodes) == [1, 2, 2]
+
+
+def test_a_domain_in_doubt_is_measured_against_itself() -> None:
+    """`other` has a node in zone z2 of either type, and the spread of `web` counts one of them; so zone z2 has one pod
+    more than others have at least, or the pod that comes is its first."""
+    catalogue = (
+        w.instance_type("small", 2, 2, markets=(("z1", "spot"), ("z2", "spot"))),
+        w.instance_type("large", 4, 4, markets=(("z2", "spot"),)),
+    )
+    small = {labels.INSTANCE_TYPE: "small"}
+    apart = w.between("podAntiAffinity", labels.ZONE, labelSelector={"matchLabels": {"version": "1"}})
+    own = [w.spread(labels.HOSTNAME, app="other")]
+    other = w.pod("other", "500m", labels=WEB, nodeSelector={labels.ZONE: "z2"}, topologySpreadConstraints=own)
+    web = {"labels": {**WEB, "version": "1"}, "nodeSelector": small, "topologySpreadConstraints": [w.spread()]}
+    pods = (other, w.pod("web-0", affinity=apart, **web), w.pod("web-1", **web))
+    assert not w.solved(w.pool(), *pods, catalogue=catalogue).unplaced

@@ -108,23 +108,27 @@ class Route:
         """
         first = self.first_arrivals() if self.arrivals else ()
         if not first:
-            return self._crowd(limits)
+            return self._crowd(limits, domains)
         for group, domain, number in first:
             group.count(domain, number)
         measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
         after = {constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured}
-        crowd = self._crowd({**limits, **after})
+        crowd = self._crowd({**limits, **after}, domains)
         for group, domain, number in first:
             group.count(domain, -number)
         return crowd
 
-    def _crowd(self, limits: Mapping[TopologyConstraint, Bounds]) -> int | None:
+    def _crowd(
+        self, limits: Mapping[TopologyConstraint, Bounds], domains: Mapping[TopologyGroup, Set[str]]
+    ) -> int | None:
         crowd = 0
         for constraint, domain in self.gates:
-            count = constraint.group.ahead(domain, self.fresh)
-            if constraint.group.kind == SPREAD:
+            group = constraint.group
+            count = group.ahead(domain, self.fresh)
+            if group.kind == SPREAD:
                 crowd += count
-            if not limits[constraint].admits(count):
+            admitted = limits[constraint].admits(count)
+            if not admitted and not (group.unsure and _admits_into(constraint, domain, count, domains)):
                 return None
         return crowd
 
@@ -276,6 +280,14 @@ class Wide:
         return None if any(group.owners.get(domain, 0) for group in inverse) else crowd
 
 
+def _admits_into(
+    constraint: TopologyConstraint, domain: str, count: int, domains: Mapping[TopologyGroup, Set[str]]
+) -> bool:
+    """Whether a spread that is in doubt about pods admits one more in a domain, as measured against itself too."""
+    measured = domains.get(constraint.group)
+    return measured is not None and admits.current(constraint, measured, domain).admits(count)
+
+
 @lru_cache(maxsize=4096)
 def pin_requirements(pins: Pins) -> Requirements:
     return Requirements(requirement(key, IN, (value,)) for key, value in pins)
@@ -316,7 +328,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
             (group, at[group.key], arriving(group, template, served)) for group in cls.daemon_spreads if group.key in at
         ),
         tuple(tuple((daemon, _far(cls, daemon, at)) for daemon in some) for some in beside.company),
-        tuple((one.group, at[one.key]) for one in relaxation.constraints if one in beside.served and one.key in at),
+        tuple([(b.group, at[b.key]) for b in relaxation.constraints if b in beside.served and b.key in at]),
     )
 
 
