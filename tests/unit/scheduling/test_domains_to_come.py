@@ -202,6 +202,10 @@ def test_a_domain_in_doubt_is_measured_against_itself() -> None:
     apart = w.between("podAntiAffinity", labels.ZONE, labelSelector={"matchLabels": {"version": "1"}})
     own = [w.spread(labels.HOSTNAME, app="other")]
     other = w.pod("other", "500m", labels=WEB, nodeSelector={labels.ZONE: "z2"}, topologySpreadConstraints=own)
-    web = {"labels": {**WEB, "version": "1"}, "nodeSelector": small, "topologySpreadConstraints": [w.spread()]}
+    web: dict[str, Any] = {
+        "labels": {**WEB, "version": "1"},
+        "nodeSelector": small,
+        "topologySpreadConstraints": [w.spread()],
+    }
     pods = (other, w.pod("web-0", affinity=apart, **web), w.pod("web-1", **web))
     assert not w.solved(w.pool(), *pods, catalogue=catalogue).unplaced
