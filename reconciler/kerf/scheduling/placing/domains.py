@@ -63,8 +63,6 @@ class Opening:
         self._looking = 1
         self._packing = Packing(self.work)
         self._turn = 0
-        #: Planned pods whose nodes carry the DaemonSet pods that they must be near, by group and domain.
-        self._founding: defaultdict[tuple[TopologyGroup, str], int] = defaultdict(int)
         self._alike: dict[_Constraints, list[Ints]] = {}
 
     def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
@@ -294,9 +292,9 @@ class Opening:
             group.doubt(domain, number)
         for group, domain in route.owners:
             group.own(domain, number)
-        for found in route.founds:
-            before, self._founding[found] = self._founding[found], self._founding[found] + number
-            found[0].count(found[1], bool(self._founding[found]) - bool(before))
+        for group, domain in way.founds:
+            before, now = way.spent.beside(group, number)
+            group.count(domain, bool(now) - bool(before))
         for group in route.fresh:
             group.fresh += number
 
@@ -341,7 +339,9 @@ class Opening:
         cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
         if cost is None or (cls.claiming and not self._equips(cls, route)):
             return None
-        return Way(route, cost, (cls.number, number, route.alternative, route.pins), self._spent[route.pins])
+        key, relaxation = (cls.number, number, route.alternative, route.pins), cls.relaxations[number]
+        founds = route.founds(relaxation) if relaxation.others else ()
+        return Way(route, cost, key, self._spent[route.pins], founds)
 
     def _cost(self, choice: Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
         assert choice.wide is not None

@@ -45,7 +45,7 @@ class Route:
     host that has no name yet); spreads of `counts` that may not count the node are `unsure`. On its host the pod
     `follows` pods of other groups. `unpinned` are topology keys without a pin, `arrivals` the pods of DaemonSets that a
     node adds to the domains of spreads. Of each `company` one DaemonSet must have its pods on the node: none of its
-    groups may keep them off the domain. Affinity that DaemonSet pods satisfy on the node `founds` its groups there.
+    groups may keep them off the domain.
     """
 
     template: NodeClaimTemplate
@@ -64,7 +64,12 @@ class Route:
     unpinned: tuple[str, ...]
     arrivals: tuple[tuple[TopologyGroup, str, int], ...]
     company: tuple[tuple[tuple[Daemon, tuple[tuple[TopologyGroup, str], ...]], ...], ...]
-    founds: tuple[tuple[TopologyGroup, str], ...]
+
+    def founds(self, relaxation: Relaxation) -> tuple[tuple[TopologyGroup, str], ...]:
+        """The affinities of the relaxation that DaemonSet pods satisfy on the node, with its domains: no gates are."""
+        at, gates = dict(self.pins), {constraint for constraint, _ in self.gates}
+        near = (one for one in relaxation.others if one.group.kind == AFFINITY and one not in gates)
+        return tuple([(one.group, at[one.key]) for one in near if one.key in at])
 
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
@@ -328,7 +333,6 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
             (group, at[group.key], arriving(group, template, served)) for group in cls.daemon_spreads if group.key in at
         ),
         tuple(tuple((daemon, _far(cls, daemon, at)) for daemon in some) for some in beside.company),
-        tuple([(b.group, at[b.key]) for b in relaxation.constraints if b in beside.served and b.key in at]),
     )
 
 
