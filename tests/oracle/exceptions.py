@@ -100,15 +100,14 @@ def _by_fields(case: Case) -> bool:
     return case.difference.direction == MISSED and "by fields" in case.difference.message
 
 
-def _several(spec: Json) -> bool:
-    """Whether a pod has a spread and one more constraint."""
-    spreads, company = hard(spec), spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
-    return bool(spreads) and len(spreads) + len(company) > 1
+def _open_labels(case: Case) -> bool:
+    """The pod has a spread and one more constraint, and planned nodes may be of types that the spread does not count.
 
-
-def _more_domains(case: Case) -> bool:
-    """A spread counts domains of planned nodes of an earlier round, although its other constraints changed these."""
-    return case.difference.direction == UNMADE and _several(case.spec)
+    A zone counts as one without pods where such a node alone has it, although it is no domain then.
+    """
+    company = case.spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
+    spreads = hard(case.spec)
+    return case.difference.direction == UNMADE and bool(spreads) and len(spreads) + len(company) > 1
 
 
 def _daemons_of_new_nodes(case: Case) -> bool:
@@ -138,7 +137,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule("node affinity: OR", "a term is tried on all nodes, new ones too, before the next term", _one_term_of_several),
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
     Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),
-    Rule("one more domain", "of several constraints, each counts domains of nodes of an earlier round", _more_domains),
     Rule("daemon pods to come", "no node where pods of a DaemonSet on new nodes may break it", _daemons_of_new_nodes),
     Rule("nominated, but refused", "a nominated pod counts on its node, although the plugins refuse it", _nominated),
+    Rule("open labels", "a spread is in doubt about domains that planned nodes with open labels bring", _open_labels),
 )

@@ -188,7 +188,7 @@ MISREADINGS: tuple[Misreading, ...] = (
                 "0",
             ),
             Edit(
-                "reconciler/kerf/scheduling:_carried",
+                "reconciler/kerf/scheduling:carried_daemons",
                 "sum((bool(node.template.carrying(d, node.types).all()) for d in group.daemons))",
                 "0",
             ),

@@ -25,7 +25,8 @@ from kerf.scheduling.packing.draft import needs_company
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.late_nodes import LateNodes
-from kerf.scheduling.packing.planned_domains import brought_by, outdated, overlooked
+from kerf.scheduling.packing.planned_domains import brought_by, count_alike, outdated, overlooked, settled
+from kerf.scheduling.packing.planned_hosts import beside_filled_hosts
 from kerf.scheduling.packing.replay import holds
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
@@ -243,6 +244,8 @@ class StrategySearch:
                         caps.update((key, 0) for key in bound - items.keys())
                     continue
                 if not self._broken_by_late_pods(done, strategy, effort, capped=bool(bound), new_nodes=new_nodes):
+                    if self.scattered is None and not self.work.worn:
+                        beside_filled_hosts(done.assignment, done.packed)
                     return done
                 new_nodes = False  # for pods that come late, in the same round again
                 continue
@@ -256,8 +259,9 @@ class StrategySearch:
     def _broken_by_late_pods(
         self, done: Round, strategy: Strategy, effort: Effort, *, capped: bool, new_nodes: bool
     ) -> bool:
-        """Place pods that are left over for domains which the plan does not bring, or for the pods of DaemonSets in
-        another one (`capped`), after all others; whether `new_nodes` for them break a spread of those.
+        """Place pods that are left over for domains which the plan does not bring, for doubts about labels which it
+        settles, or for the pods of DaemonSets in another one (`capped`), after all others; whether `new_nodes` for them
+        break a spread of those.
 
         Then the spreads are as they were before.
         """
@@ -267,7 +271,8 @@ class StrategySearch:
         spreads = dict.fromkeys(group for cls in classes for group in cls.daemon_spreads)
         brought_now = brought_by(done.packed) if capped and spreads else None
         groups = {group: brought_now(group) for group in spreads} if brought_now is not None else {}
-        groups |= outdated(classes, done.packed)
+        doubted = settled(classes, done.packed)
+        groups = {**{group: group.brought for group in doubted}, **groups, **outdated(classes, done.packed)}
         if not any(cls.owns(groups.keys()) for cls in classes):
             return False
         assumed = {group: (group.brought, group.arriving) for group in self.topology.groups.values()}
@@ -280,7 +285,8 @@ class StrategySearch:
         if done.packed == before:
             return False
         domains, daemons = overlooked(self._all(), done.packed)
-        if not domains and not (daemons and not holds(done.assignment, self._all(), done.packed)):
+        alike = count_alike(doubted, before, done.packed)
+        if alike and not domains and not (daemons and not holds(done.assignment, self._all(), done.packed)):
             return False
         for group, (brought, arriving) in assumed.items():
             group.brought, group.arriving = brought, arriving

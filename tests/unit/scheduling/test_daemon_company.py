@@ -47,6 +47,24 @@ def test_in_a_zone_other_nodes_may_carry_the_daemon_set() -> None:
     assert w.solved(w.pool(), _of_gpu_a(), w.replicas(1, "web", affinity=far)).unplaced
 
 
+def test_a_type_without_the_daemon_set_keeps_no_other_node_of_the_zone_from_carrying_it() -> None:
+    """Its anti-affinity keeps it off the hosts of `web`, and that of `web` off the zone."""
+    far = w.between("podAntiAffinity", labels.ZONE, "agent")
+    web = w.replicas(1, "web", labels={"app": "web"}, affinity=far)
+    assert w.solved(w.pool(), _of_gpu_a(**_apart("web")), web).unplaced
+
+
+def test_a_planned_node_with_the_daemon_set_opens_its_zone_to_pods_that_must_be_near_it() -> None:
+    """Each pod has a host for itself; the node of the first one brings the DaemonSet pod that the other one needs."""
+    near, ports = w.between("podAffinity", labels.ZONE, "agent"), [{"containerPort": 80, "hostPort": 80}]
+    in_one_zone = (w.instance_type("gpu-a", 4, 4, markets=(("z1", "spot"),)),)
+    agent = w.daemon_set("agent", labels=AGENT, nodeSelector={labels.INSTANCE_TYPE: "gpu-a"})
+    world = (w.pool(), agent, w.node("n"), w.replicas(2, "web", affinity=near, ports=ports))
+    solution = w.solved(*world, catalogue=in_one_zone)
+    assert solution.placed == {"default/web-1": "node/n"}
+    assert [node.pods for node in solution.new_nodes] == [("default/web-0",)]
+
+
 def test_pods_that_a_daemon_set_keeps_away_from_get_a_type_without_it() -> None:
     solution = w.solved(w.pool(), _of_gpu_a(**_apart("web")), w.replicas(2, "web", labels={"app": "web"}))
     assert not solution.unplaced

@@ -132,3 +132,80 @@ def test_no_domain_counts_that_only_an_earlier_plan_brings() -> None:
     assert found.placed == dict.fromkeys(("default/other", "default/web-0"), "node/n")
     assert found.order == ("default/other", "default/web-0")
     assert list(found.unplaced) == ["default/web-1"]
+
+
+def _beside_planned_hosts(*more: Any, hosts: int = 2, **spread: Any) -> tuple[Any, ...]:
+    """A node with one pod of `web`, pods of it that fill new nodes, and `last`, which the rack keeps off new nodes."""
+    pool = w.pool(requirements=[{"key": RACK, "operator": "In", "values": ["r1"]}])
+    there = (w.node("n", cpu="2", labels={RACK: "r3"}), w.pod("old", node="n", labels=WEB))
+    one_each = w.spread(labels.HOSTNAME)
+    web = w.replicas(hosts, "web", "3", labels=WEB, topologySpreadConstraints=[one_each])
+    last = w.pod("last", labels=WEB, topologySpreadConstraints=[{**one_each, **spread}, w.spread(RACK)])
+    return (pool, *there, web, last, *more)
+
+
+def test_a_pod_without_a_new_node_comes_when_the_planned_hosts_have_their_pods() -> None:
+    found = solution(*_beside_planned_hosts())
+    assert found.placed == {"default/last": "node/n"}
+    assert len(found.new_nodes) == 2
+    assert found.order[-1] == "default/last"
+
+
+def test_a_pod_without_a_new_node_has_no_place_while_a_planned_host_is_without_pods() -> None:
+    found = solution(*_beside_planned_hosts(w.pod("other", "3500m")))
+    assert len(found.new_nodes) == 3
+    assert list(found.unplaced) == ["default/last"]
+
+
+def test_planned_hosts_are_domains_for_a_pod_without_a_new_node() -> None:
+    """Below `minDomains` hosts the least count is 0."""
+    assert not solution(*_beside_planned_hosts(minDomains=3)).unplaced
+    assert list(solution(*_beside_planned_hosts(minDomains=4)).unplaced) == ["default/last"]
+
+
+BOTH_MARKETS = (w.instance_type("default", 4, 4, pods=8, markets=(("z2", "spot"), ("z2", "on-demand"))),)
+
+
+def _in_doubt(avoided: str, cpu: str) -> Solution:
+    """The NodePool may choose either rack for the node of `other`; in one of them the spread of `web` counts it."""
+    pool = w.pool(requirements=[{"key": RACK, "operator": "In", "values": ["r1", "r2"]}])
+    spread, affinity = w.spread(labels.CAPACITY_TYPE), w.node_affinity([(RACK, "NotIn", [avoided])])
+    web = w.replicas(4, "web", labels=WEB, affinity=affinity, topologySpreadConstraints=[spread])
+    first = [w.spread(labels.HOSTNAME, app="other")]
+    other = w.pod("other", cpu, labels=WEB, topologySpreadConstraints=first)
+    return w.solved(pool, web, other, catalogue=BOTH_MARKETS)
+
+
+def test_pods_count_on_a_planned_node_whose_labels_the_plan_settles() -> None:
+    """`other` shares its node with two of `web`, so it is in rack r1: either capacity type may have a third pod."""
+    found = _in_doubt("r2", "100m")
+    assert not found.unplaced
+    assert found.order[-1] == "default/web-3"
+    assert sorted(len(node.pods) for node in found.new_nodes) == [2, 3]
+
+
+def test_pods_do_not_count_on_a_planned_node_whose_labels_the_plan_settles_otherwise() -> None:
+    """`other` fills its node, which gets rack r1."""
+    found = _in_doubt("r1", "3900m")
+    assert not found.unplaced
+    assert sorted(len(node.pods) for node in found.new_nodes) == [1, 2, 2]
+
+
+def test_a_domain_in_doubt_is_measured_against_itself() -> None:
+    """`other` has a node in zone z2 of either type, and the spread of `web` counts one of them; so zone z2 has one pod
+    more than others have at least, or the pod that comes is its first."""
+    catalogue = (
+        w.instance_type("small", 2, 2, markets=(("z1", "spot"), ("z2", "spot"))),
+        w.instance_type("large", 4, 4, markets=(("z2", "spot"),)),
+    )
+    small = {labels.INSTANCE_TYPE: "small"}
+    apart = w.between("podAntiAffinity", labels.ZONE, labelSelector={"matchLabels": {"version": "1"}})
+    own = [w.spread(labels.HOSTNAME, app="other")]
+    other = w.pod("other", "500m", labels=WEB, nodeSelector={labels.ZONE: "z2"}, topologySpreadConstraints=own)
+    web: dict[str, Any] = {
+        "labels": {**WEB, "version": "1"},
+        "nodeSelector": small,
+        "topologySpreadConstraints": [w.spread()],
+    }
+    pods = (other, w.pod("web-0", affinity=apart, **web), w.pod("web-1", **web))
+    assert not w.solved(w.pool(), *pods, catalogue=catalogue).unplaced

@@ -27,7 +27,7 @@ Brought = Callable[[TopologyGroup], frozenset[str]]
 #: Stands for the hostname of a planned node.
 _HOST = frozenset(("",))
 #: Stands for hosts that are not there yet.
-_NEW_HOST: Final = "\0new"
+NEW_HOST: Final = "\0new"
 
 
 def foresee(
@@ -59,7 +59,7 @@ def _expect(group: TopologyGroup, new: int) -> None:
     there = (group.counts.get(host, 0) for host in group.standing())
     group.on_new_hosts = min([new, *there])
     if group.on_new_hosts:
-        group.counts[_NEW_HOST] = new
+        group.counts[NEW_HOST] = new
 
 
 class Overlooked(NamedTuple):
@@ -74,19 +74,19 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> Overloo
 
     Its group has them from then on.
     """
-    labelled = _all_labelled(packed)
-    nodes = dict.fromkeys((node.template, planned) for node, planned in zip(packed, labelled, strict=True))
+    named = _all_labelled(packed)
+    nodes = dict.fromkeys((node.template, planned) for node, planned in zip(packed, named, strict=True))
     spread = [(cls, constraint) for cls in classes if cls.domains for constraint in _hard(cls)]
     perhaps = _brought(nodes)
     doubtful = [(cls, constraint) for cls, constraint in spread if _breaks(cls, constraint, perhaps)]
-    brought = _brought(_listing(packed, labelled)) if doubtful else perhaps
+    brought = _brought(_listing(packed, named)) if doubtful else perhaps
     broken = {constraint.group for cls, constraint in doubtful if _breaks(cls, constraint, brought)}
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)
     emptier = [group for group in broken if group.key == labels.HOSTNAME and _emptier(group, nodes)]
     over_daemons = {group for cls, _ in spread for group in cls.daemon_spreads}
-    other = [group for group in over_daemons if _arrive(group, packed, labelled)]
+    other = [group for group in over_daemons if _arrive(group, packed, named)]
     return Overlooked(bool(new or emptier), bool(other))
 
 
@@ -101,6 +101,45 @@ def outdated(classes: Iterable[PodClass], packed: Sequence[Packed]) -> dict[Topo
         return {}
     brought = brought_by(packed)
     return {group: brought(group) for group in counted if not group.brought <= brought(group) | group.standing()}
+
+
+def settled(classes: Iterable[PodClass], packed: Sequence[Packed]) -> list[TopologyGroup]:
+    """The spreads of these classes that were in doubt about pods on nodes with open labels, which these nodes are not.
+
+    From then on they count the pods on such nodes, or do not.
+    """
+    groups = dict.fromkeys(constraint.group for cls in classes for row in cls.relaxations for constraint in row.spreads)
+    return [group for group in groups if group.unsure and _settle(group, packed)]
+
+
+def _settle(group: TopologyGroup, packed: Sequence[Packed]) -> bool:
+    unsure, uncounted = Counter[str](), Counter[str]()
+    for node in packed:
+        now = counting(group, node.template, labelled(node.template, node.requirements))
+        for stock, number in node.content:
+            domain = dict(stock.item.pins).get(group.key)
+            if domain is None or group not in stock.item.cls.counted:
+                continue
+            if not counting(group, node.template, stock.served).certain:
+                unsure[domain] += 0 if now.certain else number
+                uncounted[domain] += 0 if now.nodes else number
+    if +unsure == +Counter(group.unsure):
+        return False
+    group.unsure = dict(+unsure)
+    for domain, number in uncounted.items():
+        group.count(domain, -number)
+    return True
+
+
+def count_alike(groups: Iterable[TopologyGroup], before: Sequence[Packed], after: Sequence[Packed]) -> bool:
+    """Whether the spreads count pods on planned nodes as they did `before` more pods came to these nodes."""
+    changed = [(one, other) for one, other in zip(before, after, strict=False) if one is not other]
+    return all(_counted(group, one) == _counted(group, other) for group in groups for one, other in changed)
+
+
+def _counted(group: TopologyGroup, node: Packed) -> tuple[bool, bool]:
+    found = counting(group, node.template, labelled(node.template, node.requirements))
+    return bool(found.nodes), found.certain
 
 
 def brought_by(packed: Sequence[Packed]) -> Brought:
@@ -121,11 +160,11 @@ def _brought(nodes: Collection[tuple[NodeClaimTemplate, Requirements]]) -> Broug
 
 
 def _listing(
-    packed: Sequence[Packed], labelled: Sequence[Requirements]
+    packed: Sequence[Packed], named: Sequence[Requirements]
 ) -> Collection[tuple[NodeClaimTemplate, Requirements]]:
     """The planned nodes with the instance types that they list: not all that their requirements allow."""
     found: dict[tuple[NodeClaimTemplate, Requirements, bytes], Requirements] = {}
-    for node, planned in zip(packed, labelled, strict=True):
+    for node, planned in zip(packed, named, strict=True):
         key = (node.template, planned, node.types.tobytes())
         if key not in found:
             found[key] = _listed(node, planned)
@@ -141,13 +180,13 @@ def _listed(node: Packed, planned: Requirements) -> Requirements:
 
 
 def _all_labelled(packed: Sequence[Packed]) -> list[Requirements]:
-    """The requirements of each planned node as of `_labelled`; many nodes have the same ones."""
+    """The requirements of each planned node as of `labelled`; many nodes have the same ones."""
     kinds = {(id(node.template), id(node.requirements)): node for node in packed}
-    known = {kind: _labelled(node.template, node.requirements) for kind, node in kinds.items()}
+    known = {kind: labelled(node.template, node.requirements) for kind, node in kinds.items()}
     return [known[id(node.template), id(node.requirements)] for node in packed]
 
 
-def _labelled(template: NodeClaimTemplate, planned: Requirements) -> Requirements:
+def labelled(template: NodeClaimTemplate, planned: Requirements) -> Requirements:
     """The requirements of a planned node with one value for each label to which its NodeClaim gives one.
 
     Labels that instance types or offerings have keep all their values.
@@ -169,17 +208,17 @@ def _emptier(group: TopologyGroup, nodes: Iterable[tuple[NodeClaimTemplate, Requ
     if new >= group.on_new_hosts:
         return False
     group.on_new_hosts = new
-    group.at_first[0].pop(_NEW_HOST)
+    group.at_first[0].pop(NEW_HOST)
     if new:
-        group.at_first[0][_NEW_HOST] = new
+        group.at_first[0][NEW_HOST] = new
     return True
 
 
-def _arrive(group: TopologyGroup, packed: Sequence[Packed], labelled: Sequence[Requirements]) -> bool:
+def _arrive(group: TopologyGroup, packed: Sequence[Packed], named: Sequence[Requirements]) -> bool:
     """Count the DaemonSet pods of the planned nodes, by what their labels will be; whether the plan was made with other
     numbers."""
     found = Counter[str]()
-    for node, planned in zip(packed, labelled, strict=True):
+    for node, planned in zip(packed, named, strict=True):
         domain, number = _carried(group, node, planned)
         if domain is not None:
             found[domain] += number
@@ -191,14 +230,19 @@ def _arrive(group: TopologyGroup, packed: Sequence[Packed], labelled: Sequence[R
 def carried(group: TopologyGroup, node: Packed) -> tuple[str | None, int]:
     """The domain of a planned node in a spread, and the DaemonSet pods that the spread counts there; None where it
     counts none, or the domain is open."""
-    return _carried(group, node, _labelled(node.template, node.requirements))
+    return _carried(group, node, labelled(node.template, node.requirements))
 
 
 def _carried(group: TopologyGroup, node: Packed, planned: Requirements) -> tuple[str | None, int]:
     domains = node.template.open_domains(group.key, planned)
     if len(domains) != 1 or not counting(group, node.template, planned).nodes:
         return None, 0
-    return domains[0], sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
+    return domains[0], carried_daemons(group, node)
+
+
+def carried_daemons(group: TopologyGroup, node: Packed) -> int:
+    """The DaemonSet pods that a spread selects and that a planned node carries, whichever of its types it becomes."""
+    return sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
 
 
 def _hard(cls: PodClass) -> list[TopologyConstraint]:

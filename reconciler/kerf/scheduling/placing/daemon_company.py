@@ -7,7 +7,6 @@ get the types that suit.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -69,7 +68,7 @@ def suited(template: NodeClaimTemplate, served: Requirements, cls: PodClass, rel
         return EMPTY
     every = template.type_names(served)
     types = every
-    for daemon in _apart(cls, relaxation, (labels.HOSTNAME,)):
+    for daemon in _apart(cls, relaxation, over_hosts=True):
         if template.carries(daemon, served) == (True, False):
             types = types - template.carriers(daemon, served)
     for constraint in (one for one in relaxation.spreads if one.key == labels.HOSTNAME):
@@ -98,15 +97,28 @@ def _beside(constraint: TopologyConstraint, daemons: int) -> TopologyConstraint:
     )
 
 
-def _apart(cls: PodClass, relaxation: Relaxation, keys: Collection[str] = ()) -> set[Daemon]:
-    """The DaemonSets whose pods anti-affinity over these keys (by default any) keeps the pods away from: theirs or that
-    of the DaemonSets' pods."""
-    own = [
-        constraint.group
-        for constraint in relaxation.constraints
-        if constraint.group.kind == ANTI and (not keys or constraint.key in keys)
-    ]
-    others = [group for group in cls.keep_away if not keys or group.key in keys]
+def far_from_domain(template: NodeClaimTemplate, served: Requirements, cls: PodClass, relaxation: Relaxation) -> bool:
+    """Whether anti-affinity over more than hosts keeps pods of a class out of a domain where a node of the NodePool may
+    carry the DaemonSet pods in question, though not the nodes that `suited` chooses.
+
+    Args:
+        served: the NodePool's requirements narrowed to the domain.
+    """
+    if not cls.beside_daemons:
+        return False
+    return any(template.carries(daemon, served)[0] for daemon in _apart(cls, relaxation, over_hosts=False))
+
+
+def _apart(cls: PodClass, relaxation: Relaxation, *, over_hosts: bool | None = None) -> set[Daemon]:
+    """The DaemonSets whose pods anti-affinity keeps the pods away from: theirs or that of the DaemonSets' pods.
+
+    Args:
+        over_hosts: only anti-affinity over hostnames, or only that over other keys; by default any.
+    """
+    own = [constraint.group for constraint in relaxation.constraints if constraint.group.kind == ANTI]
+    others = list(cls.keep_away)
+    if over_hosts is not None:
+        own, others = ([g for g in some if (g.key == labels.HOSTNAME) is over_hosts] for some in (own, others))
     return {d for group in own for d in group.daemons} | {d for group in others for d in group.owner_daemons}
 
 

@@ -179,7 +179,7 @@ class Opening:
                 continue
             crowd: int | None = 0
             if limits:
-                crowd = route.crowd(limits, cls.domains) if route.arrivals else route.crowd_now(limits)
+                crowd = route.crowd(limits, cls.domains) if route.arrivals else route.crowd_now(limits, cls.domains)
             if crowd is None or (least is not None and crowd > least[0]):
                 continue
             rank = (crowd, way.cost, way.spent.amount // _TURN, way.key)
@@ -300,6 +300,9 @@ class Opening:
             group.doubt(domain, number)
         for group, domain in route.owners:
             group.own(domain, number)
+        for group, domain in way.founds:
+            before, now = way.spent.beside(group, number)
+            group.count(domain, bool(now) - bool(before))
         for group in route.fresh:
             group.fresh += number
 
@@ -341,8 +344,9 @@ class Opening:
     def _add_way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints) -> None:
         cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
         if cost is not None and (not cls.claiming or self._equips(cls, route)):
-            key = (cls.number, number, route.alternative, route.pins)
-            choice.ways.append(Way(route, cost, key, self._spent[route.pins]))
+            key, relaxation = (cls.number, number, route.alternative, route.pins), cls.relaxations[number]
+            founds = route.founds(relaxation) if relaxation.others else ()
+            choice.ways.append(Way(route, cost, key, self._spent[route.pins], founds))
 
     def _cost(self, choice: Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
         assert choice.wide is not None

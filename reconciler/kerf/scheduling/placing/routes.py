@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass, Relaxation
-from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, suited
+from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, far_from_domain, suited
 from kerf.scheduling.placing.planned_counting import counting, countings, planned_labels
 from kerf.scheduling.placing.strategy import Pins
 from kerf.scheduling.pods.daemon_overhead import Daemon
@@ -65,6 +65,12 @@ class Route:
     arrivals: tuple[tuple[TopologyGroup, str, int], ...]
     company: tuple[tuple[tuple[Daemon, tuple[tuple[TopologyGroup, str], ...]], ...], ...]
 
+    def founds(self, relaxation: Relaxation) -> tuple[tuple[TopologyGroup, str], ...]:
+        """The affinities of the relaxation that DaemonSet pods satisfy on the node, with its domains: no gates are."""
+        at, gates = dict(self.pins), {constraint for constraint, _ in self.gates}
+        near = (one for one in relaxation.others if one.group.kind == AFFINITY and one not in gates)
+        return tuple([(one.group, at[one.key]) for one in near if one.key in at])
+
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
         return admits.begins_hosts(self.hosts)
@@ -107,24 +113,26 @@ class Route:
         """
         first = self.first_arrivals() if self.arrivals else ()
         if not first:
-            return self.crowd_now(limits)
+            return self.crowd_now(limits, domains)
         for group, domain, number in first:
             group.count(domain, number)
         measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
         after = {constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured}
-        crowd = self.crowd_now({**limits, **after})
+        crowd = self.crowd_now({**limits, **after}, domains)
         for group, domain, number in first:
             group.count(domain, -number)
         return crowd
 
-    def crowd_now(self, limits: Mapping[TopologyConstraint, Bounds]) -> int | None:
+    def crowd_now(
+        self, limits: Mapping[TopologyConstraint, Bounds], domains: Mapping[TopologyGroup, Set[str]]
+    ) -> int | None:
         """`crowd` without the pods of DaemonSets that would arrive with the node."""
         crowd = 0
         for constraint, domain in self.gates:
             group = constraint.group
             count = group.ahead(domain, self.fresh) if group.following else group.counts.get(domain, 0)
             low, high, _ = limits[constraint]
-            if not low <= count <= high:
+            if not low <= count <= high and not (group.unsure and _admits_into(constraint, domain, count, domains)):
                 return None
             if group.kind == SPREAD:
                 crowd += count
@@ -208,6 +216,8 @@ class Wide:
         if pinned is None:
             return None
         suits = suited(self.template, pinned, self.cls, self.relaxation)
+        if suits and far_from_domain(self.template, pinned, self.cls, self.relaxation):
+            return None
         narrowed = self.template.join(pinned, suits) if suits else pinned
         beside = beside_daemons(self.template, narrowed, self.cls, self.relaxation) if narrowed is not None else None
         if narrowed is None or beside is None:
@@ -274,6 +284,14 @@ class Wide:
                 crowd += count if constraint.group.kind == SPREAD else 0
         inverse = (group for group in self.cls.keep_away if group.key == key)
         return None if any(group.owners.get(domain, 0) for group in inverse) else crowd
+
+
+def _admits_into(
+    constraint: TopologyConstraint, domain: str, count: int, domains: Mapping[TopologyGroup, Set[str]]
+) -> bool:
+    """Whether a spread that is in doubt about pods admits one more in a domain, as measured against itself too."""
+    measured = domains.get(constraint.group)
+    return measured is not None and admits.current(constraint, measured, domain).admits(count)
 
 
 @lru_cache(maxsize=4096)

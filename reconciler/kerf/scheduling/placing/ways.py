@@ -10,6 +10,7 @@ from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.routes import Next, Route, Wide
 from kerf.scheduling.placing.strategy import Pins
+from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf_api.requirements import Requirements
 
 #: The group of a pod on a new node: class, relaxation, volume alternative, pinned labels.
@@ -38,18 +39,28 @@ class PodGroup:
 
 @dataclass(slots=True, eq=False)
 class Spent:
-    """The cost of the pods that are planned in the same domains."""
+    """The cost of the pods that are planned in the same domains, and for each affinity the number of those whose nodes
+    carry the DaemonSet pods that they must be near."""
 
     amount: int = 0
+    founding: dict[TopologyGroup, int] = field(default_factory=dict)
+
+    def beside(self, group: TopologyGroup, number: int) -> tuple[int, int]:
+        """Count so many more pods that are near DaemonSet pods; the number before and now."""
+        before = self.founding.get(group, 0)
+        self.founding[group] = before + number
+        return before, before + number
 
 
 class Way(NamedTuple):
-    """A route with the cost of a pod of one class on it: the price of the share of a node that it needs."""
+    """A route with the cost of a pod of one class on it: the price of the share of a node that it needs. `founds` see
+    `Route.founds`."""
 
     route: Route
     cost: int
     key: ItemKey
     spent: Spent
+    founds: tuple[tuple[TopologyGroup, str], ...] = ()
 
 
 @dataclass(slots=True, eq=False)

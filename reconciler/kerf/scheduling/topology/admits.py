@@ -102,12 +102,12 @@ def begins_hosts(hosts: Iterable[TopologyConstraint]) -> bool:
     return all(map(begins_host, hosts))
 
 
-def current(constraint: TopologyConstraint, domains: Set[str] = frozenset()) -> Bounds:
+def current(constraint: TopologyConstraint, domains: Set[str] = frozenset(), into: str | None = None) -> Bounds:
     """The range of a constraint now; `domains` are those that the skew is measured over (spread only).
 
     Domains where pods are planned by now count too. While there are fewer than minDomains, the least count is 0. A
     hostname is measured over no domains: a new host is empty. A single domain is measured against itself, whichever of
-    its pods count.
+    its pods count. So is the domain `into` which the pod is to go, as far as its pods are in doubt.
     """
     group, counts = constraint.group, constraint.group.counts
     if group.kind != SPREAD:
@@ -119,7 +119,7 @@ def current(constraint: TopologyConstraint, domains: Set[str] = frozenset()) -> 
     if group.to_come and len([one for one in domains if not group.expected(one)]) < constraint.min_domains:
         return bounds(constraint, 0)
     if (group.unsure or group.to_come) and len(domains) > 1:
-        return bounds(constraint, min(map(group.least, domains)))
+        return bounds(constraint, min([max(group.least(one), counts.get(one, 0) * (one == into)) for one in domains]))
     return bounds(constraint, min([counts.get(domain, 0) for domain in domains]))
 
 
