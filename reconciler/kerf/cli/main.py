@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -12,9 +13,36 @@ from kerf.cli.verbs import QUICK
 
 #: Set by the shell that asks how a command line may go on.
 _COMPLETING: Final = "_KERF_COMPLETE"
+#: What a write to standard output may meet: a full disk, a quota, a device that fails.
+_NO_PLACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 def main() -> None:
+    """Run the verb of the command line. Ends the process with 2 when what it prints has no place."""
+    if sys.stdout is None:  # whoever called closed it, and wants nothing printed
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open until the end)
+    try:
+        try:
+            _run()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough
+        _print_no_more()
+        sys.exit(0)
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_PLACE:
+            raise
+        _print_no_more()
+        print(f"kerf: the output cannot be written: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _print_no_more() -> None:
+    """Throw away what is still to be printed, so that the interpreter does not fail at it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run() -> None:
     verb = sys.argv[1] if len(sys.argv) > 1 else ""
     if verb in QUICK and _COMPLETING not in os.environ:
         # Thousands of values live until the end; looking for rubbish among them would take as long as reading them.

@@ -76,6 +76,30 @@ def test_a_word_that_looks_like_nothing_gets_no_hint() -> None:
     assert "there is no verb 'xyzzy'" in done.stderr
 
 
+def _in_a_shell(line: str) -> subprocess.CompletedProcess[str]:
+    own = {**os.environ, "PYTHONPATH": python_path(), "kerf": f"{sys.executable} -m kerf.cli.main"}
+    command = ["bash", "-o", "pipefail", "-c", line]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=own)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("words", ["schema NodePool", "--version"])
+def test_an_output_that_has_no_place_is_told_in_one_line(words: str) -> None:
+    done = _in_a_shell(f"$kerf {words} > /dev/full")
+    assert (done.returncode, done.stderr) == (2, "kerf: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("words", ["schema NodePool", "--version", "validate -h"])
+def test_who_closes_the_output_wants_none(words: str) -> None:
+    done = _in_a_shell(f"$kerf {words} >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
+    done = _in_a_shell("$kerf schema NodePool | head -c 1; exit ${PIPESTATUS[0]}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{", "")
+
+
 @pytest.mark.parametrize(("word", "verb"), [("va", "validate"), ("pre", "preflight"), ("sch", "schema")])
 def test_shells_complete_verbs(word: str, verb: str) -> None:
     done = kerf("validate", _KERF_COMPLETE="complete_bash", COMP_WORDS=f"kerf {word}", COMP_CWORD="1")
