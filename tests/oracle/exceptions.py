@@ -11,7 +11,7 @@ from typing import Final
 
 from tests.differential.draft import REQUIRED, Json
 from tests.oracle.difference import EXISTING, MISSED, NEW_NODE, PLANNED, UNMADE, Difference
-from tests.oracle.features import FEATURES, hard, meant
+from tests.oracle.features import FEATURES, hard, meant, ports_of
 from tests.oracle.objects import HOST
 from tests.oracle.sketch import key_of, pending
 
@@ -119,6 +119,19 @@ def _daemons_of_new_nodes(case: Case) -> bool:
     return case.difference.direction == UNMADE and (counted or "pods of DaemonSet" in case.difference.message)
 
 
+def _ports_kept_free(case: Case) -> bool:
+    """The pod's host ports are those of a DaemonSet, whose pods the anti-affinity of other pods keeps off some nodes.
+
+    That anti-affinity ends with its pods. Then the DaemonSet's pod comes to the node, and needs its ports.
+    """
+    if case.difference.direction != UNMADE or "daemon sets hold its host ports" not in case.difference.message:
+        return False
+    templates = [one["spec"]["template"] for one in case.world["daemonSets"]]
+    with_ports = [one for one in templates if any(ports_of(one["spec"]))]
+    others = (pod for pod in case.world["pods"] if pod is not case.pod)
+    return any(meant(pod["spec"], "podAntiAffinity", with_ports) for pod in others)
+
+
 def _wanted_near(case: Case) -> bool:
     """The pod gets a new node, where other pending pods that must be near it have room too."""
     chosen, words = case.pod, case.difference.message
@@ -138,6 +151,9 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
     Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),
     Rule("daemon pods to come", "no node where pods of a DaemonSet on new nodes may break it", _daemons_of_new_nodes),
+    Rule(
+        "daemon pods: ports", "a new node has the host ports of its DaemonSets free, as in Karpenter", _ports_kept_free
+    ),
     Rule("nominated, but refused", "a nominated pod counts on its node, although the plugins refuse it", _nominated),
     Rule("open labels", "a spread is in doubt about domains that planned nodes with open labels bring", _open_labels),
 )

@@ -80,7 +80,7 @@ def _term(test: Found, *kinds: str) -> Found:
     return _pending(lambda spec: any(test(term) for term in _terms(spec, *(kinds or _COMPANY))))
 
 
-def _ports(spec: Json) -> list[Json]:
+def ports_of(spec: Json) -> list[Json]:
     return [port for one in containers(spec) for port in one.get("ports", []) if port.get("hostPort")]
 
 
@@ -236,16 +236,16 @@ FEATURES: Final = (
     Feature("resize: infeasible", nodes.resize("Infeasible"), _resizing("Infeasible")),
     Feature("resize: pod-level", nodes.resize_of_the_pod, _bound(lambda pod: "allocatedResources" in pod["status"])),
     # ports
-    Feature("host ports", wishes.host_ports, _pending(_ports)),
+    Feature("host ports", wishes.host_ports, _pending(ports_of)),
     Feature(
         "host ports: addresses",
         pods.host_addresses,
-        _pending(lambda spec: any("hostIP" in port for port in _ports(spec))),
+        _pending(lambda spec: any("hostIP" in port for port in ports_of(spec))),
     ),
     Feature(
         "host ports: protocols",
         pods.host_addresses,
-        _pending(lambda spec: any(port["protocol"] == "UDP" for port in _ports(spec))),
+        _pending(lambda spec: any(port["protocol"] == "UDP" for port in ports_of(spec))),
     ),
     Feature(
         "host ports of sidecars",
@@ -351,7 +351,7 @@ FEATURES: Final = (
     Feature(
         "daemon pods: host ports",
         nodes.daemon_ports,
-        lambda world: any(_ports(one["spec"]["template"]["spec"]) for one in world["daemonSets"]),
+        lambda world: any(ports_of(one["spec"]["template"]["spec"]) for one in world["daemonSets"]),
     ),
     Feature("affinity to daemon pods", nodes.pods_meet_daemons("podAffinity"), _meets_daemons("podAffinity")),
     Feature(

@@ -11,6 +11,7 @@ from kerf_api import labels
 from tests.oracle.campaign import sorted_out
 from tests.oracle.client import Oracle
 from tests.oracle.compare import compare, one_more
+from tests.oracle.exceptions import EXCEPTIONS, Case
 from tests.oracle.ours import answer, each_choice, planned_nodes
 from tests.oracle.worlds import world_of
 
@@ -73,3 +74,16 @@ def test_a_node_that_only_some_outcomes_of_a_plan_allow_is_no_difference(oracle:
 def test_late_pods_get_nodes_whose_daemon_pods_their_spread_counts(oracle: Oracle, seed: int) -> None:
     """Each further node has such pods, which leave the next pod less of the skew in its zone."""
     assert [str(one) for one in compare(world_of(seed), oracle).differences if one.kind == "d"] == []
+
+
+@pytest.mark.parametrize("seed", [5057, 5225])
+def test_a_new_node_has_the_ports_of_daemon_pods_free_that_anti_affinity_keeps_off(oracle: Oracle, seed: int) -> None:
+    world = world_of(seed)
+    named, _, unexplained = sorted_out(compare(world, oracle))
+    assert unexplained == ()
+    found = [difference for difference, name in named if name == "daemon pods: ports"]
+    assert found
+    for pod in world["pods"]:
+        pod["spec"].get("affinity", {}).pop("podAntiAffinity", None)
+    rule = next(one for one in EXCEPTIONS if one.name == "daemon pods: ports")
+    assert not any(rule.admits(Case(world, one)) for one in found)
