@@ -20,7 +20,7 @@ PROBES: Final = 8
 PAUSE_SECONDS: Final = 4.0
 #: Requests of a pod for which a node has to be nearly empty.
 NEEDS_A_NODE_CPU_MILLIS: Final = 7_000
-#: `BATCH_IDLE_DURATION`, which pods wait by design.
+#: `BATCH_IDLE_DURATION`, which pods wait by design; the first, which comes alone, waits less.
 BATCH_SECONDS: Final = 1.0
 LATEST_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 15.0

@@ -4,6 +4,7 @@
 {{- define "kerf.variables" -}}
 AMI_REFRESH_INTERVAL: amiRefreshInterval
 BATCH_IDLE_DURATION: batchIdleDuration
+BATCH_LONE_DURATION: batchLoneDuration
 BATCH_MAX_DURATION: batchMaxDuration
 CLUSTER_CA_BUNDLE: clusterCABundle
 CLUSTER_ENDPOINT: clusterEndpoint

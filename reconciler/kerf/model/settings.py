@@ -25,6 +25,8 @@ class Settings:
     cluster_name: str
     batch_idle: timedelta = timedelta(seconds=1)
     batch_max: timedelta = timedelta(seconds=10)
+    #: A pod that comes alone waits for others so long, and no longer than `batch_idle`.
+    batch_lone: timedelta = timedelta(milliseconds=200)
     preference_policy: str = "Respect"
     min_values_policy: str = "Strict"
     improve: timedelta = timedelta(seconds=1)

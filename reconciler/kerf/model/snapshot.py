@@ -124,13 +124,20 @@ class Batch:
     """Arrival times of the first and the latest pending pod that no plan has served yet.
 
     `maiden`: no plan at all has served any since this process began; nobody knows where the pods that wait may go.
-    `again`: none has come; those that were served still wait.
+    `again`: none has come; those that were served still wait. `lone`: it is a single one, and none came for a while
+    before it.
     """
 
     first: datetime
     last: datetime
     maiden: bool = False
     again: bool = False
+    lone: bool = False
+
+    def closes(self, settings: Settings) -> datetime:
+        """When its pods get their plan: none has come for a while, and at the latest some time after the first."""
+        idle = min(settings.batch_lone, settings.batch_idle) if self.lone else settings.batch_idle
+        return min(self.last + idle, self.first + settings.batch_max)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     if snapshot.batch is None:
         waits = Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
         return joined((waits, reports(turn)))
-    closes = closing_time(snapshot.batch, snapshot)
+    closes = snapshot.batch.closes(snapshot.settings)
     if closes > snapshot.now:
         sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
         return joined((_ahead(turn, snapshot.batch, closes), reports(turn)))
@@ -126,11 +126,6 @@ def _served(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequen
         return solution
     alone = solve_apart(snapshot, pods, turn, without=without)
     return solution if len(alone.unplaced) == len(lost) else without_room(alone, virtual)
-
-
-def closing_time(batch: Batch, snapshot: Snapshot) -> datetime:
-    """A batch closes when no pod has come for a while, and at the latest some time after its first."""
-    return min(batch.last + snapshot.settings.batch_idle, batch.first + snapshot.settings.batch_max)
 
 
 def _plan(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
@@ -38,7 +41,36 @@ def test_the_same_pod_again_changes_nothing() -> None:
     window = BatchWindow()
     window.trigger("a", START)
     window.trigger("a", after(0.9))
-    assert window.at(after(0.9)) == Batch(START, START, maiden=True)
+    assert window.at(after(0.9)) == Batch(START, START, maiden=True, lone=True)
+
+
+def test_a_pod_that_comes_alone_waits_less_for_others() -> None:
+    window = BatchWindow()
+    window.trigger("a", START)
+    assert window.due(START, SETTINGS) == after(0.2)
+    window.trigger("b", after(0.1))
+    assert window.due(after(0.1), SETTINGS) == after(1.1)
+    window.served(after(2))
+    window.trigger("c", after(3))
+    assert window.due(after(3), SETTINGS) == after(4), "others came a moment ago"
+    window.served(after(4))
+    window.trigger("d", after(13.5))
+    assert window.due(after(13.5), SETTINGS) == after(13.7)
+
+
+def test_pods_that_come_in_one_moment_are_not_alone() -> None:
+    window = BatchWindow()
+    window.trigger("a", START)
+    window.trigger("b", START)
+    assert window.due(START, SETTINGS) == after(1)
+
+
+@pytest.mark.parametrize(("idle", "lone", "expected"), [(0.1, 0.2, 0.1), (3, 0.5, 0.5), (1, 5, 1)])
+def test_nobody_alone_waits_longer_than_others(idle: float, lone: float, expected: float) -> None:
+    settings = replace(SETTINGS, batch_idle=timedelta(seconds=idle), batch_lone=timedelta(seconds=lone))
+    window = BatchWindow()
+    window.trigger("a", START)
+    assert window.due(START, settings) == after(expected)
 
 
 def test_what_was_served_asks_again_after_a_while_and_a_new_pod_at_once() -> None:

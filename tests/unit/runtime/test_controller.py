@@ -255,7 +255,7 @@ def test_after_a_slow_look_others_get_to_compute_but_no_pod_waits_for_that(
         return plan
 
     loop = controller(world, slow)
-    if waits:
-        loop.state.batch.trigger("pod", world.clock.now())
+    for pod in ("pod", "another") if waits else ():
+        loop.state.batch.trigger(pod, world.clock.now())
     loop.run(stop)
     assert stop.pause == pytest.approx(pause)

@@ -14,7 +14,7 @@ from kerf.model.plan import CreateNodeClaim, Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.ports import Unavailable
-from kerf.provisioning.provision import closing_time, provision
+from kerf.provisioning.provision import provision
 from kerf.runtime.controller import Controller
 from kerf.runtime.parts import Parts
 from kerf.runtime.state.batching import BatchWindow
@@ -25,7 +25,7 @@ from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 
 SECOND = timedelta(seconds=1)
-IDLE_5 = Settings("test", batch_idle=5 * SECOND, batch_max=60 * SECOND)
+IDLE_5 = Settings("test", batch_idle=5 * SECOND, batch_max=60 * SECOND, batch_lone=5 * SECOND)
 
 
 def created(plan: Plan) -> list[CreateNodeClaim]:
@@ -66,7 +66,7 @@ def test_003_another_pod_does() -> None:
     assert window((0, "a"), (3, "b")).due(w.NOW + 3 * SECOND, short) == w.NOW + 6 * SECOND
     batch = window((0, "a"), (3, "b")).at(w.NOW + 3 * SECOND)
     assert batch is not None
-    assert closing_time(batch, w.world(batch_idle=5 * SECOND)) == w.NOW + 8 * SECOND
+    assert batch.closes(w.world(batch_idle=5 * SECOND).settings) == w.NOW + 8 * SECOND
 
 
 class NoNodes(Faults):

@@ -90,6 +90,13 @@ class Options:
         "a batch ends after this long without a new pod",
         "0s is refused, and so is more than BATCH_MAX_DURATION",
     )
+    batch_lone_duration: timedelta = _own(
+        timedelta(milliseconds=200),
+        "BATCH_LONE_DURATION",
+        readers.duration(),
+        "a pod that comes alone, ten seconds after the one before it or later, waits so long for others, and no longer "
+        "than BATCH_IDLE_DURATION",
+    )
     preference_policy: str = _setting(
         "Respect", "PREFERENCE_POLICY", readers.one_of("Respect", "Ignore"), "soft constraints: Respect or Ignore"
     )
@@ -283,6 +290,7 @@ class Options:
             cluster_name=self.cluster_name,
             batch_idle=self.batch_idle_duration,
             batch_max=self.batch_max_duration,
+            batch_lone=self.batch_lone_duration,
             preference_policy=self.preference_policy,
             min_values_policy=self.min_values_policy,
             improve=timedelta(seconds=self.improve_seconds),

@@ -1,5 +1,5 @@
 """The batch window of pending pods: the first one opens it, each new one prolongs it, the plan that serves
-them closes it.
+them closes it. For a pod that comes alone it is short.
 
 What still waits ten seconds after a plan served it asks again, because the world may have made room meanwhile. A
 CapacityBuffer never stops asking, half a minute after each plan: its room may have been taken.
@@ -16,6 +16,8 @@ from kerf.model.snapshot import Batch
 #: A pod (or a node that is about to go) that still waits asks again after this long.
 AGAIN = timedelta(seconds=10)
 BUFFERS_AGAIN = timedelta(seconds=30)
+#: When no pod has come for so long, others seldom follow the next one: they come together, within milliseconds.
+QUIET = timedelta(seconds=10)
 
 
 class BatchWindow:
@@ -33,8 +35,11 @@ class BatchWindow:
         if uid in self._known:
             return
         self._known.add(uid)
+        quiet = self._batch is None and not self.asked_since(now - QUIET)
         self._asked_at = now
         self._prolong(now)
+        if quiet and self._batch is not None:
+            self._batch = replace(self._batch, lone=True)
 
     def _prolong(self, now: datetime) -> None:
         self._batch = Batch(now if self._batch is None else self._batch.first, now, maiden=self._served_at is None)
@@ -91,7 +96,7 @@ class BatchWindow:
         """When the open batch ends, or what was served asks again; None when that is past, or nothing waits."""
         if self._batch is None:
             return self._again()
-        ends = min(self._batch.first + settings.batch_max, self._batch.last + settings.batch_idle)
+        ends = self._batch.closes(settings)
         return ends if ends > now else None
 
     def _again(self) -> datetime | None:
