@@ -19,14 +19,14 @@ _NO_PLACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO
 
 def main() -> None:
     """Run the verb of the command line. Ends the process with 2 when what it prints has no place."""
-    if sys.stdout is None:  # whoever called closed it, and wants nothing printed
+    if sys.stdout is None:  # closed by the caller: nothing is to be printed
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open until the end)
     try:
         try:
             _run()
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
         _print_no_more()
         sys.exit(0)
     except OSError as error:

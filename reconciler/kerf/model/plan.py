@@ -368,21 +368,21 @@ def _listed(parts: Iterable[Plan]) -> Plan:
 def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
     """The plan, with what the others say once: the earliest time, the first purchase, all keys of maps and sets."""
     next_due = earliest(plan.next_due for plan in parts)
-    told = [plan for plan in parts if _has_more(plan)]
-    if not told:
+    fuller = [plan for plan in parts if _has_more(plan)]
+    if not fuller:
         return replace(listed, next_due=next_due)
     return replace(
         listed,
         next_due=next_due,
-        provisioned=any(plan.provisioned for plan in told),
-        purchase=next((plan.purchase for plan in told if plan.purchase is not None), None),
-        accounts=next((plan.accounts for plan in told if plan.accounts is not None), None),
-        left_over=frozenset().union(*(plan.left_over for plan in told)),
-        had_turn=frozenset().union(*(plan.had_turn for plan in told)),
-        candidates_left_over=frozenset().union(*(plan.candidates_left_over for plan in told)),
-        buffer_pods={key: number for plan in told for key, number in plan.buffer_pods.items()},
-        unread_since={key: since for plan in told for key, since in plan.unread_since.items()},
-        gauges={key: value for plan in told for key, value in plan.gauges.items()},
+        provisioned=any(plan.provisioned for plan in fuller),
+        purchase=next((plan.purchase for plan in fuller if plan.purchase is not None), None),
+        accounts=next((plan.accounts for plan in fuller if plan.accounts is not None), None),
+        left_over=frozenset().union(*(plan.left_over for plan in fuller)),
+        had_turn=frozenset().union(*(plan.had_turn for plan in fuller)),
+        candidates_left_over=frozenset().union(*(plan.candidates_left_over for plan in fuller)),
+        buffer_pods={key: number for plan in fuller for key, number in plan.buffer_pods.items()},
+        unread_since={key: since for plan in fuller for key, since in plan.unread_since.items()},
+        gauges={key: value for plan in fuller for key, value in plan.gauges.items()},
     )
 
 

@@ -37,12 +37,11 @@ class BatchWindow:
         self._known.add(uid)
         quiet = self._batch is None and not self.asked_since(now - QUIET)
         self._asked_at = now
-        self._prolong(now)
-        if quiet and self._batch is not None:
-            self._batch = replace(self._batch, lone=True)
+        self._prolong(now, lone=quiet)
 
-    def _prolong(self, now: datetime) -> None:
-        self._batch = Batch(now if self._batch is None else self._batch.first, now, maiden=self._served_at is None)
+    def _prolong(self, now: datetime, *, lone: bool = False) -> None:
+        first = now if self._batch is None else self._batch.first
+        self._batch = Batch(first, now, maiden=self._served_at is None, lone=lone)
 
     def reopen(self, now: datetime) -> None:
         """There may be room now: what was served in vain need not wait for its turn."""

@@ -109,13 +109,15 @@ def settled(classes: Iterable[PodClass], packed: Sequence[Packed]) -> list[Topol
     From then on they count the pods on such nodes, or do not.
     """
     groups = dict.fromkeys(constraint.group for cls in classes for row in cls.relaxations for constraint in row.spreads)
-    return [group for group in groups if group.unsure and _settle(group, packed)]
+    doubtful = [group for group in groups if group.unsure]
+    named = _all_labelled(packed) if doubtful else ()
+    return [group for group in doubtful if _settle(group, packed, named)]
 
 
-def _settle(group: TopologyGroup, packed: Sequence[Packed]) -> bool:
+def _settle(group: TopologyGroup, packed: Sequence[Packed], named: Sequence[Requirements]) -> bool:
     unsure, uncounted = Counter[str](), Counter[str]()
-    for node in packed:
-        now = counting(group, node.template, labelled(node.template, node.requirements))
+    for node, planned in zip(packed, named, strict=True):
+        now = counting(group, node.template, planned)
         for stock, number in node.content:
             domain = dict(stock.item.pins).get(group.key)
             if domain is None or group not in stock.item.cls.counted:

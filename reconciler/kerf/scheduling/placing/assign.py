@@ -99,17 +99,16 @@ class Assignment:
     def hopeful(self, cls: PodClass) -> bool:
         """Whether some node, there or new, would do for a pod of the class if the others were nowhere."""
         need = self.columns.vector(cls.requests)
-        numbers = (n for n, one in enumerate(cls.relaxations) if one.demand.possible)
         there = (self.places.free >= need).all(axis=1)
         return not self.columns.unknown(cls.requests) and any(
-            self.opening.routes(cls, n, need) or (self._suiting(cls, n) & there).any() for n in numbers
+            self.opening.routes(cls, n, need) or (self._suiting(cls, n) & there).any() for n in cls.possible
         )
 
     def domains(self, cls: PodClass) -> list[Pins]:
         """The domains that new nodes for pods of the class can have, as far as work is left to list them."""
         need = self.columns.vector(cls.requests)
         about = cls.counted or cls.daemon_spreads
-        asked = (n for n, one in enumerate(cls.relaxations) if one.demand.possible and (about or one.constraints))
+        asked = (n for n in cls.possible if about or cls.relaxations[n].constraints)
         found = (pins for n in asked if not self.work.worn for pins in self.opening.routes(cls, n, need) if pins)
         return list(dict.fromkeys(found))
 
@@ -175,8 +174,7 @@ class Assignment:
 
     def place_without_nodes(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
         """Put the pod on an existing node as if no node could be made for its class."""
-        numbers = [number for number, relaxation in enumerate(cls.relaxations) if relaxation.demand.possible]
-        return self.opening.without_nodes(cls, lambda: any(self._seat(cls, n, pod, need) for n in numbers))
+        return self.opening.without_nodes(cls, lambda: any(self._seat(cls, n, pod, need) for n in cls.possible))
 
     def _seat(self, cls: PodClass, number: int, pod: Pod, need: Ints) -> bool:
         """Put the pod on an existing node at one relaxation."""

@@ -177,9 +177,7 @@ class Opening:
                 or (cls.number in self._closed and admits.brings(relaxation.spreads, route.pins, cls.domains))
             ):
                 continue
-            crowd: int | None = 0
-            if limits:
-                crowd = route.crowd(limits, cls.domains) if route.arrivals else route.crowd_now(limits, cls.domains)
+            crowd = route.crowd(limits, cls.domains) if limits else 0
             if crowd is None or (least is not None and crowd > least[0]):
                 continue
             rank = (crowd, way.cost, way.spent.amount // _TURN, way.key)
@@ -208,7 +206,7 @@ class Opening:
         others: Mapping[TopologyConstraint, Bounds],
         inverse: Sequence[TopologyGroup],
     ) -> None:
-        """Find the domains of the spreads of a relaxation; again for each pod only where they may change."""
+        """Find the domains of a relaxation's spreads beside its `others`, and the anti-affinity that keeps it away."""
         gates = {b: limits for b, limits in others.items() if b.required and b.key != labels.HOSTNAME}
         barred = cls.number == self._barred or cls.number in self._closed
         begins = not barred and self._begins(cls, number, need)
@@ -293,7 +291,7 @@ class Opening:
             group.arrive(domain, arriving)
         way.spent.amount += way.cost * number
         for group, domain in route.counts:
-            group.counts[domain] = group.counts.get(domain, 0) + number
+            group.count(domain, number)
             if route.follows and group.kind == AFFINITY:
                 group.follow(domain, route.follows, number)
         for group, domain in route.unsure:

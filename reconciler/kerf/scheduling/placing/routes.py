@@ -113,20 +113,19 @@ class Route:
         """
         first = self.first_arrivals() if self.arrivals else ()
         if not first:
-            return self.crowd_now(limits, domains)
+            return self._crowd(limits, domains)
         for group, domain, number in first:
             group.count(domain, number)
         measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
         after = {constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured}
-        crowd = self.crowd_now({**limits, **after}, domains)
+        crowd = self._crowd({**limits, **after}, domains)
         for group, domain, number in first:
             group.count(domain, -number)
         return crowd
 
-    def crowd_now(
+    def _crowd(
         self, limits: Mapping[TopologyConstraint, Bounds], domains: Mapping[TopologyGroup, Set[str]]
     ) -> int | None:
-        """`crowd` without the pods of DaemonSets that would arrive with the node."""
         crowd = 0
         for constraint, domain in self.gates:
             group = constraint.group
