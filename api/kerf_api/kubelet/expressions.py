@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-import cel
+from kerf_api.cel_library import cel
 
 #: What an expression may ask, and a plain machine on which it is tried.
 PLAIN: Final[Mapping[str, int | str]] = {

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
-import cel
-
 from kerf_api import crds
+from kerf_api.cel_library import cel
 from kerf_api.lint.problem import Problem, Steps, at
 
 _ID = re.compile(r"\s*\[(KERF-[A-Z0-9]+-\d+)\]\s*\Z")

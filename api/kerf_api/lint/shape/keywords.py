@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-import cel
 from jsonschema import Draft202012Validator, ValidationError, validators
 from jsonschema.protocols import Validator
 
+from kerf_api.cel_library import cel
 from kerf_api.lint.shape.formats import ascii_classes, is_date_time
 from kerf_api.lint.shape.translate import BOUNDS, json_schema, python_pattern
 

@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-import cel
-
 from kerf.model.kubernetes.devices import Attribute, SliceDevice
 from kerf_api import quantity
+from kerf_api.cel_library import cel
 
 _DOMAINS: Final = re.compile(r"(?:attributes|capacity)\s*\[\s*(?:\"([^\"]+)\"|'([^']+)')\s*\]")
 _MEMBERSHIP: Final = re.compile(r"\bin\s+device\.")
