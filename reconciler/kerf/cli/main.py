@@ -26,9 +26,9 @@ def main() -> None:
             _run()
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # the reader closed the pipe, as `head` does
+    except BrokenPipeError as error:  # the reader closed the pipe, as `head` does: that changes no verdict
         _print_no_more()
-        sys.exit(0)
+        sys.exit(error.__context__.code if isinstance(error.__context__, SystemExit) else 0)
     except OSError as error:
         if error.filename is not None or error.errno not in _NO_PLACE:
             raise

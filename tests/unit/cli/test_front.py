@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +99,17 @@ def test_who_closes_the_output_wants_none(words: str) -> None:
 def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
     done = _in_a_shell("$kerf schema NodePool | head -c 1; exit ${PIPESTATUS[0]}")
     assert (done.returncode, done.stdout, done.stderr) == (0, "{", "")
+
+
+@pytest.mark.parametrize("number", [1, 200])
+def test_a_reader_that_has_seen_enough_changes_no_verdict(number: int, tmp_path: Path) -> None:
+    """The output of many objects is longer than a buffer: then the write fails, and not the flush at the end."""
+    wrong = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {weight: 1000}\n"
+    (tmp_path / "pools.yaml").write_text("---\n".join([wrong] * number))
+    line = f"$kerf validate --write json={tmp_path}/report.json {tmp_path}/pools.yaml | true; exit ${{PIPESTATUS[0]}}"
+    done = _in_a_shell(line)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (tmp_path / "report.json").exists()
 
 
 @pytest.mark.parametrize(("word", "verb"), [("va", "validate"), ("pre", "preflight"), ("sch", "schema")])

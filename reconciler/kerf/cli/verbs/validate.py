@@ -10,6 +10,7 @@ import os
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -55,7 +56,8 @@ def main(arguments: Sequence[str]) -> int:
     except (Refused, sources.NotFound, sources.ToolMissing) as error:
         escaping.complain(f"kerf validate: {error}")
         return 2
-    sys.stdout.write(_told(report, asked))
+    with suppress(BrokenPipeError):  # the reader may have seen enough; the other reports and the exit code stay
+        sys.stdout.write(_told(report, asked))
     for path, form in written.items():
         try:
             sources.named(path).write(formats.FORMATS[form](report).encode())
