@@ -86,6 +86,7 @@ def test_the_defaults_are_karpenters() -> None:
         ([], {**NAME, "DETAILED_METRICS": "pods, nodes,"}, "detailed_metrics", ("nodes", "pods")),
         (["--detailed-metrics=all"], NAME, "detailed_metrics", ("conditions", "nodes", "offerings", "pods")),
         ([], {**NAME, "NOMINATE_PODS": "true"}, "nominate_pods", True),
+        ([], {**NAME, "BATCH_LONE_DURATION": "0s"}, "batch_lone_duration", 0),
         ([], {**NAME, "EXPIRE_WITHIN_BUDGETS": "true"}, "expire_within_budgets", True),
         ([], {**NAME, "CONSOLIDATION_MINIMUM_SAVING": "5%"}, "consolidation_minimum_saving", saving("5%")),
         ([], {**NAME, "DELETION_GUARD_PERCENT": "25"}, "deletion_guard_percent", 25),

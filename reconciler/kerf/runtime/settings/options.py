@@ -93,9 +93,9 @@ class Options:
     batch_lone_duration: timedelta = _own(
         timedelta(milliseconds=200),
         "BATCH_LONE_DURATION",
-        readers.duration(),
+        readers.duration(timedelta(0)),
         "a pod that comes alone, ten seconds after the one before it or later, waits so long for others, and no longer "
-        "than BATCH_IDLE_DURATION",
+        "than BATCH_IDLE_DURATION; 0s: not at all",
     )
     preference_policy: str = _setting(
         "Respect", "PREFERENCE_POLICY", readers.one_of("Respect", "Ignore"), "soft constraints: Respect or Ignore"

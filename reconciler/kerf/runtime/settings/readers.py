@@ -85,9 +85,13 @@ def number(most: int, unit: str = "") -> Callable[[str], float]:
     return read
 
 
+#: As Go writes that no time passes.
+_NO_TIME = ("0", "0s")
+
+
 def duration(lowest: timedelta = timedelta(milliseconds=1)) -> Callable[[str], timedelta]:
     def read(value: str) -> timedelta:
-        found = durations.parse_go(value)
+        found = timedelta(0) if value in _NO_TIME and not lowest else durations.parse_go(value)
         if found is None:
             raise ValueError("must be a duration such as 300ms, 10s or 1h30m")
         if found < lowest:
