@@ -21,6 +21,7 @@ from kerf.provisioning.provision import provision
 from kerf.runtime.state.promises import Promises
 from kerf_api import labels
 from tests.unit.disruption.test_buffers import buffer
+from tests.unit.scheduling import dra_world as d
 from tests.unit.scheduling import worlds as w
 
 SECOND: Final = timedelta(seconds=1)
@@ -192,6 +193,17 @@ def test_pods_with_volumes() -> None:
     assert ordered(look(w.pool(), some(volumes=other)))
     volume = [{"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}]
     assert ordered(look(w.pool(), some(volumes=volume))) == []
+
+
+def test_pods_with_device_claims() -> None:
+    kind, claims = d.gpus(BOX, 4), [d.claim(f"c-{i}") for i in range(22)]
+    rows = [[{"name": "c", "resourceClaimName": f"c-{i}"}] for i in range(22)]
+    pods = [w.pod(f"p-{i}", *QUARTER, resourceClaims=row) for i, row in enumerate(rows)]
+    world: list[Any] = [w.pool(), pods, claims, d.classes()]
+    facts: dict[str, Any] = {"catalogue": (kind,), "ignore_dra_requests": False}
+    closed = replace(OPEN, last=w.NOW - SECOND)
+    assert ordered(look(*world, **facts, batch=closed)) == [2, 4, 4, 4, 4, 4]
+    assert ordered(look(*world, **facts)) == []
 
 
 def test_priorities_below_one_that_still_grows() -> None:
