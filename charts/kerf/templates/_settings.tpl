@@ -17,6 +17,7 @@ DELETION_GUARD_WAIT: deletionGuardWait
 DETAILED_METRICS: detailedMetrics
 DISABLE_CLUSTER_STATE_OBSERVABILITY: disableClusterStateObservability
 DISABLE_DRY_RUN: disableDryRun
+EARLY_ORDERS: earlyOrders
 EC2_REQUEST_RATE: ec2RequestRate
 EKS_CONTROL_PLANE: eksControlPlane
 ENABLE_PROFILING: enableProfiling

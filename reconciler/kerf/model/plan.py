@@ -314,6 +314,8 @@ class Plan:
     next_due: datetime | None = None
     #: True when the batch of pending pods was worked off in this plan.
     provisioned: bool = False
+    #: While the batch is open: when to look again for nodes that can be ordered before its close; None: not looked now.
+    try_at: datetime | None = None
     #: The claims that will be created when the batch closes, if nothing changes until then.
     foreseen: tuple[NodeClaim, ...] = ()
     #: By key of `state_nodes`: how many pods of CapacityBuffers the pass found room for there.
@@ -375,6 +377,7 @@ def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
         listed,
         next_due=next_due,
         provisioned=any(plan.provisioned for plan in fuller),
+        try_at=earliest(plan.try_at for plan in fuller),
         purchase=next((plan.purchase for plan in fuller if plan.purchase is not None), None),
         accounts=next((plan.accounts for plan in fuller if plan.accounts is not None), None),
         left_over=frozenset().union(*(plan.left_over for plan in fuller)),
@@ -390,4 +393,6 @@ def _has_more(plan: Plan) -> bool:
     """Whether a plan has any of what few plans have."""
     sets = plan.left_over or plan.had_turn or plan.candidates_left_over
     maps = plan.buffer_pods or plan.unread_since or plan.gauges
-    return bool(plan.provisioned or sets or maps) or plan.purchase is not None or plan.accounts is not None
+    return (
+        bool(plan.provisioned or plan.try_at or sets or maps) or plan.purchase is not None or plan.accounts is not None
+    )

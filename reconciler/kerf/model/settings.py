@@ -27,6 +27,8 @@ class Settings:
     batch_max: timedelta = timedelta(seconds=10)
     #: A pod that comes alone waits for others so long, and no longer than `batch_idle`.
     batch_lone: timedelta = timedelta(milliseconds=200)
+    #: A node that is full is ordered before its batch closes.
+    early_orders: bool = True
     preference_policy: str = "Respect"
     min_values_policy: str = "Strict"
     improve: timedelta = timedelta(seconds=1)

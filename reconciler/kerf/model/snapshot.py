@@ -125,7 +125,7 @@ class Batch:
 
     `maiden`: no plan at all has served any since this process began; nobody knows where the pods that wait may go.
     `again`: none has come; those that were served still wait. `lone`: it is a single one, and none came for a while
-    before it.
+    before it. `try_at`: not before then nodes are looked for again that can be ordered before it closes.
     """
 
     first: datetime
@@ -133,6 +133,7 @@ class Batch:
     maiden: bool = False
     again: bool = False
     lone: bool = False
+    try_at: datetime | None = None
 
     def closes(self, settings: Settings) -> datetime:
         """When its pods get their plan: none has come for a while, and at the latest some time after the first."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -69,21 +70,39 @@ def solve_apart(
     return replace(_solved(snapshot, pods, context, accounts, spend, only), unread=context.unread)
 
 
+def solve_early(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn) -> Solution:
+    """A solution for the pods of a batch that is open, without words about those that have no place.
+
+    One that fails is empty: all wait for the close, when the pods and NodePools that are to blame are found.
+    """
+    try:
+        context = context_of(snapshot, turn)
+        options = SolveOptions(reasons=False, early=True)
+        return replace(patiently(snapshot, pods, context, partial(_round, options)), unread=context.unread)
+    except Exception:
+        return Solution()
+
+
+def _round(
+    options: SolveOptions,
+    snapshot: Snapshot,
+    asked: Sequence[Pod],
+    context: SolveContext,
+    gone: Sequence[Pod],
+    *,
+    improved: bool,
+) -> Solution:
+    """A solve within the budget of a pass."""
+    improve = snapshot.settings.improve if improved else timedelta()
+    work = Work(budget(len(asked)), luxury=int(improve.total_seconds() * _STEPS_A_SECOND))
+    return solve(snapshot, asked, replace(options, gone=gone, improve=improve), context=context, work=work)
+
+
 def _solved(
     snapshot: Snapshot, pods: Sequence[Pod], context: SolveContext, accounts: int, spend: int, only: str
 ) -> Solution:
     try:
-
-        def solved(
-            world: Snapshot, asked: Sequence[Pod], context: SolveContext, gone: Sequence[Pod], *, improved: bool
-        ) -> Solution:
-            improve = world.settings.improve if improved else timedelta()
-            work = Work(budget(len(asked)), luxury=int(improve.total_seconds() * _STEPS_A_SECOND))
-            return solve(
-                world, asked, SolveOptions(gone=gone, improve=improve, accounts=accounts), context=context, work=work
-            )
-
-        solution = patiently(snapshot, pods, context, solved)
+        solution = patiently(snapshot, pods, context, partial(_round, SolveOptions(accounts=accounts)))
         work = Work(budget(len(pods)) // _FOR_FIXES)
         return with_fixes(snapshot, pods, solution, context, spend=spend, only=only, work=work)
     except Exception as error:

@@ -37,6 +37,12 @@ def creatable(
     return (tried.served(solution) if tried.refused else solution), tuple(made for _, made in tried.made)
 
 
+def creatable_part(snapshot: Snapshot, solution: Solution) -> tuple[Solution, tuple[CreateNodeClaim, ...]]:
+    """The part of a solution whose NodeClaims can be made, and the creations of its new nodes in their order."""
+    tried = _Tried.of(snapshot, solution)
+    return (tried.served(solution) if tried.refused else solution), tuple(made for _, made in tried.made)
+
+
 def creations_of(snapshot: Snapshot, solution: Solution) -> tuple[CreateNodeClaim, ...]:
     """The creations of the new nodes, as far as they can be made."""
     return tuple(made for _, made in _Tried.of(snapshot, solution).made)

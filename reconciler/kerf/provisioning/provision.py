@@ -7,7 +7,7 @@ Pods that will land on a node which exists or is on its way need nothing but a n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,9 +21,10 @@ from kerf.model.kubernetes.pods import virtual as is_virtual
 from kerf.model.memory import Memory, Turn
 from kerf.model.plan import INTERNAL_ERROR, CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import Batch, Snapshot
-from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
+from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart, solve_early
 from kerf.provisioning.buffers import buffered, real_part, reports, without_room
-from kerf.provisioning.creations import creatable, creations_of
+from kerf.provisioning.creations import creatable, creatable_part, creations_of
+from kerf.provisioning.early import ANSWERS, EVERY, certain_part, enough, next_try, unanswered
 from kerf.provisioning.expecting import events_of, over
 from kerf.provisioning.pending import leaving_pods, pending_pods
 from kerf.provisioning.progress import with_progress
@@ -38,6 +39,8 @@ from kerf.scheduling.solve import PodRefusal, Solution
 from kerf.scheduling.work import WORK_BUDGET
 from kerf_api import labels
 
+#: Solves for some pods.
+Solved = Callable[[Sequence[Pod]], Solution]
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
 #: Refusals of pods that may well have a place in a moment.
@@ -58,11 +61,47 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     closes = snapshot.batch.closes(snapshot.settings)
     if closes > snapshot.now:
         sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
-        return joined((_ahead(turn, snapshot.batch, closes), reports(turn)))
+        return joined((_before(turn, snapshot.batch, closes), reports(turn)))
+    if unanswered(snapshot) and snapshot.now < closes + ANSWERS:
+        return joined((Plan(next_due=closes + ANSWERS), reports(turn)))
     pending, refused = pending_pods(snapshot)
     solution = turn.held(_key(snapshot, closes)) or _solved(turn, snapshot, pending)
     solution, creations = creatable(snapshot, solution, partial(_solved, turn, snapshot, pending))
     return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution, creations)))
+
+
+def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:
+    """While the batch is open: order what is certain, now and then; else solve ahead."""
+    due = None if unanswered(turn.snapshot) else next_try(turn.snapshot, batch, closes)
+    if due is not None and due <= turn.snapshot.now:
+        return _early(turn, closes)
+    ahead = _ahead(turn, batch, closes)
+    return ahead if due is None else replace(ahead, next_due=min(due, closes, ahead.next_due or closes))
+
+
+def _early(turn: Turn, closes: datetime) -> Plan:
+    """Order the nodes that are certain for the pods that are there; the others wait for the close."""
+    snapshot, boundary = turn.snapshot, Boundary()
+    again = snapshot.now + EVERY
+    waits = Plan(try_at=again, next_due=min(again, closes))
+    pending = pending_pods(snapshot)[0]
+    if not enough(snapshot, pending):
+        return waits
+    solution = certain_part(snapshot, _solved(turn, snapshot, pending, early=True), pending)
+    solution, creations = creatable_part(snapshot, solution)
+    if not creations:
+        return waits
+    homes = dict(solution.placed)
+    for creation, node in zip(creations, solution.new_nodes, strict=True):
+        homes |= dict.fromkeys(node.pods, creation.claim.name)
+    return replace(
+        waits,
+        actions=creations,
+        events=_pod_events(snapshot, homes, {}, boundary),
+        nominations=nominations(snapshot, solution, homes, boundary),
+        refusals=tuple(boundary.refusals),
+        purchase=solution.purchase,
+    )
 
 
 def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
@@ -86,16 +125,23 @@ def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:
     return "solution", closes, snapshot.nominations
 
 
-def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod], without: Problems = NO_PROBLEMS) -> Solution:
-    """A place for each pod; a new node only where that may help. The NodePools of `without` make no nodes."""
+def _solved(
+    turn: Turn, snapshot: Snapshot, pending: list[Pod], without: Problems = NO_PROBLEMS, *, early: bool = False
+) -> Solution:
+    """A place for each pod; a new node only where that may help. The NodePools of `without` make no nodes.
+
+    `early`: more pods are to come, and virtual pods wait for them.
+    """
     leaving, failed = leaving_pods(snapshot)
-    found = [*pending, *leaving, *virtual_pods(turn)]
+    found = [*pending, *leaving, *(() if early else virtual_pods(turn))]
     if not found:
         return Solution(unplaced=failed)
 
     def solved(some: Sequence[Pod]) -> Solution:
         real, virtual = ([pod for pod in some if is_virtual(pod) is kind] for kind in (False, True))
-        return _placed(turn, snapshot, real, virtual, without)
+        if early:
+            return _placed(snapshot, real, virtual, partial(solve_early, snapshot, turn=turn))
+        return _placed(snapshot, real, virtual, partial(solve_apart, snapshot, turn=turn, without=without))
 
     try:
         solution = with_progress(turn, snapshot, found, solved)
@@ -107,24 +153,24 @@ def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod], without: Problem
     return replace(solution, unplaced={**solution.unplaced, **failed}) if failed else solution
 
 
-def _placed(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], without: Problems) -> Solution:
+def _placed(snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], apart: Solved) -> Solution:
     """As `_served`, but no new node is made for pods that a node which cannot be read may hold for now."""
-    solution = _served(turn, snapshot, pods, virtual, without)
+    solution = _served(pods, virtual, apart)
     waiting = kept_waiting(snapshot, solution, {pod.key: pod for pod in (*pods, *virtual)})
     if not waiting:
         return solution
     pods, virtual = ([pod for pod in some if pod.key not in waiting] for some in (pods, virtual))
-    solution = _served(turn, snapshot, pods, virtual, without)
+    solution = _served(pods, virtual, apart)
     return replace(solution, unplaced={**solution.unplaced, **waiting})
 
 
-def _served(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], without: Problems) -> Solution:
+def _served(pods: Sequence[Pod], virtual: Sequence[Pod], apart: Solved) -> Solution:
     """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them."""
-    solution = solve_apart(snapshot, [*pods, *virtual], turn, without=without)
+    solution = apart([*pods, *virtual])
     lost = [pod for pod in pods if pod.key in solution.unplaced]
     if not lost or not virtual:
         return solution
-    alone = solve_apart(snapshot, pods, turn, without=without)
+    alone = apart(pods)
     return solution if len(alone.unplaced) == len(lost) else without_room(alone, virtual)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
@@ -117,7 +118,8 @@ def _decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
         return Answer(key, PLACED, f"has a place on {_named(state)}", (_waits_for(state),))
     node = next((node for node in solution.new_nodes if key in node.pods), None)
     if node is not None:
-        return Answer(key, PLANNED, f"gets a new node of NodePool {node.pool}", _about(node))
+        waits = _waits_for_others(snapshot, snapshot.pods[key])
+        return Answer(key, PLANNED, f"gets a new node of NodePool {node.pool}", (*waits, *_about(node)))
     refusal = solution.unplaced[key]
     return Answer(key, REFUSED, refusal.text, (), refusal)
 
@@ -140,6 +142,21 @@ def _waits_for(state: StateNode) -> str:
     if not state.initialized:
         return "it waits for the node to be initialized: ready, without start-up taints, with all its resources"
     return "it waits for its scheduler to bind it there"
+
+
+def _waits_for_others(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
+    """That its batch is open, or may be: outside of the controller only the age of the pod is known.
+
+    Nodes that pods to come cannot make cheaper are ordered before the close.
+    """
+    if snapshot.batch is not None:
+        closes, when = snapshot.batch.closes(snapshot.settings), ""
+    else:
+        known = [c.last_transition_time for c in pod.status.conditions if c.type == "PodScheduled"]
+        since = next(iter(known), None) or pod.metadata.creation_timestamp or datetime.min.replace(tzinfo=UTC)
+        closes, when = since + snapshot.settings.batch_max, " at the latest"
+    if closes > snapshot.now:
+        yield f"it waits for other pods: its node is ordered when the batch closes, at {closes:%H:%M:%S} UTC{when}"
 
 
 def _about(node: NewNode) -> tuple[str, ...]:

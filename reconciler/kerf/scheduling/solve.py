@@ -8,7 +8,7 @@ that spreads stay exact; rounds end because each takes something away.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
@@ -20,6 +20,7 @@ from kerf.scheduling.context import SolveContext, context_of
 from kerf.scheduling.devices.ledger import DeviceLedger, devices_of
 from kerf.scheduling.devices.refused import device_refusals
 from kerf.scheduling.improving.bound import least_price
+from kerf.scheduling.improving.certain import worth
 from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.nodes.volume_usage import attaching
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
@@ -43,6 +44,8 @@ __all__ = ["NewNode", "PodRefusal", "Solution", "SolveContext", "SolveOptions", 
 
 #: Seats for pods that the search for a cheaper answer looks for: in a second, and at most for each pod, or for few.
 _SEATS_A_SECOND, _SEATS_A_POD, _SEATS_FOR_FEW = 2000, 40, 800
+#: A solve before all pods are there is one of so many.
+_OF_MANY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class SolveOptions:
     `improve` is work for a cheaper answer, in steps that take about so long: the same pods get the same answer.
     For pods without a place each pool says why, unless no `reasons` are wanted; so many classes of them get a full
     account. The pods with the UIDs in `first` are the first of their namespace to get work; by default those that the
-    latest pass has left over.
+    latest pass has left over. `early`: more pods are to come, and some nodes may be ordered before (`NewNode.value`).
     """
 
     exclude: frozenset[str] = frozenset()
@@ -66,10 +69,15 @@ class SolveOptions:
     reasons: bool = True
     accounts: int = 0
     first: Set[str] | None = None
+    early: bool = False
 
     def effort(self, pods: int) -> int:
         """How many seats a search for a cheaper answer looks for."""
         return min(int(self.improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * pods, _SEATS_FOR_FEW))
+
+    def search(self, pods: int) -> int:
+        """The same for this solve: one of many, before all pods are there, gets a part of it."""
+        return self.effort(pods) // _OF_MANY if self.early else self.effort(pods)
 
 
 def solve(
@@ -96,7 +104,8 @@ def solve(
     taken = frozenset(id_ for id_ in search.reserved if not done.ledger.left(id_))
     wanted = options.open_new, options.reasons, options.accounts
     outcome = Outcome(snapshot, done.assignment, templates, shared.problems, *wanted, taken)
-    return _solution(asked, queue, done, outcome, options.effort(len(asked.found)))
+    solution = _solution(asked, queue, done, outcome, options.effort(len(asked.found)))
+    return _valued(solution, queue, done, templates, options.effort(len(asked.found))) if options.early else solution
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +220,7 @@ def _search(
         queue.promises,
         options.open_new,
         options.scattered,
-        Effort(options.effort(len(asked.found))),
+        Effort(options.search(len(asked.found))),
         snapshot.settings.max_instance_types,
         machines_left(snapshot, (template.table.reservations for template in templates)),
         asked.devices,
@@ -239,6 +248,15 @@ def _solution(asked: _Asked, queue: _Queue, done: Round, outcome: Outcome, effor
         bound=least_price(outcome.templates, done.packed, effort),
         devices=devices.granted(assignment.placed) if devices is not None else (),
     )
+
+
+def _valued(
+    solution: Solution, queue: _Queue, done: Round, templates: Sequence[NodeClaimTemplate], effort: int
+) -> Solution:
+    """The solution with what the pods of its nodes are worth; nodes and packed nodes are in one order."""
+    found = worth(templates, done.packed, queue.classes, queue.topology.groups.values(), effort)
+    nodes = zip(solution.new_nodes, found, strict=True)
+    return replace(solution, new_nodes=tuple(replace(node, value=value) for node, value in nodes))
 
 
 def _zones(templates: Sequence[NodeClaimTemplate], places: ExistingNodes) -> frozenset[str]:

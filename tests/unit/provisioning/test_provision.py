@@ -40,7 +40,7 @@ def test_nothing_pending_is_an_empty_plan() -> None:
 )
 def test_a_batch_closes_when_idle_or_at_its_longest(first: float, last: float, due: float | None) -> None:
     batch = Batch(w.NOW - first * SECOND, w.NOW - last * SECOND)
-    plan = plan_of(w.pool(), w.pod("p"), batch=batch)
+    plan = plan_of(w.pool(), w.pod("p"), batch=batch, early_orders=False)
     assert plan.provisioned == (due is None)
     assert bool(created(plan)) == (due is None)
     assert due is None or plan.next_due == w.NOW + due * SECOND

@@ -44,7 +44,7 @@ class Loop:
     def look(self, seconds: float, memory: Memory | None = None) -> Plan:
         self._now = NOW + seconds * SECOND
         facts = {"catalogues": {"default": w.CATALOGUE}, "batch": self.batch, **self.facts}
-        snapshot = self.cluster.snapshot(now=self._now, settings=Settings("test"), **facts)
+        snapshot = self.cluster.snapshot(now=self._now, settings=Settings("test", early_orders=False), **facts)
         return room.provision(snapshot, (self.memory if memory is None else memory).turn(snapshot))
 
 

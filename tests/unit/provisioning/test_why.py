@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -97,6 +98,19 @@ def node_of(claim: Any, *marks: str) -> Any:
         "status": {"capacity": claim.status.capacity, "allocatable": claim.status.allocatable},
     }
     return decode(Node, manifest)
+
+
+def test_a_pod_whose_batch_is_open_waits_for_others() -> None:
+    batch = Batch(w.NOW - timedelta(seconds=1), w.NOW)
+    words = "it waits for other pods: its node is ordered when the batch closes, at 12:00:01 UTC"
+    assert why(w.world(w.pool(), w.pod("p"), batch=batch), "default/p").details[0] == words
+    closed = Batch(w.NOW - timedelta(seconds=20), w.NOW)
+    assert "waits" not in why(w.world(w.pool(), w.pod("p"), batch=closed), "default/p").details[0]
+    for seconds, early in ((9, True), (11, False)):
+        pod = w.pod("p")
+        created = msgspec.structs.replace(pod.metadata, creation_timestamp=w.NOW - timedelta(seconds=seconds))
+        found = why(w.world(w.pool(), msgspec.structs.replace(pod, metadata=created)), "default/p")
+        assert (found.details[0] == f"{words} at the latest") is early
 
 
 def test_what_it_waits_for_step_by_step() -> None:

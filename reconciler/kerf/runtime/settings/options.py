@@ -97,6 +97,12 @@ class Options:
         "a pod that comes alone, ten seconds after the one before it or later, waits so long for others, and no longer "
         "than BATCH_IDLE_DURATION; 0s: not at all",
     )
+    early_orders: bool = _own(
+        True,
+        "EARLY_ORDERS",
+        readers.boolean,
+        "order nodes that pods fill at about the best price before the batch ends",
+    )
     preference_policy: str = _setting(
         "Respect", "PREFERENCE_POLICY", readers.one_of("Respect", "Ignore"), "soft constraints: Respect or Ignore"
     )
@@ -291,6 +297,7 @@ class Options:
             batch_idle=self.batch_idle_duration,
             batch_max=self.batch_max_duration,
             batch_lone=self.batch_lone_duration,
+            early_orders=self.early_orders,
             preference_policy=self.preference_policy,
             min_values_policy=self.min_values_policy,
             improve=timedelta(seconds=self.improve_seconds),

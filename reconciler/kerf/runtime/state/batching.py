@@ -40,8 +40,8 @@ class BatchWindow:
         self._prolong(now, lone=quiet)
 
     def _prolong(self, now: datetime, *, lone: bool = False) -> None:
-        first = now if self._batch is None else self._batch.first
-        self._batch = Batch(first, now, maiden=self._served_at is None, lone=lone)
+        first, again = (now, None) if self._batch is None else (self._batch.first, self._batch.try_at)
+        self._batch = Batch(first, now, maiden=self._served_at is None, lone=lone, try_at=again)
 
     def reopen(self, now: datetime) -> None:
         """There may be room now: what was served in vain need not wait for its turn."""
@@ -67,7 +67,13 @@ class BatchWindow:
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: times stay as long ago as they were."""
         if self._batch is not None:
-            self._batch = replace(self._batch, first=self._batch.first - by, last=self._batch.last - by)
+            again = self._batch.try_at
+            self._batch = replace(
+                self._batch,
+                first=self._batch.first - by,
+                last=self._batch.last - by,
+                try_at=again and again - by,
+            )
         self._served_at = self._served_at - by if self._served_at is not None else None
         self._asked_at = self._asked_at - by if self._asked_at is not None else None
 
@@ -78,6 +84,11 @@ class BatchWindow:
     def asked_since(self, then: datetime) -> bool:
         """Whether a pod came that wants a place, or a node began to go; what was served in vain does not count."""
         return self._asked_at is not None and self._asked_at >= then
+
+    def tried(self, again: datetime) -> None:
+        """A plan looked for nodes to order before the close of the batch; the next one does not before `again`."""
+        if self._batch is not None:
+            self._batch = replace(self._batch, try_at=again)
 
     def served(self, now: datetime, *, again: bool = False) -> None:
         """A plan worked the batch off; `again` says that it left pods over for a next one, which follows at once."""

@@ -31,9 +31,11 @@ class Promises:
 
     def planned(self, plan: Plan) -> None:
         """Take in the nominations of a plan, the candidates that it left over, and the plan itself when it served the
-        batch."""
+        batch. Of one that orders nodes before that, only the nominations replace those before."""
         if plan.provisioned:
             self.latest = plan
+        elif plan.try_at is not None and plan.nominations:
+            self.latest = replace(self.latest, nominations=plan.nominations)
         self.candidates_left_over = plan.candidates_left_over
         for nomination in (one for one in plan.nominations if not one.over):
             self.expect(nomination.target, nomination.until)

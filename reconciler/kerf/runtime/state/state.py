@@ -326,6 +326,8 @@ class State:
         """Remember what a plan says beside its actions: nominations, accounts, and that the batch was served."""
         if plan.provisioned:
             self.batch.served(now, again=bool(plan.left_over))
+        elif plan.try_at is not None:
+            self.batch.tried(plan.try_at)
         if plan.accounts is not None:
             self._accounts = plan.accounts
         self.promises.planned(plan)

@@ -61,11 +61,13 @@ class _Look:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kinds:
-    """`look` [kinds] is a row of the looks; `numbers` [kinds] pods; `needs` [kinds, resources] of each."""
+    """`look` [kinds] is a row of the looks; `numbers` [kinds] pods; `needs` [kinds, resources] of each. `content` has
+    for each node the kinds on it, with the number of pods of each."""
 
     look: NDArray[np.intp]
     numbers: Floats
     needs: Ints
+    content: Sequence[Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +89,32 @@ def least_price(templates: Sequence[NodeClaimTemplate], packed: Sequence[Packed]
     bought = [done for done in packed if done.requirements.conflict(BOUGHT) is None]
     if not bought:
         return 0
+    found = _payments(templates, bought, effort)
+    return None if found is None else round(float(found[1] @ found[0].numbers)) or None
+
+
+def values(templates: Sequence[NodeClaimTemplate], packed: Sequence[Packed], effort: int) -> Sequence[float | None]:
+    """For each node, which is none on a reservation: what its pods pay at the dual prices, in millionths of a dollar
+    per hour. None when that is too much work.
+
+    The nodes of NodePools of one weight have a program of their own: weights come before prices.
+    """
+    found: list[float | None] = [None] * len(packed)
+    for weight in {done.template.pool.spec.weight for done in packed}:
+        alike = [template for template in templates if template.pool.spec.weight == weight]
+        rows = [row for row, done in enumerate(packed) if done.template.pool.spec.weight == weight]
+        solved = _payments(alike, [packed[row] for row in rows], effort) if effort else None
+        if solved is not None:
+            kinds, pays = solved
+            for row, content in zip(rows, kinds.content, strict=True):
+                found[row] = float(sum(pays[kind] * number for kind, number in content))
+    return found
+
+
+def _payments(
+    templates: Sequence[NodeClaimTemplate], bought: Sequence[Packed], effort: int
+) -> tuple[_Kinds, Floats] | None:
+    """The kinds of pods and what a pod of each pays; None when that is too much work."""
     most = effort * _NUMBERS_A_SEAT
     looks, kinds, columns = _kinds(bought)
     every = _offers(templates, looks, columns)
@@ -101,7 +129,7 @@ def least_price(templates: Sequence[NodeClaimTemplate], packed: Sequence[Packed]
     offers = _undominated(_Offers(offers.price, offers.room, fit))
     if int(offers.open.sum()) * (len(columns) + 1) > most or not offers.open.any(axis=0).all():
         return None
-    return round(_solved(kinds, offers)) or None
+    return kinds, _solved(kinds, offers)
 
 
 # --- pods -------------------------------------------------------------------------------------------------------
@@ -110,18 +138,23 @@ def _kinds(packed: Iterable[Packed]) -> tuple[list[_Look], _Kinds, NDArray[np.in
     looks: dict[_Look, int] = {}
     known: dict[PodClass, int] = {}
     needs: dict[bytes, Ints] = {}
-    counted: dict[tuple[int, bytes], int] = {}
+    rows: dict[tuple[int, bytes], int] = {}
+    numbers, content = list[int](), list[list[tuple[int, int]]]()
     for done in packed:
+        content.append([])
         for stock, number in done.content:
             group, need = stock.item.cls, stock.item.need.tobytes()
             if group not in known:
                 known[group] = looks.setdefault(_Look.of(group), len(looks))
             needs.setdefault(need, stock.item.need)
-            counted[known[group], need] = counted.get((known[group], need), 0) + number
-    every = np.array([needs[need] for _, need in counted], dtype=np.int64)
+            row = rows.setdefault((known[group], need), len(rows))
+            numbers += [0] * (len(rows) - len(numbers))
+            numbers[row] += number
+            content[-1].append((row, number))
+    every = np.array([needs[need] for _, need in rows], dtype=np.int64)
     columns = np.flatnonzero(every.any(axis=0))
-    look, numbers = [look for look, _ in counted], list(counted.values())
-    found = _Kinds(np.array(look, dtype=np.intp), np.array(numbers, dtype=np.float64), every[:, columns])
+    look = [look for look, _ in rows]
+    found = _Kinds(np.array(look, dtype=np.intp), np.array(numbers, dtype=np.float64), every[:, columns], content)
     return list(looks), found, columns
 
 
@@ -195,8 +228,10 @@ def _undominated(offers: _Offers) -> _Offers:
 
 
 # --- the program ------------------------------------------------------------------------------------------------
-def _solved(kinds: _Kinds, offers: _Offers) -> float:
-    """Columns: what a pod of each kind pays, then what each offering takes for all its room of each resource.
+def _solved(kinds: _Kinds, offers: _Offers) -> Floats:
+    """What a pod of each kind pays, in millionths of a dollar per hour; zeros when the solver finds nothing.
+
+    Columns: what a pod of each kind pays, then what each offering takes for all its room of each resource.
 
     Rows: for each kind on each offering that holds it, what it pays less what is taken for its parts of the room is at
     most nothing; what an offering takes for all its room is at most its price.
@@ -213,4 +248,5 @@ def _solved(kinds: _Kinds, offers: _Offers) -> float:
     share = kinds.numbers / kinds.numbers.sum()
     gain = np.concatenate([share, np.zeros(number * resources)])
     found = most_under(gain, Entries.together(pays, for_parts, in_all), upper)
-    return float(found @ gain) * float(kinds.numbers.sum()) * dearest
+    prices: Floats = found[: len(kinds.numbers)] * dearest
+    return prices

@@ -339,6 +339,15 @@ class NodeClaimTemplate:
         shape = self.shape(requirements)
         return bool(within[shape.types[shape.holding(need)]].any())
 
+    def near_limits(self, planned: Sequence[NDArray[np.intp]], times: int) -> bool:
+        """Whether some limit leaves less than so many times what planned nodes, each given by its types, may use."""
+        for resource, amount in (self._at_first or {}).items():
+            capacity = self.table.capacity(resource)
+            used = sum(int(capacity[types].max()) for types in planned)
+            if amount - used < times * used:
+                return True
+        return False
+
     def share_of_limits(self) -> Floats:
         """Which share of what limits still allow each type would use, of the resource of which it uses most."""
         found = np.zeros(len(self.table.types))

@@ -109,7 +109,7 @@ class PodTimes:
         """Take in the decisions of a leader's plan about pods that are not bound. `safely` runs each by itself."""
         if not self._leading:
             self._lead(True, snapshot.now)
-        if not plan.provisioned:
+        if not plan.provisioned and plan.try_at is None:
             return
         pool_of = {a.claim.name: a.claim.pool_name for a in plan.actions if isinstance(a, CreateNodeClaim)}
         for nomination in (one for one in plan.nominations if not one.over):

@@ -1,0 +1,70 @@
+"""A Deployment grows for seconds: the first full node is ordered meanwhile, and none is ordered twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import kubernetes
+import pytest
+import yaml
+
+from . import record
+from .binding import Json
+from .control_plane import ControlPlane
+from .fleet import is_true
+from .installation import Installation
+
+pytestmark = pytest.mark.cluster
+
+MANIFEST = Path(__file__).parent / "early_orders.yaml"
+#: Pods at first and in each step; four of them fill a node.
+FIRST, MORE, STEPS = 24, 4, 9
+EVERY_SECONDS = 0.5
+#: Seconds within which each step happens also on a busy machine.
+SOON = 240
+
+
+@pytest.fixture
+def kerf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Installation]:
+    with Installation(control_plane, tmp_path) as installation:
+        yield installation
+        installation.kubectl("delete", "--wait=false", "-f", str(MANIFEST))
+        installation.wait(lambda: not installation.get("nodeclaims"), 120, "no claim is left")
+        installation.wait(lambda: "growing" not in str(installation.get("ec2nodeclasses")), 60, "no class is left")
+
+
+@pytest.mark.timeout(900)
+def test_a_full_node_is_ordered_while_pods_keep_coming(kerf: Installation) -> None:
+    ground, pods = MANIFEST.read_text().rsplit("---", 1)
+    kerf.kubectl("apply", "-f", "-", input_=ground)
+    kerf.wait(lambda: any(_is_ready(pool) for pool in kerf.get("nodepools")), SOON, "the pool is Ready")
+    connect: Any = kubernetes.config.new_client_from_config
+    create: Any = kubernetes.utils.create_from_dict
+    client = connect(str(kerf.control_plane.kubeconfig))
+    apps = kubernetes.client.AppsV1Api(client)
+    create(client, yaml.safe_load(pods))
+    for step in range(1, STEPS + 1):
+        time.sleep(EVERY_SECONDS)
+        apps.patch_namespaced_deployment_scale("growing", "default", {"spec": {"replicas": FIRST + step * MORE}})
+    grown, number = time.time(), FIRST + STEPS * MORE
+    kerf.wait(lambda: len(kerf.running("growing")) == number, SOON, "all pods run")
+    orders = list(_orders(kerf))
+    print(f"\norders, s before the last pods: {[round(grown - at, 2) for at, *_ in orders]}", flush=True)
+    assert orders[0][0] < grown, "the batch was open"
+    assert sum(pods for *_, pods in orders) == number, "no pod is planned twice"
+    assert sum(nodes for _, nodes, _ in orders) == len(kerf.get("nodeclaims")) == number // 4
+
+
+def _is_ready(pool: Json) -> bool:
+    return pool["metadata"]["name"] == "growing" and is_true(pool, "Ready")
+
+
+def _orders(kerf: Installation) -> Iterator[tuple[float, int, int]]:
+    """When nodes were ordered, in seconds since the epoch, how many, and for how many pods."""
+    for row in record.events(kerf.log("controller")):
+        if row["message"] == "computed new nodeclaim(s) to fit pod(s)":
+            yield datetime.fromisoformat(row["time"]).timestamp(), row["nodeclaims"], row["pods"]

@@ -1,0 +1,225 @@
+"""While a batch is open, nodes are ordered that are certain whatever comes: full, at about the best price, and free of
+all in which pods to come have a say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from kerf.model.aws.instance_type import Offering, Reservation
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.plan import CreateNodeClaim, Nomination, Plan
+from kerf.model.settings import FeatureGates
+from kerf.model.snapshot import Batch
+from kerf.provisioning import provision as room
+from kerf.provisioning.early import ANSWERS, EVERY
+from kerf.provisioning.provision import provision
+from kerf.runtime.state.promises import Promises
+from kerf_api import labels
+from tests.unit.disruption.test_buffers import buffer
+from tests.unit.scheduling import dra_world as d
+from tests.unit.scheduling import worlds as w
+
+SECOND: Final = timedelta(seconds=1)
+BOX: Final = w.instance_type("box", 4, 4, pods=110)
+#: Four of them fill a box.
+QUARTER: Final = ("970m", "1020Mi")
+OPEN: Final = Batch(w.NOW - 2 * SECOND, w.NOW - 0.1 * SECOND)
+CLOSES: Final = w.NOW + 0.9 * SECOND
+#: When the batch is solved ahead.
+AHEAD: Final = w.NOW + 0.47 * SECOND
+
+
+def look(*objects: Any, **facts: Any) -> Plan:
+    return provision(w.world(*objects, **{"batch": OPEN, "catalogue": (BOX,), **facts}))
+
+
+def ordered(plan: Plan) -> list[int]:
+    """The number of pods of each node that is ordered."""
+    claims = [action.claim for action in plan.actions if isinstance(action, CreateNodeClaim)]
+    return sorted(len(claim.metadata.annotations[labels.PLANNED_PODS].split(",")) for claim in claims)
+
+
+def some(number: int = 22, **spec: Any) -> list[Pod]:
+    return w.replicas(number, "p", *QUARTER, **spec)
+
+
+def created(pods: list[Pod], seconds: float) -> list[Pod]:
+    """The pods as they were created so long before now."""
+    at = w.NOW - seconds * SECOND
+    return [
+        msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, creation_timestamp=at))
+        for pod in pods
+    ]
+
+
+def test_full_nodes_are_ordered_and_the_other_pods_wait_for_the_close() -> None:
+    plan = look(w.pool(), some())
+    assert ordered(plan) == [4] * 5
+    assert not plan.provisioned
+    assert (plan.try_at, plan.next_due) == (w.NOW + EVERY, w.NOW + EVERY)
+    assert len(plan.nominations) == 20
+    assert len([event for event in plan.events if event.reason == "Nominated"]) == 20
+    assert plan.refusals == ()
+    assert plan.purchase is not None
+    assert (plan.purchase.nodes, plan.purchase.pods) == (5, 20)
+    assert plan.purchase.cost_ratio == pytest.approx(1, abs=0.02)
+
+
+def test_the_close_plans_only_what_is_left() -> None:
+    pods = some()
+    snapshot = w.world(w.pool(), pods, batch=OPEN, catalogue=(BOX,))
+    plan = provision(snapshot)
+    promises = Promises()
+    promises.planned(plan)
+    claims = [action.claim for action in plan.actions if isinstance(action, CreateNodeClaim)]
+    closed = replace(OPEN, last=w.NOW - SECOND)
+    later = provision(w.world(w.pool(), pods, claims, batch=closed, catalogue=(BOX,), **promises.facts))
+    assert later.provisioned
+    assert ordered(later) == [2]
+    targets = {claim.name for claim in claims}
+    assert sum(one.target in targets for one in later.nominations) == 20
+
+
+def test_a_try_that_orders_nothing_keeps_the_expectations() -> None:
+    promises = Promises()
+    before = (Nomination("uid", "node", w.NOW),)
+    promises.planned(Plan(provisioned=True, nominations=before))
+    promises.planned(Plan(try_at=w.NOW))
+    assert promises.latest.nominations == before
+
+
+@pytest.mark.parametrize(
+    ("batch", "due"),
+    [
+        (Batch(w.NOW - 0.4 * SECOND, w.NOW), w.NOW + 0.1 * SECOND),
+        (replace(OPEN, try_at=w.NOW + 0.3 * SECOND), w.NOW + 0.3 * SECOND),
+        (replace(OPEN, try_at=CLOSES), AHEAD),
+        (replace(OPEN, again=True), CLOSES),
+    ],
+)
+def test_nodes_are_looked_for_twice_a_second(batch: Batch, due: Any) -> None:
+    plan = look(w.pool(), some(), batch=batch)
+    assert (ordered(plan), plan.try_at) == ([], None)
+    assert plan.next_due == due
+
+
+def test_nothing_is_solved_for_too_few_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "solve_early", None)
+    plan = look(w.pool(), some(3))
+    assert (plan.actions, plan.try_at) == ((), w.NOW + EVERY)
+    expected = tuple(Nomination(pod.metadata.uid, "elsewhere", w.NOW) for pod in some(19))
+    assert look(w.pool(), some(), nominations=expected).actions == ()
+
+
+def test_a_few_nodes_are_no_certain_ones() -> None:
+    assert ordered(look(w.pool(), some(12))) == []
+
+
+def test_it_can_be_turned_off() -> None:
+    plan = look(w.pool(), some(), early_orders=False)
+    assert (ordered(plan), plan.try_at, plan.next_due) == ([], None, AHEAD)
+
+
+def test_nodes_that_are_not_full_wait() -> None:
+    assert ordered(look(w.pool(), w.replicas(22, "p", "970m", "600Mi"))) == []
+
+
+def test_nodes_that_cost_more_than_their_pods_are_worth_wait() -> None:
+    large = w.instance_type("large", 64, 64, pods=500, price=8_000_000)
+    assert ordered(look(w.pool(), some(), catalogue=(BOX, large))) == []
+
+
+def test_a_node_claim_that_is_being_created_comes_first() -> None:
+    claim = next(a for a in look(w.pool(), some()).actions if isinstance(a, CreateNodeClaim))
+    assert look(w.pool(), some(), under_way=(claim,)).try_at is None
+    closed = Batch(w.NOW - 2 * SECOND, w.NOW - SECOND)
+    waits = look(w.pool(), some(), under_way=(claim,), batch=closed)
+    assert (waits.provisioned, waits.next_due) == (False, w.NOW + ANSWERS)
+    long_closed = Batch(w.NOW - 2 * SECOND, w.NOW - SECOND - ANSWERS)
+    assert look(w.pool(), some(), under_way=(claim,), batch=long_closed).provisioned
+
+
+# --- never early ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("cpu", "early"), [("120", True), ("60", False)])
+def test_node_pools_near_a_limit(cpu: str, early: bool) -> None:
+    assert bool(ordered(look(w.pool(limits={"cpu": cpu}), some()))) is early
+
+
+def test_node_pools_with_capacity_reservations() -> None:
+    held = Offering("box", "z1", labels.RESERVED, 1, reservation=Reservation("cr-1", 1))
+    kinds = BOX.requirements.without(labels.CAPACITY_TYPE)
+    reserved = replace(BOX, requirements=kinds, offerings=(*BOX.offerings, held))
+    assert ordered(look(w.pool(), some(), catalogue=(reserved,))) == []
+
+
+def test_too_few_types_for_min_values() -> None:
+    rows = [{"key": labels.INSTANCE_TYPE, "operator": "Exists", "minValues": 2}]
+    pool = w.pool(requirements=rows)
+    assert ordered(look(pool, some(), min_values_policy="BestEffort")) == []
+    twin = w.instance_type("twin", 4, 4, pods=110)
+    assert ordered(look(pool, some(), min_values_policy="BestEffort", catalogue=(BOX, twin)))
+
+
+def test_hard_spreads() -> None:
+    web = {"labels": {"app": "web"}}
+    soft = w.spread(whenUnsatisfiable="ScheduleAnyway")
+    assert ordered(look(w.pool(), some(40, **web, topologySpreadConstraints=[soft])))
+    assert ordered(look(w.pool(), some(40, **web, topologySpreadConstraints=[w.spread()]))) == []
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_required_terms(kind: str) -> None:
+    other = "web" if kind == "podAffinity" else "none"
+    own = some(40, labels={"app": "web"}, affinity=w.between(kind, labels.ZONE, app=other))
+    assert ordered(look(w.pool(), own)) == []
+
+
+def test_pods_that_terms_of_others_count() -> None:
+    alone = w.pod("alone", *QUARTER, affinity=w.between("podAntiAffinity", app="web"))
+    assert ordered(look(w.pool(), some(labels={"app": "web"}), alone)) == []
+    there = w.pod("there", node="n", affinity=w.between("podAntiAffinity", app="web"))
+    full = w.node("n", cpu="100m")
+    assert ordered(look(w.pool(), some(labels={"app": "web"}), full, there)) == []
+    assert ordered(look(w.pool(), some(labels={"app": "other"}), full, there))
+
+
+def test_pods_with_volumes() -> None:
+    other = [{"name": "tmp", "emptyDir": {}}]
+    assert ordered(look(w.pool(), some(volumes=other)))
+    volume = [{"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}]
+    assert ordered(look(w.pool(), some(volumes=volume))) == []
+
+
+def test_pods_with_device_claims() -> None:
+    kind, claims = d.gpus(BOX, 4), [d.claim(f"c-{i}") for i in range(22)]
+    rows = [[{"name": "c", "resourceClaimName": f"c-{i}"}] for i in range(22)]
+    pods = [w.pod(f"p-{i}", *QUARTER, resourceClaims=row) for i, row in enumerate(rows)]
+    world: list[Any] = [w.pool(), pods, claims, d.classes()]
+    facts: dict[str, Any] = {"catalogue": (kind,), "ignore_dra_requests": False}
+    closed = replace(OPEN, last=w.NOW - SECOND)
+    assert ordered(look(*world, **facts, batch=closed)) == [2, 4, 4, 4, 4, 4]
+    assert ordered(look(*world, **facts)) == []
+
+
+def test_priorities_below_one_that_still_grows() -> None:
+    low = created(some(), 1)
+    urgent = [w.pod("urgent", priority=10)]
+    assert ordered(look(w.pool(), low, created(urgent, 2))) == []
+    assert ordered(look(w.pool(), low, urgent)) == []
+    assert ordered(look(w.pool(), low, created(urgent, 60)))
+
+
+def test_nodes_for_capacity_buffers() -> None:
+    on = FeatureGates(capacity_buffer=True)
+    plan = look(w.pool(), some(20), buffer("970m", 30), gates=on)
+    assert ordered(plan) == [4] * 5
+    assert all("CapacityBuffers" not in str(action.reason) for action in plan.actions)
+
+
+def test_static_node_pools() -> None:
+    assert ordered(look(w.pool(replicas=5), some(), gates=FeatureGates(static_capacity=True))) == []
