@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,8 +23,10 @@ from benchmarks.race.prices import for_sale
 from benchmarks.race.records import Key, Life, Machine, Order, Run
 from benchmarks.race.report import USE, WAITING, calls, minutes, table, targets
 from benchmarks.race.sizes import Size
+from benchmarks.race.stage import Stage
 from benchmarks.race.store import KARPENTER, KERF, Store, code
-from benchmarks.scale_down.load import Measure
+from benchmarks.scale_down.load import Measure, node_pool
+from benchmarks.usage import proportional_bytes, usage
 from kerf.model.kubernetes.objects import Pod
 from kerf_api import labels
 from kerf_api.v1.meta import decode
@@ -118,6 +122,11 @@ def test_spot_makes_the_bound_cheaper() -> None:
     assert 0 < cheap < dear / 2
 
 
+def test_the_memory_of_a_process_is_its_part_of_the_pages_that_it_uses() -> None:
+    assert 2**20 < proportional_bytes(os.getpid()) <= sum(usage(os.getpid()).peak_bytes.values())
+    assert proportional_bytes(2**22 + 1) == 0
+
+
 # --- pods -----------------------------------------------------------------------------------------------------------
 def pod(*conditions: tuple[str, str, str], **metadata: str) -> Pod:
     rows = [{"type": type_, "status": status, "reason": reason} for type_, status, reason in conditions]
@@ -146,6 +155,12 @@ def test_the_steps_of_a_load_are_within_its_time_and_of_its_seed(name: str) -> N
     times = [at for at, _act in load.steps(Size(), Random(1))]
     assert times
     assert all(0 <= at < load.seconds for at in times)
+
+
+def test_the_node_pool_buys_in_the_markets_of_its_load() -> None:
+    for load in LOADS.values():
+        rows = node_pool({}, [], load.markets)["spec"]["template"]["spec"]["requirements"]
+        assert {"key": labels.CAPACITY_TYPE, "operator": "In", "values": [*load.markets]} in rows
 
 
 def test_most_services_have_their_height_at_noon_and_some_at_night() -> None:
@@ -263,3 +278,46 @@ def test_medians_with_their_ranges_go_into_the_document(tmp_path: Path) -> None:
     page.write_text(DOCUMENT.read_text())
     rewrite(page, dict.fromkeys(("race", "race-use", "race-calls"), "measured"))
     assert page.read_text().count("-->\nmeasured\n<!--") == 3
+
+
+# --- what EC2 does --------------------------------------------------------------------------------------------------
+class Aws:
+    """Instances as MotoAws lists them, and what is asked of it."""
+
+    def __init__(self, *types: tuple[str, str]) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self._rows = [
+            {"id": f"i-{number}", "instance_type": type_, "capacity_type": market}
+            for number, (type_, market) in enumerate(types)
+        ]
+
+    def instances(self, *states: str) -> list[dict[str, Any]]:
+        assert states == ("pending", "running")
+        return self._rows
+
+    def interrupt(self, id_: str, kind: str, *, terminate_after: float) -> None:
+        self.asked.append((id_, kind, terminate_after))
+
+    def stock_out(self, *what: str) -> None:
+        self.asked.append(what)
+
+
+def stage(aws: Aws) -> Stage:
+    nothing: Any = None
+    some: Any = aws
+    return Stage(nothing, nothing, some, Random(1))
+
+
+def test_a_share_of_the_spot_instances_is_taken_back_rounded_up() -> None:
+    aws = Aws(*[("m5.large", "spot")] * 11, ("m5.large", "on-demand"))
+    stage(aws).reclaim(0.1)
+    assert len({one[0] for one in aws.asked}) == 2
+    assert "i-11" not in {one[0] for one in aws.asked}
+    assert {one[1:] for one in aws.asked} == {("spot", 120.0)}
+
+
+def test_the_type_that_most_spot_instances_have_sells_out() -> None:
+    aws = Aws(("c5.large", "spot"), ("m5.large", "spot"), ("m5.large", "spot"), *[("r5.large", "on-demand")] * 5)
+    stage(aws).sell_out()
+    stage(Aws(("r5.large", "on-demand"))).reclaim(0.1)
+    assert aws.asked == [("m5.large", "*", "spot")]
