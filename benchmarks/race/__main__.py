@@ -70,6 +70,15 @@ def run_all(store: Store, chosen: argparse.Namespace) -> None:
         print(aligned(list(minutes(run))), end="\n\n", flush=True)
 
 
+def publishable(store: Store, chosen: argparse.Namespace) -> Found:
+    """What the document shows: all loads that both sides have run. Empty when less than whole runs are asked for."""
+    if (chosen.pods, chosen.seconds, chosen.boots, chosen.side) != (WHOLE, None, SHORT, None):
+        return {}
+    every = argparse.Namespace(**{**vars(chosen), "loads": list(LOADS)})
+    found = collected(store, list(keys(every)))
+    return {load: by_side for load, by_side in found.items() if len(by_side) == len(SIDES)}
+
+
 def write(found: Found) -> None:
     """The tables of the document."""
     parts = {"race": table(found, WAITING), "race-use": table(found, USE), "race-calls": calls(found)}
@@ -92,10 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for columns in (WAITING, USE):
         print(aligned(table(found, columns)), end="\n\n")
     print(aligned(calls(found)), end="\n\n")
-    if (chosen.pods, chosen.seconds, chosen.boots, chosen.side) == (WHOLE, None, SHORT, None):
-        chosen.loads = list(LOADS)
-        whole = collected(store, list(keys(chosen)))
-        write({load: one for load, one in whole.items() if len(one) == len(SIDES)})
+    if whole := publishable(store, chosen):
+        write(whole)
     return conclude(targets(found))
 
 

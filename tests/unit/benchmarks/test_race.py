@@ -15,7 +15,7 @@ import pytest
 from benchmarks.document import rewrite
 from benchmarks.growth import DOCUMENT
 from benchmarks.race import figures
-from benchmarks.race.__main__ import _parsed, collected, keys
+from benchmarks.race.__main__ import _parsed, collected, keys, publishable
 from benchmarks.race.days import DAY_SECONDS, NIGHT_OWLS, replicas
 from benchmarks.race.loads import LOADS
 from benchmarks.race.pods import Seen
@@ -200,6 +200,16 @@ def test_sides_alternate_and_only_finished_runs_count(tmp_path: Path) -> None:
         store.write(msgspec.structs.replace(RUN, key=key))
     found = collected(store, wanted)
     assert {load: list(by_side) for load, by_side in found.items()} == {"a": [KARPENTER], "b": [KERF]}
+
+
+def test_only_whole_runs_of_both_sides_are_published(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for key in keys(_parsed(["--loads", "a,b", "--runs", "1"])):
+        if (key.load, key.side) != ("b", KERF):
+            store.write(msgspec.structs.replace(RUN, key=key))
+    assert list(publishable(store, _parsed(["--loads", "c", "--runs", "1"]))) == ["a"]
+    for flags in (["--pods", "100"], ["--seconds", "60"], ["--boots", "long"], ["--side", KERF]):
+        assert publishable(store, _parsed(["--runs", "1", *flags])) == {}
 
 
 def test_a_change_of_one_side_leaves_the_runs_of_the_other(tmp_path: Path) -> None:
