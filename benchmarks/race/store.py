@@ -17,10 +17,8 @@ KERF, KARPENTER = "kerf", "karpenter"
 #: What the outcome depends on, of both sides and of each, as patterns below the root.
 _WORLD: Final = (
     *(
-        "benchmarks/race/days.py",
-        "benchmarks/race/loads.py",
-        "benchmarks/race/measuring.py",
-        "benchmarks/race/sides.py",
+        f"benchmarks/race/{name}.py"
+        for name in ("days", "loads", "measuring", "pods", "prices", "sides", "sizes", "stage")
     ),
     *("benchmarks/scale_down/load.py", "tests/worlds.py", "tests/cluster/tools/go.mod", "tests/cluster/moto_aws/*.py"),
     *(

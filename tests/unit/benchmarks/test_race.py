@@ -221,6 +221,10 @@ def test_a_change_of_one_side_leaves_the_runs_of_the_other(tmp_path: Path) -> No
     product.write_text("after")
     assert code(KERF, tmp_path) != before[KERF]
     assert code(KARPENTER, tmp_path) == before[KARPENTER]
+    load = tmp_path / "benchmarks" / "race" / "stage.py"
+    load.parent.mkdir()
+    load.write_text("a load of both")
+    assert code(KARPENTER, tmp_path) != before[KARPENTER]
 
 
 def test_an_unknown_load_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
