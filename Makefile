@@ -12,7 +12,7 @@ REVISION = $(shell git describe --always --dirty --abbrev=40 --exclude '*' 2>/de
 ARCHIVE = type=oci,dest=build/kerf-$(VERSION).oci.tar
 
 .DEFAULT_GOAL := help
-.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
+.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down bench-race crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,10 @@ hostile: $(VENV)/.dev  ## pods and pools that make a scheduler work hard: the lo
 bench-scale-down: $(VENV)/.dev  ## a real cluster loses most of its pods, ours beside Karpenter; writes docs/performance.md
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m benchmarks.scale_down
+
+bench-race: $(VENV)/.dev  ## ours beside Karpenter for AWS, load by load (LOADS=a,b; hours, goes on where it stopped); writes docs/performance.md
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m benchmarks.race $(if $(LOADS),--loads $(LOADS)) $(RACE)
 
 crash-points: $(VENV)/.dev  ## the controller killed at every call, on real parts: nodes come, go and are replaced
 	@$(BIN)/python -m tests.cluster build

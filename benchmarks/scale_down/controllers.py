@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.peers.kwok import GROUP, NODE_CLASS_KIND, KwokController
+from benchmarks.peers import kwok
 from benchmarks.scale_down.load import MOST_CPUS, VM_MEMORY_OVERHEAD, family_names, node_pool
 from kerf_api import labels
 from tests import worlds
@@ -38,19 +38,20 @@ def kerf(cluster: ControlPlane, folder: Path, rows: Sequence[Json]) -> Iterator[
         # The families are sold in larger sizes, too.
         small = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Lt", "values": [str(MOST_CPUS + 1)]}
         node_class = worlds.node_class(role="KarpenterNodeRole", cluster=CLUSTER_NAME)
-        _apply(cluster, node_class, node_pool(ref, [small]))
+        apply(cluster, node_class, node_pool(ref, [small]))
         yield Running(cluster, installed.pid)
 
 
 @contextmanager
 def karpenter(cluster: ControlPlane, folder: Path, rows: Sequence[Json]) -> Iterator[Running]:
     """Karpenter's, with its KWOK provider. Raises PeerUnavailable when it cannot be built here."""
-    with KwokController(cluster, folder, rows, BOOT_SECONDS) as controller:
-        ref = {"group": GROUP, "kind": NODE_CLASS_KIND, "name": "default"}
-        _apply(cluster, node_pool(ref, []))
+    with kwok.kwok_controller(cluster, folder, rows) as controller:
+        ref = {"group": kwok.GROUP, "kind": kwok.NODE_CLASS_KIND, "name": "default"}
+        apply(cluster, kwok.node_class(BOOT_SECONDS), node_pool(ref, []))
         yield Running(cluster, lambda: controller.pid)
 
 
-def _apply(cluster: ControlPlane, *manifests: Json) -> None:
+def apply(cluster: ControlPlane, *manifests: Json) -> None:
+    """Apply objects, the NodePool `default` among them, and wait until it is ready."""
     cluster.kubectl("apply", "-f", "-", input="\n---\n".join(map(json.dumps, manifests)))
     cluster.kubectl("wait", "--for=condition=Ready", "nodepool/default", "--timeout=60s")

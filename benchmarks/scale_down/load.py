@@ -37,11 +37,11 @@ def family_names(rows: Sequence[Json]) -> tuple[str, ...]:
     return tuple(sorted({row["name"].partition(".")[0] for row in rows}))
 
 
-def node_pool(class_ref: Json, requirements: Sequence[Json]) -> Json:
-    """It consolidates at once, all nodes if need be."""
-    on_demand = {"key": labels.CAPACITY_TYPE, "operator": "In", "values": [labels.ON_DEMAND]}
+def node_pool(class_ref: Json, requirements: Sequence[Json], markets: Sequence[str] = (labels.ON_DEMAND,)) -> Json:
+    """It consolidates at once, all nodes if need be, and buys in these markets."""
+    market = {"key": labels.CAPACITY_TYPE, "operator": "In", "values": [*markets]}
     amd64 = {"key": labels.ARCH, "operator": "In", "values": ["amd64"]}
-    spec = {"nodeClassRef": class_ref, "requirements": [on_demand, amd64, *requirements]}
+    spec = {"nodeClassRef": class_ref, "requirements": [market, amd64, *requirements]}
     disruption = {
         "consolidationPolicy": "WhenEmptyOrUnderutilized",
         "consolidateAfter": "0s",
@@ -51,11 +51,11 @@ def node_pool(class_ref: Json, requirements: Sequence[Json]) -> Json:
     return {**kind, "spec": {"template": {"spec": spec}, "disruption": disruption}}
 
 
-def deployments(seed: int) -> str:
+def deployments(seed: int, pods: int = PODS) -> str:
     """All of them as one manifest, with all of their pods."""
     sizes = pod_sizes(DEPLOYMENTS, Random(seed))
     items = [
-        deployment(f"d{number}", {"replicas": PODS // DEPLOYMENTS, "cpu": f"{cpu}m", "memory": f"{memory}Mi"})
+        deployment(f"d{number}", {"replicas": pods // DEPLOYMENTS, "cpu": f"{cpu}m", "memory": f"{memory}Mi"})
         for number, (cpu, memory) in enumerate(sizes)
     ]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})

@@ -20,6 +20,9 @@ from .rule import Call, Problem
 NAME: Final = "service_model"
 #: Shapes whose enumeration ages.
 AGES: Final = frozenset({"InstanceType"})
+#: Members that take other values than the model lists: by operation and member, the shape that lists these too.
+#: Source: SQS API reference, ReceiveMessage: AttributeNames are those of messages; the model has those of queues.
+ALSO: Final = {("sqs:ReceiveMessage", "AttributeNames"): "MessageSystemAttributeName"}
 #: Java's classes of characters, as Python's `re` knows them.
 _CLASSES: Final = (("\\p{L}", "\\w"), ("\\p{N}", "\\w"), ("\\p{Z}", " \\u00a0\\u2000-\\u200a\\u3000"))
 _VALIDATOR: Final = ParamValidator()
@@ -43,7 +46,17 @@ def problems(call: Call) -> list[Problem]:
     report = _VALIDATOR.validate(call.parameters, shape)
     if report.has_errors():
         return [Problem(call.key, NAME, "ValidationError", report.generate_report())]
-    return [Problem(call.key, NAME, "InvalidParameterValue", text) for text in _walk(shape, call.parameters, "")]
+    return [Problem(call.key, NAME, "InvalidParameterValue", text) for text in _walk(shape, _listed_only(call), "")]
+
+
+def _listed_only(call: Call) -> Mapping[str, Any]:
+    """The parameters without the values that another shape lists (`ALSO`)."""
+    found = dict(call.parameters)
+    for (key, member), name in ALSO.items():
+        if call.key == key and member in found:
+            others = service_model(call.service).shape_for(name).enum
+            found[member] = [value for value in found[member] if value not in others]
+    return found
 
 
 @cache

@@ -36,6 +36,8 @@ from .stages import STOPPED_LABEL
 
 REQUEST_SECONDS: Final = 20.0
 HANDS: Final = 8
+#: The access key by which the call log tells the machines from a controller.
+MACHINES: Final = "machines"
 CONFLICT, NOT_FOUND = 409, 404
 PASSING: Final = (ApiException, HTTPError, OSError)
 
@@ -161,7 +163,7 @@ class Bootstrapper:
         """What DescribeInstanceTypes says of the instance's type, asked once."""
         name = instance["instance_type"]
         if name not in self._types:
-            session = boto3.session.Session("kerf", "kerf", region_name=instance["region"])
+            session = boto3.session.Session(MACHINES, MACHINES, region_name=instance["region"])
             ec2 = session.client("ec2", endpoint_url=self._aws_url)
             self._types[name] = ec2.describe_instance_types(InstanceTypes=[name])["InstanceTypes"][0]
         return self._types[name]

@@ -39,6 +39,8 @@ NAMESPACE: Final = record.KERF
 CLUSTER_NAME: Final = "kerf-e2e"
 #: The lease of the replicas, in Kerf's own namespace.
 LEASE: Final = "karpenter-leader-election"
+#: Seconds until DescribeInstances shows a new instance.
+DESCRIBE_DELAY: Final = 3.0
 #: Source: Kubernetes, "Pod Lifecycle", container restarts (CrashLoopBackOff).
 RESTART_SECONDS: Final = 10.0
 #: Tests delete what they have made, many at once, and wait for its end: who tests the guard says so.
@@ -54,7 +56,7 @@ class Installation:
 
     With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does. With
     `kept_running` a process that ends by itself is started again, as by a kubelet (while somebody waits, see `wait`).
-    `values` are further values of the chart. The boots of instances differ by up to `uneven_seconds`. Without
+    `values` are further values of the chart. An instance boots for `boot_seconds` and up to `uneven_seconds`. Without
     `controller` the charts are installed and the webhook runs, but no controller, and there is no AWS. Files of
     `definitions` are applied instead of the chart `kerf-crd`.
     """
@@ -69,13 +71,15 @@ class Installation:
         proxied: bool = False,
         kept_running: bool = False,
         values: Mapping[str, str] = {},
+        boot_seconds: float = 1.0,
         uneven_seconds: float = 0.0,
         controller: bool = True,
         definitions: Sequence[Path] = (),
     ) -> None:
         self.control_plane, self._folder, self._webhook, self._values = control_plane, folder, webhook, values
-        self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0, families=families)
-        self._proxied, self._kept_running, self._uneven_seconds = proxied, kept_running, uneven_seconds
+        self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=DESCRIBE_DELAY, families=families)
+        self._proxied, self._kept_running = proxied, kept_running
+        self._boots = boot_seconds, uneven_seconds
         self._controller, self._definitions = controller, definitions
         #: The processes that have ended by themselves, one entry each time.
         self.ended: list[str] = []
@@ -104,8 +108,8 @@ class Installation:
             plane = self.control_plane
             self.proxy = Proxy(kube=plane.server, ca_file=plane.ca_file, aws=self.aws.endpoint_url)
             self.proxy.start()
-        kubeconfig = self.control_plane.kubeconfig
-        self._bootstrapper = Bootstrapper(self.aws, kubeconfig, uneven_seconds=self._uneven_seconds)
+        kubeconfig, (least, more) = self.control_plane.kubeconfig, self._boots
+        self._bootstrapper = Bootstrapper(self.aws, kubeconfig, boot_seconds=least, uneven_seconds=more)
         self._bootstrapper.start()
 
     def __exit__(self, *_: object) -> None:

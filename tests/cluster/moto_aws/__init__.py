@@ -10,7 +10,7 @@ It lives outside the test process, and dies with it. `python -m tests.cluster.mo
 
 from __future__ import annotations
 
-from .client import Call, MotoAws
+from .client import Call, Fleet, MotoAws
 from .settings import DISCOVERY_TAG, FAMILIES, MotoSettings
 
-__all__ = ["DISCOVERY_TAG", "FAMILIES", "Call", "MotoAws", "MotoSettings"]
+__all__ = ["DISCOVERY_TAG", "FAMILIES", "Call", "Fleet", "MotoAws", "MotoSettings"]

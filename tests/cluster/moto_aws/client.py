@@ -23,13 +23,24 @@ CONTROL_SECONDS: Final = 30.0
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One API call: when it came (seconds since the epoch), and a digest of its parameters."""
+    """One API call: when it came (seconds since the epoch), a digest of its parameters, and the caller's access key."""
 
     service: str
     action: str
     region: str
     time: float
     digest: str
+    caller: str
+
+
+class Fleet(msgspec.Struct, frozen=True):
+    """One CreateFleet that was no dry run: when it came and was answered (seconds since the epoch), the IDs of its
+    instances and the codes of its errors."""
+
+    asked: float
+    answered: float
+    instances: tuple[str, ...]
+    errors: tuple[str, ...]
 
 
 class MotoAws:
@@ -124,6 +135,10 @@ class MotoAws:
         """The call log, oldest first; of one action if named."""
         found = msgspec.convert(self.command("calls"), list[Call])
         return [one for one in found if not action or one.action == action]
+
+    def fleets(self) -> list[Fleet]:
+        """All calls of CreateFleet that were answered, oldest first."""
+        return msgspec.convert(self.command("fleets"), list[Fleet])
 
     def clear_calls(self) -> None:
         self.command("clear_calls")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 from moto.core.responses import ActionResult
@@ -71,7 +72,10 @@ def _instances(world: World, market: Market) -> list[Any]:
     run_as_moto = EC2Response.run_instances
 
     def create_fleet_(self: Any) -> ActionResult:
-        return ActionResult(create_fleet(world, market, self))
+        asked = time.time()
+        answer = create_fleet(world, market, self)
+        world.record_fleet(asked, answer)
+        return ActionResult(answer)
 
     create_fleet_.__name__ = "create_fleet"
 

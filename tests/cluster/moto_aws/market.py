@@ -49,6 +49,7 @@ class Market:
 
     def types_page(self, response: Any) -> str:
         """DescribeInstanceTypes, in pages of at most 100. Source: EC2 API reference, DescribeInstanceTypes."""
+        response.error_on_dryrun()
         names = response._get_param("InstanceTypes", [])
         filters = response._filters_from_querystring()
         key = json.dumps([sorted(names), filters], sort_keys=True)

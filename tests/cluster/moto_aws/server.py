@@ -79,7 +79,7 @@ class Gate:
 
     def _aws(self, environ: Environ, start_response: StartResponse, body: bytes) -> Iterable[bytes]:
         service, region, action = _call(environ, body)
-        self.world.record(service, action, region, body)
+        self.world.record((service, region, action), body, _scope(environ)[0])
         refusal = judge(service, action, environ, body)
         if refusal is not None:
             return _send(start_response, _refusal(service, Fault(action, refusal.code, refusal.text)))
@@ -122,6 +122,9 @@ class Gate:
 
     def control_calls(self, _: bytes) -> list[Any]:
         return list(self.world.calls)
+
+    def control_fleets(self, _: bytes) -> list[Any]:
+        return list(self.world.fleets)
 
     def control_judged(self, _: bytes) -> Account:
         """The calls that were judged since the last time, and those that broke a rule."""
@@ -205,7 +208,7 @@ class Gate:
 
 def _call(environ: Environ, body: bytes) -> tuple[str, str, str]:
     """(service, region, action) of an API call, from its signature and its form or target."""
-    scope = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].split(",")[0].split("/")
+    scope = _scope(environ)
     region, service = (scope[2], scope[3]) if len(scope) > 3 else ("", "")
     target = environ.get("HTTP_X_AMZ_TARGET", "")
     if target:
@@ -215,6 +218,15 @@ def _call(environ: Environ, body: bytes) -> tuple[str, str, str]:
     if environ.get("PATH_INFO", "").startswith(_MANAGED):
         return service, region, "GetManagedResource"
     return service, region, f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO', '')}"
+
+
+def _scope(environ: Environ) -> list[str]:
+    """Access key, date, region and service of a call's signature; one empty text when it has none.
+
+    Source: AWS Signature Version 4, "Create a signed AWS API request".
+    """
+    text: str = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2]
+    return text.split(",")[0].split("/")
 
 
 def _refusal(service: str, fault: Fault) -> Answer:
@@ -260,6 +272,7 @@ def _instance(region: str, one: Any) -> dict[str, Any]:
         "private_ip": one.private_ip if one.nics else "",
         "private_dns_name": one.private_dns_name if one.nics and one.private_ip else "",
         "launched": one.launch_time.timestamp(),
+        "ended": getattr(one, "ended", None),
         "security_group_ids": sorted(group.id for group in one.security_groups),
         "profile_arn": (one.iam_instance_profile or {}).get("Arn", ""),
         "volume_gib": getattr(one, "largest_volume_gib", 0),

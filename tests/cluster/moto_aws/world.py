@@ -48,13 +48,23 @@ class Fault(msgspec.Struct):
 
 
 class CallRecord(msgspec.Struct, frozen=True):
-    """One API call: when it came (seconds since the epoch), and a digest of its parameters."""
+    """One API call: when it came (seconds since the epoch), a digest of its parameters, and the caller's access key."""
 
     service: str
     action: str
     region: str
     time: float
     digest: str
+    caller: str
+
+
+class FleetRecord(msgspec.Struct, frozen=True):
+    """One CreateFleet that was no dry run: when it came and was answered (seconds since the epoch), and its outcome."""
+
+    asked: float
+    answered: float
+    instances: tuple[str, ...]
+    errors: tuple[str, ...]
 
 
 @dataclass
@@ -74,6 +84,7 @@ class World:
     ailments: list[Ailment] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)
+    fleets: list[FleetRecord] = field(default_factory=list)
     #: Client token → (digest of the request, result).
     tokens: dict[str, tuple[str, Any]] = field(default_factory=dict)
     #: Instance ID → when it becomes visible; and (when, next state name, code) of those about to change.
@@ -81,9 +92,16 @@ class World:
     changes: dict[str, tuple[float, Any, str, int]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def record(self, service: str, action: str, region: str, body: bytes) -> None:
+    def record(self, call: tuple[str, str, str], body: bytes, caller: str) -> None:
+        """Add a call, given as service, region and action, to the log."""
+        service, region, action = call
         digest = hashlib.sha256(body).hexdigest()[:12]
-        self.calls.append(CallRecord(service, action, region, time.time(), digest))
+        self.calls.append(CallRecord(service, action, region, time.time(), digest, caller))
+
+    def record_fleet(self, asked: float, answer: dict[str, Any]) -> None:
+        instances = tuple(id_ for row in answer["Instances"] for id_ in row["InstanceIds"])
+        errors = tuple(row["ErrorCode"] for row in answer["Errors"])
+        self.fleets.append(FleetRecord(asked, time.time(), instances, errors))
 
     def fault(self, action: str) -> Fault | None:
         """The fault that this call meets, used up by it."""
@@ -110,6 +128,7 @@ class World:
         if instance.state not in ("shutting-down", "terminated"):
             instance.ec2_backend.terminate_instances([instance.id])
             instance._state.name, instance._state.code = "shutting-down", 32
+            instance.ended = time.time()
             self.later(instance, self.settings.shutting_down, "terminated", 48)
         after = {"Code": instance.state_code, "Name": instance.state}
         return {"InstanceId": instance.id, "PreviousState": before, "CurrentState": after}

@@ -70,7 +70,13 @@ CALLS: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
     "ReceiveMessage": (
         "sqs",
         "ReceiveMessage",
-        {"QueueUrl": "https://q", "MaxNumberOfMessages": 10, "WaitTimeSeconds": 20, "VisibilityTimeout": 43200},
+        {
+            "QueueUrl": "https://q",
+            "MaxNumberOfMessages": 10,
+            "WaitTimeSeconds": 20,
+            "VisibilityTimeout": 43200,
+            "AttributeNames": ["All", "SentTimestamp"],
+        },
     ),
     "DeleteMessageBatch": (
         "sqs",

@@ -206,6 +206,7 @@ AND: Final[dict[str, tuple[str, Any]]] = {
 }
 #: Calls that break the service model, by a name; the second half passes botocore's own validation.
 OUT_OF_MODEL: Final[dict[str, tuple[str, str, Any]]] = {
+    "attribute of no message": ("ReceiveMessage", "AttributeNames.0", "Sender"),
     "missing member": ("CreateTags", "Tags", None),
     "unknown member": (FLEET, "Overrides", []),
     "wrong type": (FLEET, "TargetCapacitySpecification.TotalTargetCapacity", "1"),

@@ -1,0 +1,1 @@
+"""Kerf beside Karpenter's controller for AWS, on the same control plane, AWS and machines, under the same loads."""
