@@ -33,8 +33,13 @@ _A_SECOND: Final = timedelta(seconds=1)
 
 
 def next_try(snapshot: Snapshot, batch: Batch, closes: datetime) -> datetime | None:
-    """When to look for nodes to order before the close; None when that is not before it, or never."""
+    """When to look for nodes to order before the close; None when that is not before it, or never.
+
+    Without another pod since the latest look there is nothing to find.
+    """
     if batch.again or not snapshot.settings.early_orders:
+        return None
+    if batch.try_at is not None and batch.last < batch.try_at - EVERY:
         return None
     due = batch.try_at or batch.first + EVERY
     return due if due < closes else None

@@ -15,6 +15,7 @@ from functools import partial
 from kerf.model import kinds
 from kerf.model.boundaries import Boundary, broken
 from kerf.model.gauges import Labels, PlanGauge
+from kerf.model.instants import earliest
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import virtual as is_virtual
@@ -73,17 +74,16 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
 def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:
     """While the batch is open: order what is certain, now and then; else solve ahead."""
     due = None if unanswered(turn.snapshot) else next_try(turn.snapshot, batch, closes)
-    if due is not None and due <= turn.snapshot.now:
-        return _early(turn, closes)
-    ahead = _ahead(turn, batch, closes)
-    return ahead if due is None else replace(ahead, next_due=min(due, closes, ahead.next_due or closes))
+    tried = _early(turn) if due is not None and due <= turn.snapshot.now else Plan()
+    ahead = Plan() if tried.actions else _ahead(turn, batch, closes)
+    again = tried.try_at or due
+    return replace(joined((tried, ahead)), next_due=earliest((again, ahead.next_due, closes)))
 
 
-def _early(turn: Turn, closes: datetime) -> Plan:
+def _early(turn: Turn) -> Plan:
     """Order the nodes that are certain for the pods that are there; the others wait for the close."""
     snapshot, boundary = turn.snapshot, Boundary()
-    again = snapshot.now + EVERY
-    waits = Plan(try_at=again, next_due=min(again, closes))
+    waits = Plan(try_at=snapshot.now + EVERY)
     pending = pending_pods(snapshot)[0]
     if not enough(snapshot, pending):
         return waits

@@ -108,6 +108,13 @@ def test_nodes_are_looked_for_twice_a_second(batch: Batch, due: Any) -> None:
     assert plan.next_due == due
 
 
+@pytest.mark.parametrize(("ago", "looks"), [(0.2, True), (0.6, False)])
+def test_without_another_pod_since_the_latest_look_there_is_none(ago: float, looks: bool) -> None:
+    """The latest look was half a second ago."""
+    batch = replace(OPEN, last=w.NOW - ago * SECOND, try_at=w.NOW)
+    assert (look(w.pool(), some(), batch=batch).try_at is not None) == looks
+
+
 def test_nothing_is_solved_for_too_few_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "solve_early", None)
     plan = look(w.pool(), some(3))
