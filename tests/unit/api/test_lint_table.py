@@ -16,9 +16,9 @@ from .table import REFUSED
 from .table.explained import EXPLAINED
 
 CREATIONS: Final = creations()
-#: What the API server refuses by itself although no definition says so: an object without a name, a wrong name or
-#: label, and more replicas than the scale subresource can count.
-OF_THE_SERVER: Final = {"KERF-META-101", "KERF-META-102", "KERF-META-103", "KERF-NP-124"}
+#: What the API server refuses by itself although no definition says so: metadata that no object can have, and more
+#: replicas than the scale subresource can count.
+OF_THE_SERVER: Final = {*(f"KERF-META-{number}" for number in range(101, 108)), "KERF-NP-124"}
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.label) for case in CREATIONS if not case.rule])

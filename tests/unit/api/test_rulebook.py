@@ -18,7 +18,10 @@ from .manifests import ABSENT, BASES, placed
 
 API = ROOT / "api" / "kerf_api"
 #: Rules whose example would be a book of its own; their tests are in test_lint.py.
-TOO_LONG_TO_PRINT = {"KERF-SCHEMA-DEPTH", "KERF-SCHEMA-LIMIT", "KERF-SCHEMA-TEXT", "KERF-EC2-103", "KERF-EC2-207"}
+TOO_LONG_TO_PRINT = {
+    *("KERF-SCHEMA-DEPTH", "KERF-SCHEMA-LIMIT", "KERF-SCHEMA-TEXT"),
+    *("KERF-EC2-103", "KERF-EC2-207", "KERF-META-106"),
+}
 #: Rules of the command line, about files; their tests are in tests/unit/cli.
 ABOUT_FILES = {rule for rule in book() if rule.startswith("KERF-FILE-")}
 #: What `kerf convert` tells of manifests that the linter does not know; tests/unit/conversion has the examples.

@@ -84,6 +84,14 @@ def test_items_of_a_list_are_manifests() -> None:
     ]
 
 
+def test_items_of_lists_within_a_list_are_manifests_too() -> None:
+    inner = "kind: NodeClaimList\nitems:\n- " + CLAIM.replace("\n", "\n  ").strip() + "\n"
+    found = report("kind: List\nitems:\n- " + inner.replace("\n", "\n  ").strip() + "\n- kind: Secret\n")
+    assert [(s.name, s.line) for s in found.subjects] == [("NodeClaim general-x7k2p", 5)]
+    assert [f.problem.path for f in found.findings] == ["spec.requirements[0].values[0]"]
+    assert found.skipped == 1
+
+
 def test_two_objects_of_one_name_are_shown_at_both_places() -> None:
     found = report(CLAIM.replace("[on]", "[a]"), f"{OTHER}---\n{CLAIM.replace('[on]', '[a]')}")
     assert [(f.file, f.start.line, f.problem.rule) for f in found.findings] == [

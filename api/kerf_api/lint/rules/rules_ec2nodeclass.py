@@ -62,6 +62,10 @@ _USER_DATA_HINTS: Final = {
 
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Every run-time fault of an EC2NodeClass whose defaults are filled in."""
+    if manifest.get("spec") is None:
+        hint = "write role, amiSelectorTerms, subnetSelectorTerms and securityGroupSelectorTerms"
+        yield at(("spec",), "KERF-EC2-222", "warning", "the class says nothing of how to launch a node", hint)
+        return
     for steps, term in entries(manifest, "spec", "amiSelectorTerms"):
         yield from _alias((*steps, "alias"), term.get("alias"))
     for steps, device in entries(manifest, "spec", "blockDeviceMappings"):

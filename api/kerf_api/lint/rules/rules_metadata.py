@@ -5,23 +5,34 @@ No definition states these rules; the API server keeps them for every object.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from kerf_api import crds
 from kerf_api.lint import nearest
 from kerf_api.lint.problem import Problem, at, shown
-from kerf_api.lint.reading.reading import is_dns_name, label_value_fault, mapping, qualified_name_fault
+from kerf_api.lint.reading.reading import entries, is_dns_name, label_value_fault, mapping, qualified_name_fault
 
 #: Kinds whose objects' names become the values of labels on nodes.
 _LABELLING: Final = ("NodePool", "EC2NodeClass")
+#: What names an owner. Source: Kubernetes API reference, OwnerReference.
+_OWNER: Final = ("apiVersion", "kind", "name", "uid")
+#: The most bytes that the names and values of all annotations of an object have. Source: Kubernetes, "Annotations".
+_MOST_ANNOTATIONS: Final = 256 * 1024
+_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})")
 
 
 def check(kind: str, manifest: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong with the name and the labels, and a namespace where there is none."""
+    """What is wrong with the metadata, and a namespace where there is none."""
     metadata = mapping(manifest, "metadata")
     yield from _name(kind, metadata)
     yield from _labels(metadata)
+    yield from _size_of_annotations(metadata)
+    yield from _owners(metadata)
+    yield from _finalizers(metadata)
+    yield from _time(metadata)
     namespace = metadata.get("namespace")
     if isinstance(namespace, str) and namespace and not crds.is_namespaced(kind):
         message = f"a {kind} is the whole cluster's; the API server drops the namespace {shown(namespace)} unasked"
@@ -63,3 +74,48 @@ def _labels(metadata: Mapping[str, Any]) -> Iterator[Problem]:
         if fault := qualified_name_fault(key.lower()):
             message = f"{shown(key)} is no annotation name: {fault}"
             yield at(("metadata", "annotations", key), "KERF-META-103", "error", message, value=key)
+
+
+def _size_of_annotations(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    texts = (text for pair in mapping(metadata, "annotations").items() for text in pair if isinstance(text, str))
+    size = sum(len(text.encode()) for text in texts)
+    if size > _MOST_ANNOTATIONS:
+        message = f"the annotations have {size} bytes, an object's may have {_MOST_ANNOTATIONS}"
+        yield at(
+            ("metadata", "annotations"), "KERF-META-106", "error", message, "keep large texts in a ConfigMap", size
+        )
+
+
+def _owners(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    for place, owner in entries(metadata, "ownerReferences"):
+        for field in _OWNER:
+            if not isinstance(owner.get(field), str) or not owner[field]:
+                hint = "leave ownerReferences to the controllers that set them"
+                message = f"an owner needs a text as its {field}"
+                yield at(("metadata", *place, field), "KERF-META-104", "error", message, hint)
+
+
+def _finalizers(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    found = metadata.get("finalizers")
+    for number, name in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(name, str) and (fault := qualified_name_fault(name)):
+            message = f"{shown(name)} is no name of a finalizer: {fault}"
+            yield at(("metadata", "finalizers", number), "KERF-META-105", "error", message, value=name)
+
+
+def _time(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    created = metadata.get("creationTimestamp")
+    if isinstance(created, str) and not _is_time(created):
+        message = f"{shown(created)} is no time such as 2026-01-31T12:00:00Z"
+        hint = "remove it: the API server sets it"
+        yield at(("metadata", "creationTimestamp"), "KERF-META-107", "error", message, hint, created)
+
+
+def _is_time(text: str) -> bool:
+    if not _TIME.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text[:19])
+    except ValueError:
+        return False
+    return True

@@ -231,15 +231,16 @@ def manifests(document: Document) -> list[Manifest]:
 
 
 def objects(document: Document) -> Iterator[Manifest | None]:
-    """The objects of a document, None for what is none."""
-    root = document.node
-    items = root.below.get("items")
-    value = root.value if isinstance(root.value, dict) else {}
-    if items is not None and isinstance(items.value, list) and str(value.get("kind")).endswith("List"):
-        for step, item in items.below.items():
-            yield _manifest(document, item, ("items", step))
-    else:
-        yield _manifest(document, root, ())
+    """The objects of a document, those of lists within lists too; None for what is none."""
+    found: list[tuple[Node, Steps]] = [(document.node, ())]
+    while found:
+        node, prefix = found.pop()
+        items = node.below.get("items")
+        value = node.value if isinstance(node.value, dict) else {}
+        if items is not None and isinstance(items.value, list) and str(value.get("kind")).endswith("List"):
+            found += reversed([(item, (*prefix, "items", step)) for step, item in items.below.items()])
+        else:
+            yield _manifest(document, node, prefix)
 
 
 def _manifest(document: Document, node: Node, prefix: Steps) -> Manifest | None:

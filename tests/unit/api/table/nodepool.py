@@ -10,6 +10,7 @@ from .rows import BOUND, ENUM, FORMAT, PATTERN, REQUIRED, SIZE, TYPE, UNIQUE, UN
 NP: Final = "NodePool"
 SAVING: Final = "kerf.sh/consolidation-minimum-saving"
 PAYBACK: Final = "kerf.sh/consolidation-payback-time"
+OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "pools", "uid": "u"}
 
 ACCEPTED: Final = (
     # advised against, and not refused
@@ -20,6 +21,10 @@ ACCEPTED: Final = (
     Row(NP, f"metadata.annotations[{PAYBACK}]", ("0s", "1h30m")),
     Row(NP, "metadata.annotations", (None, {"a": None}, {"Example.COM/A": "any thing, at all"})),
     Row(NP, "metadata", ({"name": "default", "generateName": None, "finalizers": None, "uid": None},)),
+    Row(NP, "metadata.annotations", ({"a": "x" * (2**18 - 1)},)),
+    Row(NP, "metadata.ownerReferences", ([], None, [OWNER], [OWNER, {**OWNER, "uid": "v", "controller": True}])),
+    Row(NP, "metadata.finalizers", ([], ["a"], ["example.com/A_b.c"], ["orphan"])),
+    Row(NP, "metadata.creationTimestamp", ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00.123+02:00")),
     Row(NP, "spec.limits.cpu", (2**63 - 1, -(2**63), "9" * 30, 2.0)),
     Row(NP, "spec.weight", (1, 100, 10.0, None)),
     Row(NP, "spec.replicas", (0, 5, 2**31 - 1)),
@@ -217,6 +222,20 @@ REFUSED: Final = (
     Row(NP, "metadata.labels.a", ("b c", "x" * 64), "KERF-META-103"),
     Row(NP, "metadata.labels.a", (1, True), TYPE),
     Row(NP, "metadata.annotations[a b]", ("c",), "KERF-META-103"),
+    Row(NP, "metadata.annotations", ({"a": "x" * 2**18}, {"a": "ä" * 2**17}), "KERF-META-106"),
+    *(
+        Row(
+            NP,
+            "metadata.ownerReferences",
+            ([{**OWNER, field: ""}], [{key: value for key, value in OWNER.items() if key != field}]),
+            "KERF-META-104",
+            f"metadata.ownerReferences[0].{field}",
+        )
+        for field in OWNER
+    ),
+    Row(NP, "metadata.finalizers", (["keep it"],), "KERF-META-105", "metadata.finalizers[0]"),
+    Row(NP, "metadata.finalizers", (["a.b/c", "a/b/c"],), "KERF-META-105", "metadata.finalizers[1]"),
+    Row(NP, "metadata.creationTimestamp", ("yesterday", "2026-02-30T00:00:00Z", "2026-01-31"), "KERF-META-107"),
     Row(NP, f"metadata.annotations[{SAVING}]", ("5 %", "five", "101%", "-1", "$1", ""), "KERF-NP-125"),
     Row(NP, f"metadata.annotations[{PAYBACK}]", ("1d", "90", "Never", "2562048h"), "KERF-NP-125"),
     Row(NP, "spec.template.metadata.annotations[kerf.sh/launch-request]", ("", "{}"), "KERF-NP-126"),
