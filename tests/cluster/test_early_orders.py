@@ -55,7 +55,8 @@ def test_a_full_node_is_ordered_while_pods_keep_coming(kerf: Installation) -> No
     orders = list(_orders(kerf))
     print(f"\norders, s before the last pods: {[round(grown - at, 2) for at, *_ in orders]}", flush=True)
     assert orders[0][0] < grown, "the batch was open"
-    assert sum(pods for *_, pods in orders) == number, "no pod is planned twice"
+    # Pods that come after a close may have room on a node that it made: they need no order.
+    assert sum(pods for *_, pods in orders) <= number, "no pod is planned twice"
     assert sum(nodes for _, nodes, _ in orders) == len(kerf.get("nodeclaims")) == number // 4
 
 
