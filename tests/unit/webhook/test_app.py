@@ -206,7 +206,7 @@ def test_http_misuse_is_a_clear_4xx(client: FlaskClient) -> None:
 
 
 def test_a_body_may_be_large_but_not_too_large(client: FlaskClient) -> None:
-    big = changed("EC2NodeClass", "metadata.annotations", {"x": "y" * (3 * 1024 * 1024 - 5000)})
+    big = changed("EC2NodeClass", "metadata.managedFields", [{"manager": "y" * (3 * 1024 * 1024 - 5000)}])
     assert ask(client, "/validate", review(big, kind="EC2NodeClass"))["allowed"]
     answer = client.post("/validate", data=b"x" * (3 * 1024 * 1024 + 1), content_type="application/json")
     assert answer.status_code == 413
