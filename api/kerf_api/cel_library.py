@@ -1,7 +1,7 @@
 """The CEL engine (`cel`), without the command line that comes with it.
 
 Importing `cel` imports its command line, too, and with that a terminal toolkit: a quarter of a second of CPU and ten
-MiB in each process, for a program that nobody here starts. `from kerf_api.cel_library import cel` leaves it out.
+MiB in each process, for a program that Kerf never starts. `from kerf_api.cel_library import cel` leaves it out.
 """
 
 from __future__ import annotations

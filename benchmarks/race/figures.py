@@ -79,16 +79,23 @@ def dollars(run: Run) -> float:
 
 def dollars_by_minute(run: Run) -> list[float]:
     """The same, minute by minute; the last may be a part of one."""
-    spans = [(MINUTE * number, min(MINUTE * (number + 1), run.seconds)) for number in range(ceil(run.seconds / MINUTE))]
-    return [sum(_cost(one, *span) for one in run.machines) for span in spans]
+    return [sum(_cost(one, *span) for one in run.machines) for span in _minutes(run.seconds)]
 
 
 def bound_dollars(run: Run) -> float:
     """The least that nodes for the pods of each minute cost, added up."""
-    whole = [MINUTE] * int(run.seconds // MINUTE)
-    rest = run.seconds - sum(whole)
-    spans = [*whole, rest] if rest > 0 else whole
-    return sum(bound * span for bound, span in zip(run.bounds, spans, strict=True)) / _HOUR / _MILLIONTHS
+    return sum(bound_dollars_by_minute(run))
+
+
+def bound_dollars_by_minute(run: Run) -> list[float]:
+    """The same, minute by minute."""
+    spans = zip(run.bounds, _minutes(run.seconds), strict=True)
+    return [bound * (end - begin) / _HOUR / _MILLIONTHS for bound, (begin, end) in spans]
+
+
+def _minutes(seconds: float) -> list[tuple[float, float]]:
+    """When each minute begins and ends; the last may be a part of one."""
+    return [(MINUTE * number, min(MINUTE * (number + 1), seconds)) for number in range(ceil(seconds / MINUTE))]
 
 
 def _cost(machine: Machine, begin: float, end: float) -> float:
@@ -99,8 +106,7 @@ def _cost(machine: Machine, begin: float, end: float) -> float:
 def bounds_by_minute(seconds: float, bound_at: Callable[[float], float]) -> list[float]:
     """The bound of each minute as the mean of some instants of it; in the unit of `bound_at`."""
     found = []
-    for number in range(ceil(seconds / MINUTE)):
-        begin, end = MINUTE * number, min(MINUTE * (number + 1), seconds)
+    for begin, end in _minutes(seconds):
         step = (end - begin) / SAMPLES
         found.append(mean(bound_at(begin + step * (at + 0.5)) for at in range(SAMPLES)))
     return found

@@ -31,7 +31,7 @@ def _nothing(stage: Stage, size: Size) -> None:
 @dataclass(frozen=True, slots=True)
 class Load:
     """A load that takes so many `seconds`. `before` makes what is there at its beginning; with `rests` all of that runs
-    first, and nothing has changed for a minute. With `volumes` somebody makes them."""
+    first, and nothing has changed for a minute. With `volumes` a provisioner makes them."""
 
     title: str
     seconds: float

@@ -20,17 +20,14 @@ from benchmarks.race.records import Key, Machine, Order, Run
 from benchmarks.race.sides import SIDES, Running
 from benchmarks.race.sizes import Size
 from benchmarks.race.stage import Stage, Step
-from benchmarks.scale_down.controllers import apply
+from benchmarks.scale_down.controllers import apply_for_aws
 from benchmarks.scale_down.journal import EVICTED, AuditLog
-from benchmarks.scale_down.load import MOST_CPUS, Measure, catalogue, family_names, node_pool
+from benchmarks.scale_down.load import Measure, catalogue, family_names
 from benchmarks.usage import proportional_bytes, usage
 from kerf.kube.client import KubeClient
-from kerf_api import labels
-from tests import worlds
 from tests.cluster.agents import Agents
 from tests.cluster.bootstrapper import MACHINES
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.installation import CLUSTER_NAME
 from tests.cluster.processes import wait_until
 
 Json = dict[str, Any]
@@ -99,11 +96,7 @@ def _cluster(key: Key, load: Load, folder: Path) -> Iterator[tuple[Stage, Runnin
     with ExitStack() as stack:
         cluster = stack.enter_context(ControlPlane(audit_log=folder / "audit.log"))
         running = stack.enter_context(SIDES[key.side](cluster, folder, family_names(catalogue()), key.boots))
-        ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
-        # The families are sold in larger sizes, too.
-        small = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Lt", "values": [str(MOST_CPUS + 1)]}
-        node_class = worlds.node_class(role=running.aws.role, cluster=CLUSTER_NAME)
-        apply(cluster, node_class, node_pool(ref, [small], load.markets))
+        apply_for_aws(cluster, running.aws.role, load.markets)
         if load.volumes:
             stack.enter_context(Agents(cluster.kubeconfig))
         kube = KubeClient.from_kubeconfig(cluster.kubeconfig)

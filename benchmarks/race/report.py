@@ -45,9 +45,8 @@ def ratio(run: Run) -> float | None:
 
 def last_ratio(run: Run) -> float | None:
     """The same in the last minute."""
-    minutes, bound = figures.dollars_by_minute(run), run.bounds[-1]
-    left = run.seconds - figures.MINUTE * (len(minutes) - 1)
-    return minutes[-1] / (bound / 1e6 * left / 3600) if bound else None
+    bound = figures.bound_dollars_by_minute(run)[-1]
+    return figures.dollars_by_minute(run)[-1] / bound if bound else None
 
 
 #: Heading, how a value is written, and where it comes from.
@@ -100,8 +99,8 @@ def calls(found: Found) -> list[tuple[str, ...]]:
 def minutes(run: Run) -> Iterator[tuple[str, ...]]:
     """Dollars of a run minute by minute, beside the bound."""
     yield ("minute", "$", "bound, $", "ratio")
-    for number, (cost, bound) in enumerate(zip(figures.dollars_by_minute(run), run.bounds, strict=True)):
-        least = bound / 1e6 * min(figures.MINUTE, run.seconds - figures.MINUTE * number) / 3600
+    both = zip(figures.dollars_by_minute(run), figures.bound_dollars_by_minute(run), strict=True)
+    for number, (cost, least) in enumerate(both):
         yield (f"{number}", f"{cost:.4f}", f"{least:.4f}", f"{cost / least:.3f}" if least else "-")
 
 
@@ -129,8 +128,8 @@ def targets(found: Found) -> list[Row]:
 def _waiting(load: str, ours: Sequence[Run], theirs: Sequence[Run]) -> Row:
     mine, other = _median(ours, _wait(0.95)), _median(theirs, _wait(0.95))
     missing = max(map(figures.never_ready, ours))
-    told = f"{mine:.2f} s, Karpenter's {other:.2f} s" + (f", {missing} never Ready" if missing else "")
-    return Row(f"race {load}, waiting p95", told, "below Karpenter's", mine < other and not missing)
+    text = f"{mine:.2f} s, Karpenter's {other:.2f} s" + (f", {missing} never Ready" if missing else "")
+    return Row(f"race {load}, waiting p95", text, "below Karpenter's", mine < other and not missing)
 
 
 def _money(load: str, ours: Sequence[Run], theirs: Sequence[Run]) -> Row:
@@ -139,9 +138,9 @@ def _money(load: str, ours: Sequence[Run], theirs: Sequence[Run]) -> Row:
         _median(theirs, figures.dollars),
         _median(ours, figures.bound_dollars),
     )
-    told = f"{mine:.3f} $, Karpenter's {other:.3f} $, bound {least:.3f} $"
+    text = f"{mine:.3f} $, Karpenter's {other:.3f} $, bound {least:.3f} $"
     wanted = f"≤ {MOST_OF_PEER:.2f} times Karpenter's or ≤ {MOST_OF_BOUND:.2f} times the bound"
-    return Row(f"race {load}, dollars", told, wanted, mine <= MOST_OF_PEER * other or mine <= MOST_OF_BOUND * least)
+    return Row(f"race {load}, dollars", text, wanted, mine <= MOST_OF_PEER * other or mine <= MOST_OF_BOUND * least)
 
 
 def _median(runs: Sequence[Run], of: Figure) -> float:

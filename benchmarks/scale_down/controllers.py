@@ -34,11 +34,7 @@ def kerf(cluster: ControlPlane, folder: Path, rows: Sequence[Json]) -> Iterator[
     """Ours, installed by its charts, with AWS played by moto."""
     values = {"settings.vmMemoryOverheadPercent": f"{VM_MEMORY_OVERHEAD:g}"}
     with Installation(cluster, folder, families=family_names(rows), values=values) as installed:
-        ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
-        # The families are sold in larger sizes, too.
-        small = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Lt", "values": [str(MOST_CPUS + 1)]}
-        node_class = worlds.node_class(role="KarpenterNodeRole", cluster=CLUSTER_NAME)
-        apply(cluster, node_class, node_pool(ref, [small]))
+        apply_for_aws(cluster, "KarpenterNodeRole", (labels.ON_DEMAND,))
         yield Running(cluster, installed.pid)
 
 
@@ -49,6 +45,14 @@ def karpenter(cluster: ControlPlane, folder: Path, rows: Sequence[Json]) -> Iter
         ref = {"group": kwok.GROUP, "kind": kwok.NODE_CLASS_KIND, "name": "default"}
         apply(cluster, kwok.node_class(BOOT_SECONDS), node_pool(ref, []))
         yield Running(cluster, lambda: controller.pid)
+
+
+def apply_for_aws(cluster: ControlPlane, role: str, markets: Sequence[str]) -> None:
+    """Apply a node class with this role and the NodePool, as both controllers for AWS get them."""
+    ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
+    # The families are sold in larger sizes, too.
+    small = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Lt", "values": [str(MOST_CPUS + 1)]}
+    apply(cluster, worlds.node_class(role=role, cluster=CLUSTER_NAME), node_pool(ref, [small], markets))
 
 
 def apply(cluster: ControlPlane, *manifests: Json) -> None:

@@ -95,6 +95,11 @@ def events(audit: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
+def said(log: Path, message: str) -> Iterator[dict[str, Any]]:
+    """The lines of a controller's log with this message."""
+    return (row for row in events(log) if row["message"] == message)
+
+
 def records(folder: Path) -> Iterable[Path]:
     return sorted(folder.glob(f"*{AUDIT}"))
 

@@ -94,19 +94,14 @@ def _made(calls: Iterable[Call]) -> Counter[str]:
 
 def _launches(kerf: Installation) -> Iterator[float]:
     """When the controller told, with what EC2 had answered, that a node claim was launched; seconds since the epoch."""
-    for row in _said(kerf, "launched nodeclaim"):
+    for row in record.said(kerf.log("controller"), "launched nodeclaim"):
         yield datetime.fromisoformat(row["time"]).timestamp()
 
 
 def _decisions(kerf: Installation) -> Iterator[tuple[int, int]]:
     """The number of node claims of each decision that made some, and the number of their pods."""
-    for row in _said(kerf, "computed new nodeclaim(s) to fit pod(s)"):
+    for row in record.said(kerf.log("controller"), "computed new nodeclaim(s) to fit pod(s)"):
         yield row["nodeclaims"], row["pods"]
-
-
-def _said(kerf: Installation, message: str) -> Iterator[Json]:
-    """The lines of the controller's log with this message."""
-    return (row for row in record.events(kerf.log("controller")) if row["message"] == message)
 
 
 def _show(

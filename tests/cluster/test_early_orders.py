@@ -66,6 +66,5 @@ def _is_ready(pool: Json) -> bool:
 
 def _orders(kerf: Installation) -> Iterator[tuple[float, int, int]]:
     """When nodes were ordered, in seconds since the epoch, how many, and for how many pods."""
-    for row in record.events(kerf.log("controller")):
-        if row["message"] == "computed new nodeclaim(s) to fit pod(s)":
-            yield datetime.fromisoformat(row["time"]).timestamp(), row["nodeclaims"], row["pods"]
+    for row in record.said(kerf.log("controller"), "computed new nodeclaim(s) to fit pod(s)"):
+        yield datetime.fromisoformat(row["time"]).timestamp(), row["nodeclaims"], row["pods"]

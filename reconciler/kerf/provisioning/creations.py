@@ -34,18 +34,18 @@ def creatable(
         solution = solved(without)
     else:
         tried = _Tried.of(snapshot, solution)
-    return (tried.served(solution) if tried.refused else solution), tuple(made for _, made in tried.made)
+    return tried.served(solution), tried.creations
 
 
 def creatable_part(snapshot: Snapshot, solution: Solution) -> tuple[Solution, tuple[CreateNodeClaim, ...]]:
     """The part of a solution whose NodeClaims can be made, and the creations of its new nodes in their order."""
     tried = _Tried.of(snapshot, solution)
-    return (tried.served(solution) if tried.refused else solution), tuple(made for _, made in tried.made)
+    return tried.served(solution), tried.creations
 
 
 def creations_of(snapshot: Snapshot, solution: Solution) -> tuple[CreateNodeClaim, ...]:
     """The creations of the new nodes, as far as they can be made."""
-    return tuple(made for _, made in _Tried.of(snapshot, solution).made)
+    return _Tried.of(snapshot, solution).creations
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,15 @@ class _Tried:
                 refused |= dict.fromkeys(node.pods, creation)
         return cls(tuple(made), refused, problems)
 
+    @property
+    def creations(self) -> tuple[CreateNodeClaim, ...]:
+        """In the order of the new nodes."""
+        return tuple(made for _, made in self.made)
+
     def served(self, solution: Solution) -> Solution:
         """The part of the solution that comes about."""
+        if not self.refused:
+            return solution
         return replace(
             solution,
             new_nodes=tuple(node for node, _ in self.made),

@@ -72,7 +72,7 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
 
 
 def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:
-    """While the batch is open: order what is certain, now and then; else solve ahead."""
+    """While the batch is open: order what is certain, now and then; when nothing is, solve ahead."""
     due = None if unanswered(turn.snapshot) else next_try(turn.snapshot, batch, closes)
     tried = _early(turn) if due is not None and due <= turn.snapshot.now else Plan()
     ahead = Plan() if tried.actions else _ahead(turn, batch, closes)
@@ -83,25 +83,31 @@ def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:
 def _early(turn: Turn) -> Plan:
     """Order the nodes that are certain for the pods that are there; the others wait for the close."""
     snapshot, boundary = turn.snapshot, Boundary()
-    waits = Plan(try_at=snapshot.now + EVERY)
+    looked = Plan(try_at=snapshot.now + EVERY)
     pending = pending_pods(snapshot)[0]
     if not enough(snapshot, pending):
-        return waits
+        return looked
     solution = certain_part(snapshot, _solved(turn, snapshot, pending, early=True), pending)
     solution, creations = creatable_part(snapshot, solution)
     if not creations:
-        return waits
-    homes = dict(solution.placed)
-    for creation, node in zip(creations, solution.new_nodes, strict=True):
-        homes |= dict.fromkeys(node.pods, creation.claim.name)
+        return looked
+    homes = _homes(solution, creations)
     return replace(
-        waits,
+        looked,
         actions=creations,
         events=_pod_events(snapshot, homes, {}, boundary),
         nominations=nominations(snapshot, solution, homes, boundary),
         refusals=tuple(boundary.refusals),
         purchase=solution.purchase,
     )
+
+
+def _homes(solution: Solution, creations: Sequence[CreateNodeClaim]) -> dict[str, str]:
+    """By key of a pod, where it is expected: a key of `state_nodes`, or the NodeClaim of its new node."""
+    homes = dict(solution.placed)
+    for creation, node in zip(creations, solution.new_nodes, strict=True):
+        homes |= dict.fromkeys(node.pods, creation.claim.name)
+    return homes
 
 
 def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
@@ -182,9 +188,7 @@ def _plan(
 ) -> Plan:
     """Virtual pods have no events and no nominations. A failure about one pod, NodePool or DaemonSet costs no other."""
     wanted, boundary = real_part(snapshot, solution), Boundary()
-    homes = dict(wanted.placed)
-    for creation, node in zip(creations, wanted.new_nodes, strict=True):
-        homes |= dict.fromkeys(node.pods, creation.claim.name)
+    homes = _homes(wanted, creations)
     unplaced = {**refused, **wanted.unplaced}
     texts = _texts(unplaced, boundary)
     still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))

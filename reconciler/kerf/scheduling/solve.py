@@ -104,8 +104,10 @@ def solve(
     taken = frozenset(id_ for id_ in search.reserved if not done.ledger.left(id_))
     wanted = options.open_new, options.reasons, options.accounts
     outcome = Outcome(snapshot, done.assignment, templates, shared.problems, *wanted, taken)
-    solution = _solution(asked, queue, done, outcome, options.effort(len(asked.found)))
-    return _valued(solution, queue, done, templates, options.effort(len(asked.found))) if options.early else solution
+    effort = options.effort(len(asked.found))
+    if options.early:  # what pods are worth is worked out for each node, and needs no bound of the whole beside it
+        return _valued(_solution(asked, queue, done, outcome, 0), queue, done, templates, effort)
+    return _solution(asked, queue, done, outcome, effort)
 
 
 @dataclass(frozen=True, slots=True)

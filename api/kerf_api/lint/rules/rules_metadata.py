@@ -5,15 +5,14 @@ No definition states these rules; the API server keeps them for every object.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from kerf_api import crds
 from kerf_api.lint import nearest
 from kerf_api.lint.problem import Problem, at, shown
 from kerf_api.lint.reading.reading import entries, is_dns_name, label_value_fault, mapping, qualified_name_fault
+from kerf_api.lint.shape.formats import is_date_time
 
 #: Kinds whose objects' names become the values of labels on nodes.
 _LABELLING: Final = ("NodePool", "EC2NodeClass")
@@ -21,7 +20,6 @@ _LABELLING: Final = ("NodePool", "EC2NodeClass")
 _OWNER: Final = ("apiVersion", "kind", "name", "uid")
 #: The most bytes that the names and values of all annotations of an object have. Source: Kubernetes, "Annotations".
 _MOST_ANNOTATIONS: Final = 256 * 1024
-_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})")
 
 
 def check(kind: str, manifest: Mapping[str, Any]) -> Iterator[Problem]:
@@ -105,17 +103,8 @@ def _finalizers(metadata: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _time(metadata: Mapping[str, Any]) -> Iterator[Problem]:
     created = metadata.get("creationTimestamp")
-    if isinstance(created, str) and not _is_time(created):
+    # Other than the format date-time, Go takes no small letters here.
+    if isinstance(created, str) and not (is_date_time(created) and created.isupper()):
         message = f"{shown(created)} is no time such as 2026-01-31T12:00:00Z"
         hint = "remove it: the API server sets it"
         yield at(("metadata", "creationTimestamp"), "KERF-META-107", "error", message, hint, created)
-
-
-def _is_time(text: str) -> bool:
-    if not _TIME.fullmatch(text):
-        return False
-    try:
-        datetime.fromisoformat(text[:19])
-    except ValueError:
-        return False
-    return True
