@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any, Final
@@ -79,7 +80,12 @@ def told(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         kerf.kubectl("create", "-f", "-", input_=json.dumps(POD))
         pod = Told(kerf)
         pod.patched_by_others({"status": {"conditions": [WAITS]}})
-        kerf.wait(lambda: POLICY in pod.patched({"status": {"reason": "x"}}), 30, "the policy is followed")
+        attempts = itertools.count()  # an attempt that is let through makes the same status no change
+        kerf.wait(
+            lambda: POLICY in pod.patched({"status": {"reason": f"attempt-{next(attempts)}"}}),
+            30,
+            "the policy is followed",
+        )
         pod.patched_by_others({"status": {"reason": None}})
         yield pod
         kerf.kubectl("delete", "pod", "told", "--wait=false")
