@@ -1,0 +1,56 @@
+"""The texts of the repository that users read, piece by piece with their lines."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.sources import FOLDERS, ROOT
+
+#: What users do not read as prose: code, comments of HTML, the targets of links.
+_NO_PROSE: Final = re.compile(
+    r"```[^\n]*\n.*?^\s*```|``[^`]+``|`[^`]*`|<!--.*?-->|\]\([^)]*\)", re.DOTALL | re.MULTILINE
+)
+_PAGES: Final = ("docs/**/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+_RULES: Final = "api/kerf_api/lint/rulebook/*.yaml"
+_NOTES: Final = "charts/*/templates/NOTES.txt"
+_DEFINED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Text(NamedTuple):
+    """A piece of text, its kind, and the line of the file (below the root) on which it begins."""
+
+    kind: str
+    file: str
+    line: int
+    text: str
+
+
+def texts(root: Path = ROOT) -> Iterator[Text]:
+    """Every text of the kinds `docs` and `messages`."""
+    for pattern in (*_PAGES, _RULES, _NOTES):
+        for path in sorted(root.glob(pattern)):
+            yield Text("docs", str(path.relative_to(root)), 1, prose(path.read_text(encoding="utf-8")))
+    for folder in FOLDERS.values():
+        for path in sorted((root / folder).rglob("*.py")):
+            for line, text in messages(path.read_text(encoding="utf-8")):
+                yield Text("messages", str(path.relative_to(root)), line, text)
+
+
+def prose(page: str) -> str:
+    """A page of Markdown without its code; what is left out becomes blanks, so that lines stay where they are."""
+    return _NO_PROSE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), page)
+
+
+def messages(source: str) -> Iterator[tuple[int, str]]:
+    """The strings of several words in a Python file that are no docstrings, with their lines."""
+    tree = ast.parse(source)
+    described = {id(text) for node in ast.walk(tree) if isinstance(node, _DEFINED) for text in node.body[:1]}
+    strings = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr) and id(n) in described}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in strings:
+            if " " in node.value.strip():  # several words
+                yield node.lineno, prose(node.value)
