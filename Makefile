@@ -47,8 +47,9 @@ unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 house: $(VENV)/.dev  ## how far the code can be walked: sizes, circles of imports, chains of calls, with their limits
 	@$(BIN)/python -m tests.house
 
-picture: $(VENV)/.dev  ## draw the rooms of the product and what they import into docs/architecture-rooms.svg
+picture: $(VENV)/.dev  ## draw docs/architecture-rooms.svg from the imports, and docs/demo.svg from a run of the demo
 	@$(BIN)/python -m tests.house.picture
+	@$(BIN)/python -m tests.pictures.demo
 
 questions: $(VENV)/.dev  ## what strangers ask of the code, with answers and places; fails when a place is not there
 	@$(BIN)/python -m tests.questions
@@ -142,6 +143,7 @@ install-manifests: $(VENV)/.dev  ## render charts/kerf into manifests/install (n
 
 docs: $(VENV)/.dev  ## the documentation as a site, into build/site; a link that leads nowhere is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo 'to read it, with search: $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site 8000'
 
 image:  ## the container image (needs Docker with buildx): IMAGE=registry/name PLATFORMS=linux/amd64,linux/arm64 PUSH=1
 	docker buildx build --tag $(IMAGE):$(VERSION) --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \

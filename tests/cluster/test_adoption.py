@@ -119,9 +119,9 @@ def test_the_check_finds_nothing_in_the_way(kerf: Installation, guide: Guide) ->
     page = guide.run("kerf migrate check")
     assert "no node has drifted" in page
     assert "no node would be consolidated now" in page
-    assert "\n0 in the way" in page
+    assert "\n0 blocking" in page
     guide.run("kubectl get nodepools,ec2nodeclasses")
-    assert "\n0 in the way" in guide.run("kerf migrate check -f")
+    assert "\n0 blocking" in guide.run("kerf migrate check -f")
     assert _differences(before, _objects(kerf)) == []
 
 

@@ -51,6 +51,8 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
     described = {id(text) for node in ast.walk(tree) if isinstance(node, _DEFINED) for text in node.body[:1]}
     strings = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr) and id(n) in described}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in strings:
-            if " " in node.value.strip():  # several words
-                yield node.lineno, prose(node.value)
+        if not isinstance(node, ast.Constant) or id(node) in strings:
+            continue
+        said = node.value
+        if isinstance(said, str) and " " in said.strip():  # several words
+            yield node.lineno, prose(said)

@@ -46,13 +46,13 @@ class Metrics:
         self.registry: Final = CollectorRegistry()
         self.reviews: Final = Counter(
             "kerf_webhook_reviews_total",
-            "Admission reviews answered, by path, resource and outcome (allowed, denied, skipped).",
+            "Admission reviews, by path, resource and outcome (allowed, denied, skipped).",
             ("path", "resource", "outcome"),
             registry=self.registry,
         )
         self.rejected: Final = Counter(
             "kerf_webhook_bad_requests_total",
-            "Requests that were no admission reviews, by HTTP status.",
+            "Requests that are not admission reviews, by HTTP status.",
             ("code",),
             registry=self.registry,
         )
@@ -73,7 +73,7 @@ class Metrics:
         if certificate_ends is not None:
             Gauge(
                 "kerf_webhook_certificate_expiry_timestamp_seconds",
-                "When the certificate expires that the webhook serves.",
+                "Expiry of the webhook's certificate.",
                 registry=self.registry,
             ).set_function(certificate_ends)
 

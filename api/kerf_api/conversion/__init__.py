@@ -193,6 +193,6 @@ def _failed(works: Sequence[Work], ties: Iterable[frozenset[int]]) -> set[int]:
             steps: Steps = ("metadata", "name")
             name = shown(at_path(works[other].old, steps))
             message = f"stays as it is, because {works[other].old.get('kind')} {name} cannot be converted with it"
-            works[index].tell(TIED, ("kind",), message, "mend that first")
+            works[index].tell(TIED, ("kind",), message, "fix that first")
             failed.add(index)
     return failed

@@ -13,7 +13,7 @@ _HEAD: Final = """\
 # API reference
 
 Rendered by `make manifests` from the definitions (`api/kerf_api/crds/`), which are also what the API server checks. A
-field that is marked with * has to be set where what it is part of is set. `[]` stands for each entry of a list,
+field that is marked with * has to be set where what it is part of is set. `[]` is each entry of a list,
 `<key>` for each key of a map. What a rule with an ID is for, and how it is met, is in [rules](rules.md).
 """
 #: By the keyword of the schema, how the bound reads.

@@ -158,7 +158,7 @@ def _script(part: Part, place: str, *, nodeadm: bool) -> Iterator[Doubt]:
     if text.lstrip().startswith("#!"):
         words = "has an empty line or a space before #!, so nothing can run it"
     elif text.lstrip().startswith(_ENCODED):
-        words = "is in base64, into which it is put once more; written as plain text it would be read"
+        words = "is in base64, and would be encoded again; write it as plain text"
     else:
         words = "is taken for a script, but does not begin with #!, so nothing can run it"
     yield Doubt("no script", place + words)

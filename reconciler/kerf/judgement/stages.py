@@ -81,7 +81,7 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
         yield Fact(f"it is to replace NodeClaim {', '.join(replaced)}")
     until = given_up_at(LifeView(view.snapshot), claim)
     if until is not None:
-        yield Fact("given up, and made anew if it is needed, at", until)
+        yield Fact("given up, and created again if it is needed, at", until)
     elif type_ == "Initialized":
         yield Fact("no time limit: until it is usable it is neither drifted nor consolidated")
 

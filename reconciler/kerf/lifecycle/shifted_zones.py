@@ -44,7 +44,7 @@ def claim_held(view: View, claim: NodeClaim, instance: Instance | None) -> Plan 
 
 def _held(view: View, subject: str, zone: str, zone_id: str) -> Plan | None:
     if not known(view):
-        return _wait(subject, "ZonalShiftUnknown", "ARC has not told yet which zones are shifted away")
+        return _wait(subject, "ZonalShiftUnknown", "ARC has not returned the shifted zones yet")
     until = view.snapshot.shifted_until(zone, zone_id)
     if until is None:
         return None

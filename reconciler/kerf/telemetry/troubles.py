@@ -72,7 +72,7 @@ class Troubles:
         fields: dict[str, Any] = {"what": what, "where": _where(error)}
         if doubted is not None:
             fields["doubted"] = f"{doubted.name}: nothing that rests on it is destroyed until the next start"
-        self.trouble("taking in news failed", f"{what} {fields['where']}", error, **fields)
+        self.trouble("processing a watch event failed", f"{what} {fields['where']}", error, **fields)
 
     def safely(self, tell: Callable[..., object], *arguments: Any) -> None:
         """Report something. If that fails, report the failure instead."""

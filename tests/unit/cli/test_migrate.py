@@ -44,7 +44,7 @@ def test_a_sound_cluster_passes(objects: list[Manifest], check: Callable[..., An
     assert done.exit_code == 0, done.output
     assert lines(done.output, "WRONG") == []
     assert lines(done.output, "ok", "Deployment kube-system/karpenter", "controller:1.14.1", "2 replicas")
-    assert len(lines(done.output, "is hashed as v5", "stamped anew as v6")) == 3
+    assert len(lines(done.output, "is hashed as v5", "Kerf writes v6")) == 3
     assert lines(done.output, "ok", "no node has drifted")
     assert lines(done.output, "note", "AWS", "not asked")
     assert lines(done.output, "NodePools that consolidate", "web")

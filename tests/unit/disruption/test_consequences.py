@@ -15,7 +15,8 @@ def test_whose_pods_are_evicted_and_which_node_comes() -> None:
     told = end(judged(on_demand(), machine("a"), *pods, worker("agent", "a", "10m", of="agent", kind="DaemonSet")))
     assert told.saving == 76_000
     assert told.facts == (
-        "evicts 4 pods: 2 of Deployment shop/web, 1 of StatefulSet shop/db; shop/bare, which nothing makes anew",
+        "evicts 4 pods: 2 of Deployment shop/web, 1 of StatefulSet shop/db; "
+        "shop/bare, which no controller creates again",
         "comes: on-demand in us-west-2a, from $0.0200 an hour, of NodePool default: t3.small",
     )
 

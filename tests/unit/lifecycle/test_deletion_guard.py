@@ -243,7 +243,7 @@ def test_a_held_claim_says_until_when_and_what_to_do() -> None:
     assert (condition.status, condition.reason) == ("True", "TooMany")
     assert condition.message == (
         f"it was deleted with many others, and not by Kerf: its node is not drained before {until}. "
-        "To let it go now: kubectl annotate nodeclaim c00 kerf.sh/allow-deletion=1"
+        "To allow it now: kubectl annotate nodeclaim c00 kerf.sh/allow-deletion=1"
     )
     warned = {event.ref.name: event.message for event in first.events if event.ref.kind == "NodeClaim"}
     assert sorted(warned) == held(world)
@@ -259,7 +259,7 @@ def test_without_its_pool_the_class_says_how_many_and_with_it_the_pool() -> None
     condition = told(world, kinds.NODE_CLASS, "default")
     assert condition is not None
     assert condition.message.startswith(
-        "8 of 8 nodes, whose NodeClaims somebody else has deleted (c00, c01, c02, c03, c04, …)"
+        "8 of 8 nodes, whose NodeClaims another client has deleted (c00, c01, c02, c03, c04, …)"
     )
     assert condition.message.endswith("kubectl annotate ec2nodeclass default kerf.sh/allow-deletion=8")
     assert [r.subject for r in plan.refusals if r.reason.code == HELD] == ["ec2nodeclass/default"]

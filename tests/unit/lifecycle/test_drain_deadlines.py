@@ -47,7 +47,7 @@ def test_the_status_says_by_when_the_drain_is_over() -> None:
     condition = world.claim().condition("Drained")
     assert condition is not None
     assert (condition.status, condition.reason) == ("Unknown", "Draining")
-    assert condition.message == f"over by {text(NOW + timedelta(minutes=5))}, whatever stands in its way"
+    assert condition.message == f"drain is forced at {text(NOW + timedelta(minutes=5))}"
 
 
 def test_past_the_deadline_a_pod_is_not_cut_again_and_again() -> None:

@@ -20,7 +20,7 @@ _APPLIED: Final = "APPLIED"
 def read_zonal_shifts(client: Any, cluster_arn: str) -> tuple[ZonalShift, ...]:
     """Those that are in force, each zone once, with the latest of its ends. Raises Invalid without an ARN."""
     if not cluster_arn:
-        raise Invalid("arc-zonal-shift:GetManagedResource: EKS has not told the ARN of the cluster")
+        raise Invalid("arc-zonal-shift:GetManagedResource: EKS has not returned the ARN of the cluster")
     with translated("arc-zonal-shift:GetManagedResource"):
         answer = client.get_managed_resource(resourceIdentifier=cluster_arn)
     latest: dict[str, datetime | None] = {}

@@ -69,53 +69,55 @@ class Demo:
         return self._finish()
 
     def _apply(self) -> None:
-        self.screen.scene("A platform engineer applies YAML: a node class and three NodePools")
+        self.screen.scene("A platform engineer applies an EC2NodeClass and three NodePools")
         for manifest in manifests("EC2NodeClass", "NodePool"):
             name = f"{manifest['kind']} {manifest['metadata']['name']}"
             try:
                 self.world.apply(manifest)
                 self.screen.say(f"[green]{name} accepted[/]")
             except Refused as refused:
-                self.screen.say(f"[red]{name} refused:[/]")
+                self.screen.say(f"[red]{name} rejected:[/]")
                 for problem in refused.problems:
                     self.screen.say(f"  [red]{escape(problem)}[/]")
                 self.summary.manifests_refused.append({"manifest": name, "problems": list(refused.problems)})
         self._until("both NodePools are Ready", 2, lambda: self._ready_pools() == 2)
 
     def _grow(self) -> None:
-        self.screen.scene("Developers deploy 44 pods and never think of nodes")
+        self.screen.scene("Developers deploy 44 pods")
         for manifest in manifests("Deployment", "PodDisruptionBudget", "DaemonSet"):
             self.world.apply(manifest)
         self._until("43 pods run", 8, lambda: self._running() >= 43)
         self._settle(2)
         for subject, refusal in sorted(self.refusals.items()):
             if subject.startswith("pod/") and subject.removeprefix("pod/") in self._pending():
-                self.screen.say(f"[yellow]{subject} has no place:[/] {refusal.reason}")
+                self.screen.say(f"[yellow]{subject} is unschedulable:[/] {refusal.reason}")
 
     def _reclaim(self) -> None:
         spot = [i for i in self._instances() if i.capacity_type == labels.SPOT]
         if not spot:
-            self.summary.unmet.append("no spot instance was bought")
+            self.summary.unmet.append("Kerf launched no spot instance")
             return
         victim = max(spot, key=lambda i: (len(self._pods_on(i.provider_id)), i.id))
-        self.screen.scene(f"AWS takes a spot instance back: {victim.id} ({victim.instance_type}), two minutes' notice")
+        self.screen.scene(f"EC2 reclaims spot instance {victim.id} ({victim.instance_type}) with two minutes' notice")
         self.world.ec2.reclaim_spot(victim.id)
-        gone = f"{victim.id} is gone and its pods run elsewhere"
+        gone = f"{victim.id} is terminated and its pods run elsewhere"
         if self._until(gone, 8, lambda: victim.id not in {i.id for i in self._instances()} and self._running() >= 43):
             self.summary.spot_reclaims_survived += 1
 
     def _shrink(self) -> None:
-        self.screen.scene("Evening: web and workers shrink to a third; consolidation gives the money back")
+        self.screen.scene("The Deployments web and workers scale down to a third; consolidation removes nodes")
         self.summary.cost_before_usd_per_hour = self._cost()
         self.world.scale("default", "web", 8)
         self.world.scale("default", "workers", 5)
         before = self._cost()
-        self._until("the bill is a third smaller", 20, lambda: self._cost() <= before * 2 / 3 and self._calm())
+        self._until("the hourly cost is a third lower", 20, lambda: self._cost() <= before * 2 / 3 and self._calm())
         self._settle(6)
         self.summary.cost_after_usd_per_hour = self._cost()
 
     def _drift(self) -> None:
-        self.screen.scene("Git: the label team of pool general changes; its nodes drift, one at a time may be replaced")
+        self.screen.scene(
+            "The label team of NodePool general changes; its nodes drift, and a budget allows one replacement at a time"
+        )
         pool = next(m for m in manifests("NodePool") if m["metadata"]["name"] == "general")
         pool["spec"]["template"]["metadata"]["labels"]["team"] = "web-platform"
         old = {c["metadata"]["name"] for c in self._claims("general")}

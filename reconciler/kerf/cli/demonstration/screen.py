@@ -10,6 +10,7 @@ from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -67,16 +68,20 @@ class SilentScreen:
 
 
 class LineScreen:
-    """For pipes and CI: the story, line by line."""
+    """For pipes and CI: the story, line by line; `wrapped` at the console's width, for a picture."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, *, wrapped: bool = False) -> None:
+        self._console, self._wrapped = console, wrapped
 
     def scene(self, title: str) -> None:
         self._console.print(f"\n[bold]{title}[/]", soft_wrap=True)
 
     def say(self, text: str) -> None:
-        self._console.print(f"  {text}", soft_wrap=True)
+        if self._wrapped:
+            plain = text.lstrip(" ")
+            self._console.print(Padding(Text.from_markup(plain), (0, 0, 0, 2 + len(text) - len(plain))))
+        else:
+            self._console.print(f"  {text}", soft_wrap=True)
 
     def frame(self, view: Callable[[], View]) -> None:
         pass

@@ -55,5 +55,5 @@ def _hashed(kind: str, manifest: Manifest) -> Iterator[Finding]:
     if theirs is None:
         yield Finding(what, GOOD, f"has no hash yet: it gets one of version {ours}")
     elif theirs != ours:
-        seen = f"is hashed as {theirs}: it and its NodeClaims are stamped anew as {ours}, and no node drifts by that"
+        seen = f"is hashed as {theirs}: Kerf writes {ours} on it and its NodeClaims, and no node drifts"
         yield Finding(what, GOOD, seen)

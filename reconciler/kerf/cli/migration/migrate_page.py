@@ -22,7 +22,7 @@ _TITLES: Final = {
     "controller": "The controller that runs now",
     "objects": "Objects",
     "nodes": "Nodes",
-    "rights": "Rights of whoever asks",
+    "rights": "Rights of the caller",
 }
 
 
@@ -85,7 +85,7 @@ def text(found: Sections) -> str:
                 lines.append(f"          {one.fix}")
         lines.append("")
     wrong, notes = _count(found, WRONG), _count(found, DOUBTFUL)
-    return "\n".join([*lines, f"{wrong} in the way, {notes} to know", ""])
+    return "\n".join([*lines, f"{wrong} blocking, {notes} to know", ""])
 
 
 def as_json(found: Sections) -> str:

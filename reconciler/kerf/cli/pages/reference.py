@@ -32,7 +32,7 @@ was set (`effective settings`).
   default without a word when a variable cannot be read, and passes over unknown gates.)
 - Nothing is read again while the process runs, but for the [log level](../operations.md#at-night).
 
-Of two variables that Karpenter's chart sets, `KUBERNETES_MIN_VERSION` is read by nobody, there as here;
+Of two variables that Karpenter's chart sets, `KUBERNETES_MIN_VERSION` is read neither by Karpenter nor by Kerf;
 `INSTANCE_TYPES_FILE_PATH` belongs to Karpenter's build for KWOK alone, and there is no such thing here
 (`kerf demo`, and the [catalogue](../validate.md), need no account).
 

@@ -13,7 +13,7 @@ _METRICS: Final = """\
 
 Rendered by `make manifests` from the tables in `reconciler/kerf/telemetry/` (`names.py`), by which the code itself
 goes. They are served as Prometheus' text on `:8080/metrics`; only the leader's say something, but for those about the
-process, its requests and the lease. What the numbers are good for is told in [operations](../operations.md#look).
+process, its requests and the lease. Their use is described in [operations](../operations.md#look).
 
 `same` is Karpenter's metric with its type and labels (and, of a histogram, buckets). A test lets a node come and go on
 a real control plane, reads what the controller serves, and holds it against this page in both directions.

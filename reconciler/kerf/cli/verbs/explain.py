@@ -10,7 +10,7 @@ from kerf.cli.parser import Parser
 
 def main(arguments: Sequence[str]) -> int:
     """Print the page of each rule that is named; 2 when one is not known."""
-    parser = Parser("kerf explain", description="What a rule is about, why, and how to mend what breaks it.")
+    parser = Parser("kerf explain", description="Explain a rule: what it checks, why, and the fix.")
     parser.add_argument("rules", nargs="+", metavar="RULE", help="the ID of a rule, such as KERF-NP-120")
     asked = parser.parse_args(arguments)
     from kerf.cli.manifests import ignores

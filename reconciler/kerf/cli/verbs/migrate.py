@@ -24,8 +24,8 @@ controller that Kerf does not have or has otherwise, nodes that would go, and wh
                       kubectl get -o yaml nodepools,ec2nodeclasses,nodeclaims,nodes,pods,deployments,sa -A
 
 Settings are those of `kerf run`; by default those that Karpenter's Deployment has. With a cluster AWS is asked as the
-controller does, with your own credentials. From files nothing is known of AWS: what needs it is said to be unknown.
-Exit codes: 0 nothing is in the way; 1 something is; 2 something cannot be read, or the command is wrong."""
+controller does, with your own credentials. Files have no facts of AWS: checks that need them report "unknown".
+Exit codes: 0 nothing blocks the migration; 1 something does; 2 something cannot be read, or the command is wrong."""
 
 
 def migrate(

@@ -30,7 +30,7 @@ def _whose(moved: Iterable[Pod]) -> Iterator[str]:
     if owned:
         yield listed(f"{numbers[owner]} of {owner}" for owner in owned)
     if numbers[""]:
-        yield f"{listed(pod.key for pod in moved if not owner_of(pod))}, which nothing makes anew"
+        yield f"{listed(pod.key for pod in moved if not owner_of(pod))}, which no controller creates again"
 
 
 def listed(rows: Iterable[str]) -> str:

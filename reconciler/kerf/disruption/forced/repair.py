@@ -26,7 +26,7 @@ from kerf.model.snapshot import Snapshot, StateNode
 
 #: One of so many nodes of a NodePool may be sick; of fewer nodes than that, one.
 _ONE_OF: Final = 5
-_NODES, _SICK, _NEW = "nodes", "sick", "sick and never initialized"
+_NODES, _SICK, _NEW = "nodes", "unhealthy", "unhealthy and never initialized"
 #: A NodePool whose node never initializes makes one more. Nothing runs on these two, so none blocks the other's repair.
 _NEVER_INITIALIZED: Final = 2
 _BLOCKED_EVENT_SECONDS: Final = 15 * 60

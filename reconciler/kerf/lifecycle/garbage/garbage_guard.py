@@ -158,7 +158,7 @@ def _keep(
     if share and keeper.metadata.annotations.get(labels.ALLOW_GARBAGE) == mark(share):
         return _write(view, keeper, (*kept, _entry(view, share, allowed=True)), allow=False)
     if why is None and _halted(keeper):
-        why = (_TOO_MANY, "there were too many, and nobody has said that the rest may be ended")
+        why = (_TOO_MANY, "there were too many, and no one has allowed the termination of the rest")
     if ripe and why is not None:
         return _hold(view, keeper, share, *why)
     if ripe:
@@ -202,7 +202,7 @@ def _relieved(view: View, keeper: Keeper) -> Plan:
 
 def _named(suspects: Sequence[Suspect]) -> str:
     names = ", ".join(suspect.id for suspect in suspects[:5]) + (", …" if len(suspects) > 5 else "")
-    return f"{len(suspects)} instances that no NodeClaim stands for, or that EC2 does not know ({names}),"
+    return f"{len(suspects)} instances that have no NodeClaim, or that EC2 does not know ({names}),"
 
 
 # --- the list ---------------------------------------------------------------------------------------------------

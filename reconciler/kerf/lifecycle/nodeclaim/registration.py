@@ -46,7 +46,7 @@ def _partition_learnt(progress: Progress) -> Progress:
     if instance is not None and instance.partition:
         return register(progress.with_labels({labels.PLACEMENT_PARTITION: str(instance.partition)}))
     what = "which partition it has put the machine into" if instance is not None else "of the machine"
-    text = f"PlacementGroupRegistrationHook: EC2 has not told {what} yet"
+    text = f"PlacementGroupRegistrationHook: EC2 has not returned {what} yet"
     return progress.condition("Registered", UNKNOWN, "RegistrationHookPending", text)
 
 

@@ -247,7 +247,7 @@ def _told(view: View, one: Deleted) -> Plan:
     when = f"its node is not drained before {rfc3339(one.due)}" if waits else "others are drained before its node is"
     text = (
         f"it was deleted with many others, and not by Kerf: {when}. "
-        f"To let it go now: {how_to_allow('nodeclaim', claim.name, 1)}"
+        f"To allow it now: {how_to_allow('nodeclaim', claim.name, 1)}"
     )
     code, known = _TOO_MANY if waits else _LATER, claim.condition(HELD)
     if known is not None and (known.status, known.reason, known.message) == (TRUE, code, text):
@@ -298,9 +298,9 @@ def _hold(view: View, keeper: Keeper, share: Sequence[Deleted], counts: Counts) 
     first, now = min(one.due for one in share), view.snapshot.now
     start = f"the first of them from {rfc3339(first)} on" if first > now else "when the pods of others have a node"
     text = (
-        f"{len(share)} of {counts.nodes} nodes, whose NodeClaims somebody else has deleted ({names}), are not drained "
+        f"{len(share)} of {counts.nodes} nodes, whose NodeClaims another client has deleted ({names}), are not drained "
         f"yet; they will be, {start}, at most {counts.most} at once. Their pods need a NodePool to go to: apply what "
-        f"is missing. To let them go now: {how_to_allow(_KUBECTL[is_pool], keeper.name, number)}"
+        f"is missing. To allow it now: {how_to_allow(_KUBECTL[is_pool], keeper.name, number)}"
     )
     reason, subject = Reason(HELD, text), str(kinds.ref(keeper))
     event = change(warning(keeper, HELD, text), dedupe_seconds=_TOLD_AGAIN_SECONDS)

@@ -198,7 +198,7 @@ def _drain_stage(progress: Progress, nodes: tuple[Node, ...], deadline: datetime
     cause = claim.condition("DisruptionReason")
     why = cause.reason if cause is not None and cause.status == TRUE else "Forceful Termination"
     waits = [wait for node in nodes if (wait := drain(view, node, deadline, why)) is not None]
-    words = f"over by {rfc3339(deadline)}, whatever stands in its way" if deadline is not None else ""
+    words = f"drain is forced at {rfc3339(deadline)}" if deadline is not None else ""
     if waits:
         return progress.condition("Drained", UNKNOWN, "Draining", words).also(joined(waits)), False
     if known is not None and known.status == TRUE:

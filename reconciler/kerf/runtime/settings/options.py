@@ -113,7 +113,7 @@ class Options:
         1.0, "IMPROVE_SECONDS", readers.number(60, "seconds"), "work for a cheaper answer to a batch of pods; 0: none"
     )
     nominate_pods: bool = _own(
-        False, "NOMINATE_PODS", readers.boolean, "tell pods which node was made for them (nominatedNodeName)"
+        False, "NOMINATE_PODS", readers.boolean, "write the planned node into the pods' status.nominatedNodeName"
     )
     expire_within_budgets: bool = _own(
         False, "EXPIRE_WITHIN_BUDGETS", readers.boolean, "expired nodes wait for the budgets of their NodePools"
@@ -160,7 +160,7 @@ class Options:
         ("stdout",), "LOG_OUTPUT_PATHS", readers.sinks, "where the log goes: stdout, stderr, paths of files, by comma"
     )
     log_error_output_paths: tuple[str, ...] = _setting(
-        ("stderr",), "LOG_ERROR_OUTPUT_PATHS", readers.sinks, "where is said that a line could not be written"
+        ("stderr",), "LOG_ERROR_OUTPUT_PATHS", readers.sinks, "outputs for errors of the log itself"
     )
     metrics_port: int = _setting(8080, "METRICS_PORT", readers.whole(0, 65535), "port of the metrics; 0: any free one")
     health_probe_port: int = _setting(8081, "HEALTH_PROBE_PORT", readers.whole(0, 65535), "port of the probes")

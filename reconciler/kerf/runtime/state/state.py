@@ -146,7 +146,7 @@ class State:
 
     @singledispatchmethod
     def _take(self, news: Any, now: datetime) -> None:
-        raise TypeError(f"no news: {news!r}")
+        raise TypeError(f"not a watch event: {news!r}")
 
     @_take.register
     def _(self, news: Listed, now: datetime) -> None:

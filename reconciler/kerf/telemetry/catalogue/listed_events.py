@@ -15,7 +15,7 @@ NORMAL, WARNING, EITHER = "Normal", "Warning", "Normal or Warning"
 _TWO_MINUTES: Final = "2 m"
 #: While nothing changes.
 _HOURLY: Final = "1 h, and 2 m when the text changes"
-_ONCE: Final = "once while the process runs, for each cause"
+_ONCE: Final = "once for each cause during the life of the process"
 _CLAIM, _NODE, _BOTH, _POOL, _CLASS = "NodeClaim", "Node", "Node, NodeClaim", "NodePool", "EC2NodeClass"
 _POD, _LEASE = "Pod", "Lease"
 
@@ -38,139 +38,178 @@ class ListedEvent:
 
 
 PODS: Final = (
-    ListedEvent(_POD, "Nominated", NORMAL, "It is expected on a node or node claim, which is named"),
+    ListedEvent(_POD, "Nominated", NORMAL, "Kerf expects the pod on the named Node or NodeClaim"),
     ListedEvent(
         _POD,
         "FailedScheduling",
         WARNING,
-        "No place was found, with the answer of each NodePool and the edit that would help; or it makes no sense",
+        "No NodePool can host the pod, with each NodePool's reason and the edit that helps; or the pod is invalid",
         "5 m",
-        "same; also while no NodePool can be used, of which Karpenter says nothing",
+        "same; also while no NodePool is usable, where Karpenter writes no event",
     ),
     ListedEvent(
         _POD,
         "NotBound",
         WARNING,
-        "It was expected on a node and not bound there: it is expected there no more",
+        "The kube-scheduler did not bind the pod to the expected node; the expectation ends",
         karpenter=OWN,
     ),
-    ListedEvent(_POD, "Evicted", NORMAL, "Its eviction was accepted, and why its node goes"),
-    ListedEvent(_POD, "Disrupted", NORMAL, "It is deleted: the time that its node has to drain is over"),
+    ListedEvent(
+        _POD, "Evicted", NORMAL, "The API server accepted the eviction; the message has the reason of the disruption"
+    ),
+    ListedEvent(_POD, "Disrupted", NORMAL, "Kerf deletes the pod: the termination grace period of its node is over"),
     ListedEvent(_POD, "InvalidDoNotDisruptAnnotation", WARNING, "Neither `true` nor a duration", "1 h"),
-    ListedEvent(_POD, "DoNotDisruptUntil", NORMAL, "Until when it is protected", "1 h"),
-    ListedEvent(_POD, "DoNotDisruptGracePeriodElapsed", NORMAL, "It is protected no more", "1 h"),
+    ListedEvent(_POD, "DoNotDisruptUntil", NORMAL, "The end of the pod's protection", "1 h"),
+    ListedEvent(_POD, "DoNotDisruptGracePeriodElapsed", NORMAL, "The pod's protection has ended", "1 h"),
 )
 
 NODES: Final = (
-    ListedEvent(_BOTH, "DisruptionBlocked", NORMAL, "What holds a node that would be disrupted", _HOURLY),
-    ListedEvent(_BOTH, "DisruptionTerminating", NORMAL, "It goes, why, and what becomes of its pods"),
+    ListedEvent(_BOTH, "DisruptionBlocked", NORMAL, "The reason that blocks the disruption of a node", _HOURLY),
+    ListedEvent(_BOTH, "DisruptionTerminating", NORMAL, "Kerf disrupts the node: the reason, and where its pods move"),
     ListedEvent(
         _BOTH,
         "Unconsolidatable",
         NORMAL,
-        "Consolidation never looks at it, or a setting stands in the way of something cheaper",
+        "The node is no candidate for consolidation, or a setting blocks a cheaper node",
         _ONCE,
-        "same; not where its pods have no other place or nothing is cheaper: `kerf why node` says so",
+        "same; not where its pods fit nowhere else or nothing is cheaper: `kerf why node` reports that",
     ),
     ListedEvent(
-        _BOTH, "ConsolidationCandidate", NORMAL, "Something cheaper was found, what it saves, whose pods move", _HOURLY
+        _BOTH,
+        "ConsolidationCandidate",
+        NORMAL,
+        "Kerf found a cheaper node: the savings and the pods that move",
+        _HOURLY,
     ),
-    ListedEvent(_BOTH, "ConsolidationRejected", NORMAL, "It was dropped again: churn, budget, scheduling", _HOURLY),
+    ListedEvent(
+        _BOTH, "ConsolidationRejected", NORMAL, "Kerf dropped the consolidation: churn, budget, scheduling", _HOURLY
+    ),
     ListedEvent(
         f"{_BOTH}, {_POOL}",
         "ConsolidationApproved",
         NORMAL,
-        "Its score, policy Balanced; of several nodes on the NodePool",
+        "The score under the policy Balanced; for several nodes on the NodePool",
     ),
     ListedEvent(
-        _NODE, "FailedDraining", WARNING, "Pods are waiting to be evicted; which PodDisruptionBudget holds one", _HOURLY
+        _NODE, "FailedDraining", WARNING, "Pods wait for eviction; the PodDisruptionBudget that blocks one", _HOURLY
     ),
-    ListedEvent(_NODE, "AwaitingVolumeDetachment", NORMAL, "Its volumes are not detached yet", _HOURLY),
-    ListedEvent(_BOTH, "TerminationGracePeriodExpiring", WARNING, "When all its pods will be gone", _HOURLY),
+    ListedEvent(_NODE, "AwaitingVolumeDetachment", NORMAL, "Volumes of the node are still attached", _HOURLY),
+    ListedEvent(
+        _BOTH,
+        "TerminationGracePeriodExpiring",
+        WARNING,
+        "The time at which Kerf has deleted all pods of the node",
+        _HOURLY,
+    ),
     ListedEvent(
         f"{_BOTH}, {_POOL}",
         "NodeRepairBlocked",
         WARNING,
-        "Too many nodes are sick",
+        "Too many nodes are unhealthy",
         "1 h, and 15 m when the text changes",
-        "same; each on its own object, where Karpenter has all three on the Node",
+        "same; each on its own object, where Karpenter writes all three on the Node",
     ),
-    ListedEvent(_BOTH, "NodeUnhealthy", WARNING, "It is sick, and replaced for it", karpenter=OWN),
-    ListedEvent(_BOTH, "Expiring", EITHER, "It is about to expire; a warning when something holds it", "1 h", OWN),
-    ListedEvent(_CLAIM, "LimitsExceeded", WARNING, "Its NodePool's limits leave no room; it is deleted", karpenter=OWN),
-    ListedEvent(_CLAIM, "NotItsInstance", WARNING, "It names an instance that is not its own by tags", karpenter=OWN),
-    ListedEvent(_CLAIM, "DisruptionLaunching", NORMAL, "It replaces another, which is named", _HOURLY),
-    ListedEvent(_CLAIM, "DisruptionWaitingReadiness", NORMAL, "The replacement is not ready yet", _HOURLY),
-    ListedEvent(_CLAIM, "FailedConsistencyCheck", WARNING, "The node has clearly less than was planned"),
-    ListedEvent(_CLAIM, "InsufficientCapacityError", WARNING, "EC2 has none; the node claim is deleted"),
+    ListedEvent(_BOTH, "NodeUnhealthy", WARNING, "Kerf replaces the unhealthy node", karpenter=OWN),
+    ListedEvent(_BOTH, "Expiring", EITHER, "The node expires soon; a warning when something blocks that", "1 h", OWN),
+    ListedEvent(
+        _CLAIM,
+        "LimitsExceeded",
+        WARNING,
+        "The NodePool has reached its limits; Kerf deletes the NodeClaim",
+        karpenter=OWN,
+    ),
+    ListedEvent(
+        _CLAIM, "NotItsInstance", WARNING, "The NodeClaim names an instance whose tags belong to another", karpenter=OWN
+    ),
+    ListedEvent(_CLAIM, "DisruptionLaunching", NORMAL, "The NodeClaim replaces the named one", _HOURLY),
+    ListedEvent(_CLAIM, "DisruptionWaitingReadiness", NORMAL, "The replacement is not initialized yet", _HOURLY),
+    ListedEvent(_CLAIM, "FailedConsistencyCheck", WARNING, "The node has clearly less capacity than planned"),
+    ListedEvent(_CLAIM, "InsufficientCapacityError", WARNING, "EC2 has no capacity; Kerf deletes the NodeClaim"),
     ListedEvent(_CLAIM, "UnregisteredTaintMissing", WARNING, "The node joined without `karpenter.sh/unregistered`"),
     ListedEvent(
         f"{_CLAIM}, {_POOL}",
         "DeletionHeld",
         WARNING,
-        "Others deleted many at once: the drain waits, until when; on the NodePool how to let them go",
+        "Another client deleted many NodeClaims: the drain waits, with its end; on the NodePool how to allow it",
         "10 m",
         OWN,
     ),
 )
 
 INTERRUPTIONS: Final = (
-    ListedEvent(_BOTH, "SpotInterrupted", WARNING, "EC2 takes the instance back"),
-    ListedEvent(_BOTH, "CapacityReservationInstanceInterrupted", WARNING, "EC2 takes the reserved capacity back"),
-    ListedEvent(_BOTH, "SpotRebalanceRecommendation", NORMAL, "EC2 says that the instance is at risk"),
-    ListedEvent(_BOTH, "InstanceStopping", WARNING, "The instance stops"),
-    ListedEvent(_BOTH, "InstanceTerminating", WARNING, "The instance ends"),
-    ListedEvent(_BOTH, "InstanceUnhealthy", WARNING, "A status check fails, or EC2 has scheduled something"),
-    ListedEvent(_BOTH, "TerminatingOnInterruption", WARNING, "The node claim is deleted for it"),
+    ListedEvent(_BOTH, "SpotInterrupted", WARNING, "EC2 reclaims the spot instance"),
+    ListedEvent(_BOTH, "CapacityReservationInstanceInterrupted", WARNING, "EC2 reclaims the reserved capacity"),
+    ListedEvent(_BOTH, "SpotRebalanceRecommendation", NORMAL, "EC2 reports a higher risk of interruption"),
+    ListedEvent(_BOTH, "InstanceStopping", WARNING, "EC2 stops the instance"),
+    ListedEvent(_BOTH, "InstanceTerminating", WARNING, "EC2 terminates the instance"),
+    ListedEvent(_BOTH, "InstanceUnhealthy", WARNING, "A status check fails, or EC2 has scheduled maintenance"),
+    ListedEvent(_BOTH, "TerminatingOnInterruption", WARNING, "Kerf deletes the NodeClaim because of the interruption"),
 )
 
 POOLS: Final = (
     ListedEvent(
-        _POOL, "DisruptionBlocked", NORMAL, "Its budget allows none for a reason", "1 h, and 1 m when the text changes"
+        _POOL,
+        "DisruptionBlocked",
+        NORMAL,
+        "A budget of the NodePool allows no disruption for the reason",
+        "1 h, and 1 m when the text changes",
     ),
-    ListedEvent(_POOL, "NoCompatibleInstanceTypes", WARNING, "Its requirements, or minValues, leave no type", "1 m"),
-    ListedEvent(_POOL, "ZonalShiftActive", WARNING, "Traffic is shifted away from one of its zones"),
+    ListedEvent(
+        _POOL, "NoCompatibleInstanceTypes", WARNING, "No instance type satisfies the requirements or minValues", "1 m"
+    ),
+    ListedEvent(_POOL, "ZonalShiftActive", WARNING, "ARC shifts traffic away from one of the NodePool's zones"),
     ListedEvent(
         _POOL,
         "MismatchesUnreadable",
         WARNING,
-        "`kerf.sh/mismatches` is not readable: it counts as empty",
+        "`kerf.sh/mismatches` is not readable; Kerf treats it as empty",
         karpenter=OWN,
     ),
-    ListedEvent(_POOL, "ZonalShiftCleared", NORMAL, "That is over"),
-    ListedEvent(_POOL, "InvalidNodePool", WARNING, "Its requirements, limits or class make no sense", "1 m", OWN),
-    ListedEvent(_POOL, "Malformed", WARNING, "It cannot be read", "1 m", OWN),
-    ListedEvent(_POOL, "InternalError", WARNING, "A bug of ours keeps it from being used", "1 m", OWN),
-    ListedEvent(_POOL, "BackOff", WARNING, "It is left alone after failures, until when", "1 m", OWN),
-    ListedEvent(_POOL, "InvalidBudget", WARNING, "A budget cannot be read: no node goes meanwhile", "1 h", OWN),
-    ListedEvent(_POOL, "InvalidAnnotation", WARNING, "A threshold of consolidation cannot be read", "1 h", OWN),
+    ListedEvent(_POOL, "ZonalShiftCleared", NORMAL, "The zonal shift has ended"),
+    ListedEvent(
+        _POOL,
+        "InvalidNodePool",
+        WARNING,
+        "Requirements, limits or EC2NodeClass of the NodePool are invalid",
+        "1 m",
+        OWN,
+    ),
+    ListedEvent(_POOL, "Malformed", WARNING, "Kerf cannot decode the NodePool", "1 m", OWN),
+    ListedEvent(_POOL, "InternalError", WARNING, "A bug of Kerf makes the NodePool unusable", "1 m", OWN),
+    ListedEvent(_POOL, "BackOff", WARNING, "Kerf backs off after failures; the message has the end", "1 m", OWN),
+    ListedEvent(_POOL, "InvalidBudget", WARNING, "A budget is invalid: Kerf disrupts no node meanwhile", "1 h", OWN),
+    ListedEvent(_POOL, "InvalidAnnotation", WARNING, "A consolidation threshold is invalid", "1 h", OWN),
     ListedEvent(
         _POOL,
         "ConsolidationMeasured",
         EITHER,
-        "What consolidation promised and saved; a warning when it cost",
+        "Promised and measured savings of consolidation; a warning for a loss",
         karpenter=OWN,
     ),
     ListedEvent(
         f"{_POOL}, {_CLASS}",
         "GarbageCollectionHalted",
         WARNING,
-        "Nothing stands for too many instances; how to allow their end",
+        "Too many instances have no NodeClaim; how to allow their termination",
         "10 m",
         OWN,
     ),
     ListedEvent(
-        f"{_POOL}, {_CLASS}", "GarbageCollected", WARNING, "Nothing stood for them: they are ended", karpenter=OWN
+        f"{_POOL}, {_CLASS}",
+        "GarbageCollected",
+        WARNING,
+        "Kerf terminates instances that have no NodeClaim",
+        karpenter=OWN,
     ),
     ListedEvent(
         f"{_POOL}, {_CLAIM}",
         "(empty)",
         WARNING,
-        "The node class cannot be resolved; the service-linked role of spot cannot be made",
-        karpenter="renamed: the conditions `NodeClassReady` and `Launched` say so, each with its event",
+        "The EC2NodeClass cannot be resolved; the service-linked role for spot cannot be created",
+        karpenter="renamed: the conditions `NodeClassReady` and `Launched`, each with its event",
     ),
     ListedEvent(
-        _CLASS, "WaitingOnNodeClaimTermination", NORMAL, "Its deletion waits for node claims, five of them named"
+        _CLASS, "WaitingOnNodeClaimTermination", NORMAL, "The deletion waits for NodeClaims; the message names five"
     ),
 )
 
@@ -179,7 +218,7 @@ OTHERS: Final = (
         f"{_CLAIM}, {_POOL}, {_CLASS}, CapacityBuffer",
         "(the type of the condition)",
         NORMAL,
-        "A condition changed: from and to which status, reason and message",
+        "A condition changed: old and new status, reason and message",
         "1 s",
         "same; also with DISABLE_CLUSTER_STATE_OBSERVABILITY",
     ),
@@ -195,35 +234,44 @@ OTHERS: Final = (
         "Finalized",
         NORMAL,
         "A finalizer was removed",
-        karpenter="missing: the object is gone then; the log says `deleted nodeclaim`",
+        karpenter="missing: the object no longer exists; the log has `deleted nodeclaim`",
     ),
     ListedEvent(
         "any",
         "Failed<Action>",
         WARNING,
-        "An action that somebody must mend: forbidden, refused as invalid, or a bug (`FailedEvictPod`, …)",
+        "An action that an operator must fix: forbidden, rejected as invalid, or a bug (`FailedEvictPod`, …)",
         "10 m",
         OWN,
     ),
-    ListedEvent("any", "Unreadable", WARNING, "It cannot be read, and is left alone", karpenter=OWN),
+    ListedEvent("any", "Unreadable", WARNING, "Kerf cannot decode the object, and ignores it", karpenter=OWN),
     ListedEvent(
         _LEASE,
         "LeaderElection",
         NORMAL,
         "Another replica leads",
-        karpenter="missing: the log says `leading`, the Lease who does",
+        karpenter="missing: the log has `leading`, the Lease has the holder",
     ),
-    ListedEvent(_LEASE, "WaitsForKarpenter", NORMAL, "Karpenter holds it: we only watch", "when it begins", OWN),
-    ListedEvent(_LEASE, "WaitsForKerf", NORMAL, "Another Kerf holds it: we only watch", "when it begins", OWN),
     ListedEvent(
-        _LEASE, "LeaseUnread", WARNING, "Nobody knows whether Karpenter holds it: we only watch", "when it begins", OWN
+        _LEASE, "WaitsForKarpenter", NORMAL, "Karpenter holds the Lease: Kerf only observes", "when it begins", OWN
+    ),
+    ListedEvent(
+        _LEASE, "WaitsForKerf", NORMAL, "Another Kerf holds the Lease: Kerf only observes", "when it begins", OWN
+    ),
+    ListedEvent(
+        _LEASE,
+        "LeaseUnread",
+        WARNING,
+        "Kerf cannot read whether Karpenter holds the Lease, and only observes",
+        "when it begins",
+        OWN,
     ),
 )
 
 EVENTS: Final[dict[str, tuple[ListedEvent, ...]]] = {
     "Pods": PODS,
-    "Nodes and node claims": NODES,
-    "What EC2 announces": INTERRUPTIONS,
-    "NodePools and node classes": POOLS,
-    "All the others": OTHERS,
+    "Nodes and NodeClaims": NODES,
+    "Interruptions": INTERRUPTIONS,
+    "NodePools and EC2NodeClasses": POOLS,
+    "Other events": OTHERS,
 }

@@ -31,13 +31,13 @@ MANY: Final = frozenset({"nodeclaim", "node"})
 #: How long a condition was as it was, or a deletion took, in seconds.
 TRANSITIONS: Final = tuple(0.5 * 2**n for n in range(15))
 _FEWER: Final = {
-    "nodeclaim": "same; Ready of each, the others where they are not as they end up, unless DETAILED_METRICS names "
+    "nodeclaim": "same; Ready of each; the others unless they have their final status, or DETAILED_METRICS names "
     "conditions",
-    "node": "same; those that are not as they are on a sound node, unless DETAILED_METRICS names conditions",
+    "node": "same; those that differ from a healthy node's, unless DETAILED_METRICS names conditions",
 }
-_AGES: Final = "same; those that are not as they end up, unless DETAILED_METRICS names conditions"
-_OLD_NAMES: Final = "missing: Karpenter has deprecated it; `operator_<kind>_{}` says the same"
-_LOOP: Final = "same; of one controller, `loop`: it does the work of all of Karpenter's"
+_AGES: Final = "same; those without their final status, unless DETAILED_METRICS names conditions"
+_OLD_NAMES: Final = "missing: Karpenter has deprecated it; `operator_<kind>_{}` has the same"
+_LOOP: Final = "same; of one controller, `loop`, which does the work of all of Karpenter's"
 _NO_SUCH: Final = "missing: there is one loop and one inbox, "
 
 
@@ -48,17 +48,19 @@ def of_conditions(kind: str) -> Iterator[Listed]:
     buckets = LIBRARY if kind == "ec2nodeclass" else TRANSITIONS
     labels = f"namespace name type status reason {own}"
     yield gauge(f"{start}_status_condition_count", labels, f"1 for each condition of each {kind}.", count)
-    yield gauge(f"{start}_status_condition_current_status_seconds", labels, "For how long it has been so.", ages)
-    yield counter(f"{start}_status_condition_transitions_total", "type status reason", "Conditions that changed.")
+    yield gauge(f"{start}_status_condition_current_status_seconds", labels, "Time since the condition changed.", ages)
+    yield counter(f"{start}_status_condition_transitions_total", "type status reason", "Changes of conditions.")
     yield histogram(
         f"{start}_status_condition_transition_seconds",
         "type status",
-        "For how long a condition had been as it was before it changed.",
+        "Time that a condition kept its status before a change.",
         buckets=buckets,
     )
     labels = f"namespace name {own}"
-    yield gauge(f"{start}_termination_current_time_seconds", labels, "For how long it has been on its way out.")
-    yield histogram(f"{start}_termination_duration_seconds", "", "From its deletion to its end.", buckets=buckets)
+    yield gauge(f"{start}_termination_current_time_seconds", labels, "Time since the deletion.")
+    yield histogram(
+        f"{start}_termination_duration_seconds", "", "Time from the deletion to the removal.", buckets=buckets
+    )
 
 
 def _deprecated() -> Iterator[Listed]:
@@ -80,7 +82,7 @@ REQUESTS: Final = (
     histogram(
         "client_go_request_duration_seconds",
         "verb group version kind subresource",
-        "How long the API server took to begin an answer.",
+        "Time until the API server began its response.",
         "same; kind is the resource (`nodeclaims`); watches are not timed",
         buckets=tuple(round(0.001 * 1.5**n, 6) for n in range(20)),
     ),
@@ -88,50 +90,50 @@ REQUESTS: Final = (
         "rest_client_requests_total",
         "code method host",
         "",
-        "missing: it is empty there; `client_go_request_total` has the numbers",
+        "missing: Karpenter's is empty; `client_go_request_total` has the numbers",
     ),
-    counter("aws_sdk_go_request_total", "service action status_code", "Calls of AWS, by the status of the last try."),
-    counter("aws_sdk_go_request_attempt_total", "service action status_code", "Tries of calls of AWS."),
+    counter(
+        "aws_sdk_go_request_total", "service action status_code", "Calls to AWS, by the status of the last attempt."
+    ),
+    counter("aws_sdk_go_request_attempt_total", "service action status_code", "Attempts of calls to AWS."),
     histogram(
         "aws_sdk_go_request_retry_count",
         "service action status_code",
-        "How often a call of AWS was tried again.",
+        "Retries of calls to AWS.",
         buckets=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0),
     ),
     histogram(
         "aws_sdk_go_request_duration_seconds",
         "service action status_code",
-        "A call of AWS, tries and all.",
+        "Duration of calls to AWS, with all attempts.",
         buckets=LIBRARY,
     ),
     histogram(
         "aws_sdk_go_request_attempt_duration_seconds",
         "service action status_code",
-        "One try of a call of AWS.",
-        "missing: few calls have a second try; `aws_sdk_go_request_duration_seconds` has the time",
+        "Duration of an attempt of a call to AWS.",
+        "missing: few calls have a second attempt; `aws_sdk_go_request_duration_seconds` has the time",
         buckets=LIBRARY,
     ),
 )
 
 LOOP: Final = (
-    counter(
-        "controller_runtime_reconcile_total", "controller result", "Looks at everything, by how they ended.", _LOOP
-    ),
-    counter("controller_runtime_reconcile_errors_total", "controller", "Looks that a bug ended.", _LOOP),
+    counter("controller_runtime_reconcile_total", "controller result", "Reconciles, by result.", _LOOP),
+    counter("controller_runtime_reconcile_errors_total", "controller", "Reconciles that a bug ended.", _LOOP),
     histogram(
         "controller_runtime_reconcile_time_seconds",
         "controller",
-        "One look: snapshot, decision, actions started.",
+        "Duration of a reconcile: snapshot, decision, start of actions.",
         _LOOP,
         buckets=RECONCILES,
     ),
     gauge("controller_runtime_max_concurrent_reconciles", "controller", "Always 1.", _LOOP),
-    gauge("controller_runtime_active_workers", "controller", "1 while it looks.", _LOOP),
+    gauge("controller_runtime_active_workers", "controller", "1 during a reconcile.", _LOOP),
     counter(
         "controller_runtime_terminal_reconcile_errors_total",
         "controller",
         "",
-        "missing: no error keeps anything from being looked at again",
+        "missing: every error is followed by another reconcile",
     ),
     counter(
         "controller_runtime_reconcile_panics_total",
@@ -143,7 +145,7 @@ LOOP: Final = (
         "controller_runtime_reconcile_timeouts_total",
         "controller",
         "",
-        "missing: a look has no time-out; requests have",
+        "missing: a reconcile has no time-out; requests have one",
     ),
     counter(
         "controller_runtime_conversion_webhook_panics_total",
@@ -154,22 +156,22 @@ LOOP: Final = (
     gauge(
         "workqueue_depth",
         "name controller priority",
-        "News that the loop has not taken in yet.",
+        "Watch events that the loop has not processed yet.",
         "same; of one queue, `inbox`; priority is empty",
     ),
     *(
         make(f"workqueue_{name}", "name controller", "", _NO_SUCH + instead)
         for name, make, instead in (
-            ("adds_total", counter, "whose news are not counted one by one"),
+            ("adds_total", counter, "whose events are not counted one by one"),
             (
                 "queue_duration_seconds",
                 histogram,
-                "which is emptied by each look: `controller_runtime_reconcile_time_seconds`",
+                "which each reconcile empties: `controller_runtime_reconcile_time_seconds`",
             ),
             ("work_duration_seconds", histogram, "see `controller_runtime_reconcile_time_seconds`"),
             ("unfinished_work_seconds", gauge, "see `karpenter_scheduler_unfinished_work_seconds`"),
             ("longest_running_processor_seconds", gauge, "see `karpenter_scheduler_unfinished_work_seconds`"),
-            ("retries_total", counter, "and nothing is put back: the next look decides anew"),
+            ("retries_total", counter, "and nothing is put back: the next reconcile decides again"),
         )
     ),
     gauge("leader_election_master_status", "name", "1 when this process leads."),
@@ -177,14 +179,14 @@ LOOP: Final = (
 )
 
 PROCESS: Final = (
-    counter("process_cpu_seconds_total", "", "CPU time that the process has taken."),
-    gauge("process_resident_memory_bytes", "", "Memory that it has."),
-    gauge("process_virtual_memory_bytes", "", "Addresses that it has."),
-    gauge("process_start_time_seconds", "", "When it began."),
-    gauge("process_open_fds", "", "Files that it has open."),
-    gauge("process_max_fds", "", "Files that it may have open."),
-    gauge("go_*", "", "", "missing: Python has no goroutines; `process_*` has what counts"),
-    gauge("python_info", "version implementation major minor patchlevel", "1, by the Python that runs.", OWN),
+    counter("process_cpu_seconds_total", "", "CPU time of the process, in seconds."),
+    gauge("process_resident_memory_bytes", "", "Resident memory of the process, in bytes."),
+    gauge("process_virtual_memory_bytes", "", "Virtual memory of the process, in bytes."),
+    gauge("process_start_time_seconds", "", "Start time of the process."),
+    gauge("process_open_fds", "", "Open file descriptors."),
+    gauge("process_max_fds", "", "Limit of open file descriptors."),
+    gauge("go_*", "", "", "missing: Python has no goroutines; see `process_*`"),
+    gauge("python_info", "version implementation major minor patchlevel", "1, with the version of Python.", OWN),
 )
 
 LIBRARIES: Final[tuple[Listed, ...]] = (*OBJECTS, *REQUESTS, *LOOP, *PROCESS)

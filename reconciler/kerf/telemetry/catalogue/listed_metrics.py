@@ -52,127 +52,147 @@ _PER_RESOURCE = f"{_NODE} resource_type"
 _DISRUPTION = "reason nodepool capacity_type consolidation_policy termination_mode"
 _OFFERING = "instance_type capacity_type zone"
 _CALL = "controller method provider"
-_LOOK = "controller is empty: one loop decides for all"
-_LONGEST = "same; of the 400 pods that wait longest, unless DETAILED_METRICS names pods"
+_LOOK = "controller is empty: one reconcile loop decides for all"
+_LONGEST = "same; for the 400 pods with the longest wait, unless DETAILED_METRICS names pods"
 
 CLAIMS: Final = (
-    counter("karpenter_nodeclaims_created_total", "reason nodepool min_values_relaxed", "Node claims created."),
-    counter("karpenter_nodeclaims_terminated_total", "nodepool capacity_type zone", "Node claims gone."),
-    counter("karpenter_nodeclaims_disrupted_total", _DISRUPTION, "Node claims deleted by decision."),
+    counter("karpenter_nodeclaims_created_total", "reason nodepool min_values_relaxed", "NodeClaims created."),
+    counter("karpenter_nodeclaims_terminated_total", "nodepool capacity_type zone", "NodeClaims removed."),
+    counter("karpenter_nodeclaims_disrupted_total", _DISRUPTION, "NodeClaims that Kerf disrupted."),
     counter(
         "karpenter_nodeclaims_unhealthy_disrupted_total",
         "condition nodepool capacity_type image_id",
-        "Node claims deleted because their nodes were sick for too long.",
+        "NodeClaims disrupted because their nodes stayed unhealthy for the toleration period.",
     ),
     histogram(
         "karpenter_nodeclaims_termination_duration_seconds",
         "nodepool",
-        "From the deletion of a node claim to its end.",
+        "Time from the deletion of a NodeClaim to its removal.",
         buckets=TERMINATIONS,
     ),
     histogram(
         "karpenter_nodeclaims_instance_termination_duration_seconds",
         "nodepool",
-        "From when EC2 was asked to end an instance until its node claim was gone.",
-        "same; until the claim is gone, a moment after the instance",
+        "Time from the TerminateInstances call to the removal of the NodeClaim.",
+        "same; until the removal of the NodeClaim, shortly after that of the instance",
         buckets=INSTANCE_TERMINATIONS,
     ),
 )
 
 NODES_: Final = (
     counter("karpenter_nodes_created_total", "nodepool zone", "Nodes registered."),
-    counter("karpenter_nodes_terminated_total", "nodepool zone", "Nodes gone."),
-    counter("karpenter_nodes_drained_total", "nodepool", "Nodes whose pods have all left."),
-    summary("karpenter_nodes_termination_duration_seconds", "nodepool", "From the deletion of a node to its end."),
-    histogram(
-        "karpenter_nodes_lifetime_duration_seconds", "nodepool", "Age of nodes when they went.", buckets=LIFETIMES
+    counter("karpenter_nodes_terminated_total", "nodepool zone", "Nodes removed."),
+    counter("karpenter_nodes_drained_total", "nodepool", "Nodes drained."),
+    summary(
+        "karpenter_nodes_termination_duration_seconds", "nodepool", "Time from the deletion of a Node to its removal."
     ),
-    gauge("karpenter_nodes_allocatable", _PER_RESOURCE, "What a node has for pods.", detail=NODES),
-    gauge("karpenter_nodes_total_pod_requests", _PER_RESOURCE, "What the pods on a node request.", detail=NODES),
-    gauge("karpenter_nodes_total_pod_limits", _PER_RESOURCE, "The limits of the pods on a node.", detail=NODES),
-    gauge("karpenter_nodes_total_daemon_requests", _PER_RESOURCE, "What its daemons request.", detail=NODES),
-    gauge("karpenter_nodes_total_daemon_limits", _PER_RESOURCE, "The limits of its daemons.", detail=NODES),
-    gauge("karpenter_nodes_system_overhead", _PER_RESOURCE, "Capacity that is not for pods.", detail=NODES),
+    histogram(
+        "karpenter_nodes_lifetime_duration_seconds", "nodepool", "Age of nodes at their removal.", buckets=LIFETIMES
+    ),
+    gauge("karpenter_nodes_allocatable", _PER_RESOURCE, "Allocatable resources of a node.", detail=NODES),
+    gauge("karpenter_nodes_total_pod_requests", _PER_RESOURCE, "Requests of the pods on a node.", detail=NODES),
+    gauge("karpenter_nodes_total_pod_limits", _PER_RESOURCE, "Limits of the pods on a node.", detail=NODES),
+    gauge(
+        "karpenter_nodes_total_daemon_requests",
+        _PER_RESOURCE,
+        "Requests of the DaemonSet pods on a node.",
+        detail=NODES,
+    ),
+    gauge(
+        "karpenter_nodes_total_daemon_limits", _PER_RESOURCE, "Limits of the DaemonSet pods on a node.", detail=NODES
+    ),
+    gauge(
+        "karpenter_nodes_system_overhead",
+        _PER_RESOURCE,
+        "Capacity of a node minus its allocatable resources.",
+        detail=NODES,
+    ),
     gauge("karpenter_nodes_current_lifetime_seconds", _NODE, "Age of a node.", detail=NODES),
-    gauge("karpenter_cluster_utilization_percent", "resource_type", "Requests of all that nodes have for pods."),
+    gauge(
+        "karpenter_cluster_utilization_percent",
+        "resource_type",
+        "Requests of pods as a percentage of allocatable resources.",
+    ),
 )
 
 PODS_: Final = (
     gauge(
         "karpenter_pods_state",
         "name namespace owner node scheduled nodepool zone arch capacity_type instance_type phase ready managed",
-        "1 for each pod, and where it is.",
+        "1 for each pod, with its placement.",
         detail=PODS,
     ),
-    summary("karpenter_pods_startup_duration_seconds", "", "From the creation of a pod until it ran."),
-    histogram("karpenter_pods_bound_duration_seconds", "", "From the creation of a pod until it was bound."),
-    gauge("karpenter_pods_unstarted_time_seconds", "name namespace", "Age of pods that do not run yet.", _LONGEST),
+    summary("karpenter_pods_startup_duration_seconds", "", "Time from the creation of a pod until it is running."),
+    histogram("karpenter_pods_bound_duration_seconds", "", "Time from the creation of a pod to its binding."),
+    gauge("karpenter_pods_unstarted_time_seconds", "name namespace", "Age of pods that are not running yet.", _LONGEST),
     gauge("karpenter_pods_unbound_time_seconds", "name namespace", "Age of pods that are not bound yet.", _LONGEST),
     histogram(
         "karpenter_pods_scheduling_decision_duration_seconds",
         "",
-        "From when a pod was seen to the first decision about it.",
+        "Time from the first observation of a pod to the first scheduling decision.",
     ),
     gauge(
         "karpenter_pods_provisioning_scheduling_undecided_time_seconds",
         "name namespace",
-        "Of pods about which nothing was decided yet: since they were seen.",
+        "Time since the first observation of pods without a scheduling decision.",
         _LONGEST,
     ),
     histogram(
         "karpenter_pods_provisioning_bound_duration_seconds",
         "",
-        "From when a place was found for a pod until it was bound.",
+        "Time from the scheduling decision for a pod to its binding.",
     ),
     histogram(
         "karpenter_pods_provisioning_startup_duration_seconds",
         "",
-        "From when a place was found for a pod until it ran.",
+        "Time from the scheduling decision for a pod until it is running.",
     ),
     gauge(
         "karpenter_pods_provisioning_unbound_time_seconds",
         "name namespace",
-        "Of pods that are not bound yet: since a place was found for them.",
+        "Time since the scheduling decision for pods that are not bound yet.",
         _LONGEST,
     ),
     gauge(
         "karpenter_pods_provisioning_unstarted_time_seconds",
         "name namespace",
-        "Of pods that do not run yet: since a place was found for them.",
+        "Time since the scheduling decision for pods that are not running yet.",
         _LONGEST,
     ),
-    counter("karpenter_pods_eviction_requests_total", "code", "Evictions asked for, by HTTP status."),
-    counter("karpenter_pods_drained_total", "reason", "Pods evicted from nodes that go, by why these go."),
+    counter("karpenter_pods_eviction_requests_total", "code", "Eviction requests, by HTTP status."),
+    counter(
+        "karpenter_pods_drained_total", "reason", "Pods drained from disrupted nodes, by the reason of the disruption."
+    ),
     counter(
         "karpenter_pods_disruption_initiated_total",
         _DISRUPTION,
-        "Pods that want a place elsewhere as their node claims were deleted.",
+        "Reschedulable pods of disrupted NodeClaims.",
     ),
 )
 
 POOLS: Final = (
-    gauge("karpenter_nodepools_limit", "nodepool resource_type", "Limits of a node pool (spec.limits), per resource."),
+    gauge("karpenter_nodepools_limit", "nodepool resource_type", "Limits of a NodePool (spec.limits), by resource."),
     gauge(
         "karpenter_nodepools_usage",
         "nodepool resource_type",
-        "Resources in use by a node pool (status.resources), per resource.",
+        "Resources in use by a NodePool (status.resources), by resource.",
     ),
-    gauge("karpenter_nodepools_cost_total", "nodepool", "What the nodes of a node pool cost, in dollars an hour."),
+    gauge("karpenter_nodepools_cost_total", "nodepool", "Cost of a NodePool's nodes, in dollars per hour."),
     counter(
         "karpenter_nodepools_cost_tracker_errors_total",
         "nodepool",
-        "Offerings whose price was not found.",
-        "renamed: `kerf_nodepools_unpriced_nodes`, the nodes that the cost leaves out now",
+        "Offerings without a price.",
+        "renamed: `kerf_nodepools_unpriced_nodes`, the nodes that the cost leaves out",
     ),
     gauge(
         "karpenter_nodepools_allowed_disruptions",
         "nodepool reason",
-        "Disruptions that a node pool's budgets allow now.",
+        "Disruptions that a NodePool's budgets allow now.",
     ),
     gauge(
         "karpenter_nodepools_nodes_consuming_budgets",
         "nodepool reason",
-        "Nodes that already count against the budgets of a node pool.",
+        "Nodes that already count against the budgets of a NodePool.",
     ),
 )
 
@@ -185,45 +205,45 @@ DISRUPTION: Final = (
     counter(
         "karpenter_voluntary_disruption_decisions_by_nodepool_total",
         "decision reason consolidation_type nodepool",
-        "Decisions to disrupt a node, by its node pool.",
+        "Decisions to disrupt a node, by NodePool.",
     ),
-    gauge("karpenter_voluntary_disruption_eligible_nodes", "reason", "Nodes that could be disrupted, by why."),
+    gauge("karpenter_voluntary_disruption_eligible_nodes", "reason", "Nodes eligible for disruption, by reason."),
     counter(
         "karpenter_voluntary_disruption_consolidation_timeouts_total",
         "consolidation_type",
-        "Consolidation that ran out of time.",
-        "missing: a search has a number of steps here, not a time, and goes on in the next pass",
+        "Consolidation passes that timed out.",
+        "missing: a search has a limit of steps, not of time, and continues in the next pass",
     ),
     counter(
         "karpenter_voluntary_disruption_failed_validations_total",
         "consolidation_type",
-        "Nodes that were spared because something had changed.",
+        "Disruptions dropped because the cluster had changed.",
     ),
     counter(
         "karpenter_voluntary_disruption_queue_failures_total",
         "decision reason consolidation_type",
-        "Replacements of commands that were given up because one of them failed.",
+        "Replacements of disruption commands that failed.",
         "same; consolidation_type is the type, where Karpenter repeats the decision",
     ),
     histogram(
         "karpenter_voluntary_disruption_decision_evaluation_duration_seconds",
         "reason consolidation_type",
-        "One pass over all nodes in search of cheaper ones.",
-        "same; one pass looks for all: reason is `underutilized`, consolidation_type empty",
+        "Duration of a consolidation pass over all nodes.",
+        "same; one pass covers all: reason is `underutilized`, consolidation_type is empty",
     ),
     histogram(
         "karpenter_consolidation_score",
         "decision nodepool policy",
-        "Saving by disruption of moves, policy Balanced.",
-        "missing: the event `ConsolidationApproved` has the score; moves are weighed in another process",
+        "Savings divided by disruption of moves under the policy Balanced.",
+        "missing: the event `ConsolidationApproved` has the score; another process scores moves",
         buckets=SCORES,
     ),
     counter(
         "karpenter_consolidation_moves_total",
         "decision nodepool policy",
-        "Moves weighed, policy Balanced.",
-        "missing: moves are weighed in another process; `karpenter_voluntary_disruption_decisions_total` counts those "
-        "that were made",
+        "Moves scored under the policy Balanced.",
+        "missing: another process scores moves; `karpenter_voluntary_disruption_decisions_total` counts those "
+        "that Kerf started",
     ),
 )
 
@@ -231,66 +251,66 @@ SCHEDULER: Final = (
     histogram(
         "karpenter_scheduler_scheduling_duration_seconds",
         "controller",
-        "One look that placed pods.",
-        "same; of the controller `provisioner` alone: consolidation is thought over in another process",
+        "Duration of a provisioning pass.",
+        "same; of the controller `provisioner` alone: consolidation is computed in another process",
     ),
-    gauge("karpenter_scheduler_queue_depth", "controller scheduling_id", "Pods that wait for a place."),
+    gauge("karpenter_scheduler_queue_depth", "controller scheduling_id", "Pending pods in the batch."),
     gauge(
         "karpenter_scheduler_unfinished_work_seconds",
         "controller scheduling_id",
-        "How long the look that is under way has taken so far.",
+        "Duration so far of the current reconcile.",
     ),
-    gauge("karpenter_scheduler_ignored_pods_count", "", "Pending pods that are not ours to place, or cannot be read."),
+    gauge("karpenter_scheduler_ignored_pods_count", "", "Pending pods that Kerf does not schedule, or cannot decode."),
     gauge(
         "karpenter_scheduler_unschedulable_pods_count",
         "controller",
-        "Pods for which no placement was found in the last look.",
+        "Unschedulable pods of the most recent provisioning pass.",
     ),
     gauge(
         "karpenter_scheduler_pending_pods_by_effective_zone_count",
         "controller zone",
-        "Pods that waited in the last pass, by zone.",
+        "Pending pods of the most recent provisioning pass, by zone.",
     ),
-    gauge("karpenter_cluster_state_node_count", "", "Nodes in the cluster, node claims without a node included."),
+    gauge("karpenter_cluster_state_node_count", "", "Nodes in the cluster, including NodeClaims without a Node."),
     gauge(
         "karpenter_cluster_state_synced",
         "",
-        "1 when all that is watched has been listed; before that nothing is decided.",
+        "1 when all watched kinds are listed; before that Kerf decides nothing.",
     ),
-    gauge("karpenter_cluster_state_unsynced_time_seconds", "", "For how long it has not been."),
+    gauge("karpenter_cluster_state_unsynced_time_seconds", "", "Time since the state was last synced."),
 )
 
 CLOUD: Final = (
-    gauge("karpenter_build_info", "version goversion goarch commit", "1, by the build that runs."),
+    gauge("karpenter_build_info", "version goversion goarch commit", "1, with the version of the running build."),
     histogram(
         "karpenter_cloudprovider_duration_seconds",
         _CALL,
-        "One call of the cloud, by what it was for.",
-        f"same; {_LOOK}; methods of ours beside Karpenter's",
+        "Duration of calls to AWS, by method.",
+        f"same; {_LOOK}; with methods that Karpenter does not have",
         buckets=LIBRARY,
     ),
     counter(
         "karpenter_cloudprovider_errors_total",
         f"{_CALL} error",
-        "Calls of the cloud that failed, by the error.",
-        f"same; {_LOOK}; errors are named by what comes next (`Throttled`, `Forbidden`, …)",
+        "Failed calls to AWS, by error.",
+        f"same; {_LOOK}; errors are named by their class (`Throttled`, `Forbidden`, …)",
     ),
     gauge(
         "karpenter_cloudprovider_instance_type_offering_available",
         _OFFERING,
-        "1 when an instance type can be had in this zone, as this capacity type.",
+        "1 when the offering of an instance type in a zone and capacity type is available.",
         detail=OFFERINGS,
     ),
     gauge(
         "karpenter_cloudprovider_instance_type_offering_price_estimate",
         _OFFERING,
-        "What an instance type costs in this zone, as this capacity type, in dollars an hour.",
+        "Price of an instance type in a zone and capacity type, in dollars per hour.",
         detail=OFFERINGS,
     ),
     gauge(
         "karpenter_cloudprovider_instance_type_cpu_cores",
         "instance_type",
-        "Cores of an instance type.",
+        "CPU cores of an instance type.",
         detail=OFFERINGS,
     ),
     gauge(
@@ -302,30 +322,30 @@ CLOUD: Final = (
     counter(
         "karpenter_cloudprovider_instance_launch_failures_total",
         "zone zone_id capacity_type reason",
-        "Launches that gave no instance, by reason.",
+        "Failed launches, by reason.",
     ),
     counter(
         "karpenter_cloudprovider_instance_termination_failures_total",
         "zone zone_id",
-        "Instances that could not be ended when they should.",
+        "Failed terminations of instances.",
     ),
     histogram(
         "karpenter_cloudprovider_batcher_batch_time_seconds",
         "batcher",
-        "How long a batch was open.",
-        "missing: nothing waits for a batch: what comes while a call is under way goes with the next",
+        "Duration of the batching window.",
+        "missing: there is no batching window: requests that come during a call go with the next one",
     ),
     histogram(
         "karpenter_cloudprovider_batcher_batch_size",
         "batcher",
-        "For how many node claims a fleet call was made.",
+        "NodeClaims of a CreateFleet call.",
         "same; of the batcher `create_fleet` alone",
         buckets=BATCH_SIZES,
     ),
     gauge(
         "karpenter_ec2nodeclasses_userdata_bytes",
         "nodeclass",
-        "Size of the user data of the launch template that was made last.",
+        "Size of the user data of the newest launch template, in bytes.",
     ),
     counter(
         "karpenter_interruption_received_messages_total",
@@ -334,12 +354,14 @@ CLOUD: Final = (
     ),
     counter("karpenter_interruption_deleted_messages_total", "", "Messages deleted from the interruption queue."),
     histogram(
-        "karpenter_interruption_message_queue_duration_seconds", "", "How long messages were in the interruption queue."
+        "karpenter_interruption_message_queue_duration_seconds",
+        "",
+        "Time that messages were in the interruption queue.",
     ),
     counter(
         "karpenter_interruption_instance_status_unhealthy_total",
         "category",
-        "Instances that EC2 finds impaired, or has scheduled something for; once until they recover.",
+        "Instances that EC2 reports as impaired or with scheduled events; each once until it recovers.",
     ),
 )
 

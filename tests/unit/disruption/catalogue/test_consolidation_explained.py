@@ -98,7 +98,7 @@ def planned(objects: list[Any], *more: Any, **facts: Any) -> Plan:
 def test_a_node_for_which_something_cheaper_was_found_hears_of_it() -> None:
     told = said(planned(one(w.pool(), m.pod("1", "a"))), "ConsolidationCandidate")
     assert names(told) == [("Node", "node-a"), ("NodeClaim", "a")]
-    evicts = "evicts 1 pod: shop/{}, which nothing makes anew"
+    evicts = "evicts 1 pod: shop/{}, which no controller creates again"
     assert told[0].message == f"Could be replaced: that would save $0.1900 an hour; {evicts.format('1')}"
     together = said(planned(several()), "ConsolidationCandidate")
     saves = "Could be replaced together with 2 others: that would save $0.3500 an hour"
