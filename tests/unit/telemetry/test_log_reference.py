@@ -39,7 +39,7 @@ def messages() -> Iterator[tuple[str, str]]:
 def rows() -> dict[str, list[str]]:
     """The cells after the message, by message."""
     page = PAGE.read_text()
-    table = page[page.index("## Every message") : page.index("## Karpenter's other messages")]
+    table = page[page.index("## Every message") : page.index("## Other messages of Karpenter")]
     cells = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
     return {row[0].strip("`"): row[1:] for row in cells}
 

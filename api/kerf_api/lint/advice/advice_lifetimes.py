@@ -40,7 +40,7 @@ def _forced(given: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[P
 def _limits(known: Known) -> Iterator[Problem]:
     limits = mapping(known.manifest, *_LIMITS)
     if not limits:
-        message = "the pool has no limits; a workload that runs wild is paid for until somebody notices"
+        message = "the pool has no limits; a runaway workload costs money until an operator notices"
         yield at(_LIMITS, "KERF-NP-342", "warning", message, 'add limits, {cpu: "1000"} for example')
         return
     for resource, key, unit in (("cpu", "instance-cpu", 1), ("memory", "instance-memory", _MIB)):

@@ -121,7 +121,7 @@ def _user_data(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     place, text = ("spec", "userData"), part(manifest, "spec", "userData")
     if not isinstance(text, str) or not text:
         if part(manifest, "spec", "amiFamily") == "Custom":
-            message = "is empty, and nodes of the family Custom are told nothing else"
+            message = "is empty, and nodes of the family Custom get no other user data"
             yield at(place, "KERF-EC2-214", "info", message, "write what makes them join, unless the image knows it")
         return
     from kerf_api.userdata import (  # readers of MIME, TOML and YAML, which start slowly; most classes need none

@@ -49,7 +49,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         yield from requirement_rules.check(steps, entry, _REQUIREMENTS)
     for name in mapping(manifest, *_CAPACITY):
         if name in TOLD_RESOURCES:
-            message = f"the amount of {shown(name)} is told by the instance type and cannot be overlaid"
+            message = f"the amount of {shown(name)} is defined by the instance type and cannot be overlaid"
             yield at((*_CAPACITY, name), "KERF-NO-105", "error", message, "remove it", name)
     yield from unreadable_quantities(manifest, "KERF-NO-106", _CAPACITY)
     yield from negative_quantities(manifest, "KERF-NO-204", _CAPACITY)
