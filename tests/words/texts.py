@@ -46,13 +46,19 @@ def prose(page: str) -> str:
 
 
 def messages(source: str) -> Iterator[tuple[int, str]]:
-    """The strings of several words in a Python file that are no docstrings, with their lines."""
+    """The strings of several words in a Python file that are no docstrings, with their lines; `…` is a value."""
     tree = ast.parse(source)
-    described = {id(text) for node in ast.walk(tree) if isinstance(node, _DEFINED) for text in node.body[:1]}
-    strings = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr) and id(n) in described}
+    described = [node.body[0] for node in ast.walk(tree) if isinstance(node, _DEFINED) and node.body]
+    skipped = {id(first.value) for first in described if isinstance(first, ast.Expr)}
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or id(node) in strings:
-            continue
-        said = node.value
-        if isinstance(said, str) and " " in said.strip():  # several words
-            yield node.lineno, prose(said)
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {id(part) for part in node.values}
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skipped:
+            said = _text(node)
+            if " " in said.strip():
+                yield node.lineno, prose(said)
+
+
+def _text(node: ast.Constant | ast.JoinedStr) -> str:
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)

@@ -74,4 +74,4 @@ def test_a_class_that_aws_never_answers_for_is_warned_of_after_a_minute() -> Non
     played(world, all_, timedelta(seconds=10))
     found = warnings(world)
     assert found
-    assert all("nodepool default: is settling: " in text and "one edit" not in text for text in found)
+    assert all("NodePool default: is settling: " in text and "one edit" not in text for text in found)

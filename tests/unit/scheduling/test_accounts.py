@@ -303,7 +303,7 @@ def test_many_pools_and_long_names_are_cut() -> None:
     assert len(told.account.pools) == words.MOST_POOLS
     assert told.account.more_pools == 20
     assert len(str(told)) <= words.WHOLE
-    assert "more nodepools" in str(told)
+    assert "more NodePools" in str(told)
     for pool in told.account.pools:
         assert len(pool.steps) <= words.MOST_STEPS
         assert len(pool.verdict) <= words.LINE

@@ -18,8 +18,8 @@ _HEAD: Final = """# Rules
 
 What `kerf validate` and the admission webhook find, rule by rule. **Errors** are refused: by the API server itself
 where the number is below 100 or the rule is about the shape, by the controllers at run time otherwise. **Warnings** are
-admitted and reported. **Information** is reported by `kerf validate` alone. `# kerf:ignore RULE reason` in a manifest, or
-`--ignore RULE`, silences a rule; `kerf explain RULE` shows its text in a terminal.
+admitted and reported. **Information** is reported by `kerf validate` alone. `# kerf:ignore RULE reason` in a manifest,
+or `--ignore RULE`, silences a rule; `kerf explain RULE` shows its text in a terminal.
 
 The examples change one thing in an otherwise sound manifest; tests break and keep every rule with them.
 """

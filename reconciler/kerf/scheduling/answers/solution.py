@@ -33,8 +33,8 @@ class PodRefusal:
         end = cut(f"; it would fit with one edit: {fixes}", WHOLE // 2) if fixes else ""
         text, told = cut(self.text, WHOLE // 4), 0
         for name, why in self.pools.items():
-            more = f"; nodepool {name}: {why}"
-            rest = f"; and {len(self.pools) - told} more nodepools"
+            more = f"; NodePool {name}: {why}"
+            rest = f"; and {len(self.pools) - told} more NodePools"
             if len(text) + len(more) + len(rest) + len(end) > WHOLE:
                 return text + rest + end
             text, told = text + more, told + 1
