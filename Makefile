@@ -12,7 +12,7 @@ REVISION = $(shell git describe --always --dirty --abbrev=40 --exclude '*' 2>/de
 ARCHIVE = type=oci,dest=build/kerf-$(VERSION).oci.tar
 
 .DEFAULT_GOAL := help
-.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down bench-race crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
+.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down bench-race crash-points verdicts lanes chaos mutations long manifests install-manifests docs image sbom licenses clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ crash-points: $(VENV)/.dev  ## the controller killed at every call, on real part
 verdicts: $(VENV)/.dev  ## every case of the corpus by kerf validate, the webhook and a real API server, side by side
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m tests.cluster.verdicts
+
+lanes: $(VENV)/.dev  ## every verb in every format from the wheel, on Python 3.11 to 3.13, dependencies pinned and newest
+	@$(BIN)/python -m tests.lanes $(LANES)
 
 chaos: $(VENV)/.dev  ## the simulation under faults: SEEDS=50 seeds, failing ones told as short as they get
 	@$(BIN)/python -m tests.simulation.chaos --seeds $(SEEDS)
