@@ -1,0 +1,31 @@
+"""Every file of docs/tasks is accepted by a real API server with Kerf's CRDs and webhook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.docs.task_pages import FILES, MANIFESTS
+
+from .control_plane import ControlPlane
+from .installation import Installation
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    with Installation(control_plane, tmp_path_factory.mktemp("tasks")) as installation:
+        for namespace in ("shop", "ml"):
+            installation.kubectl("create", "namespace", namespace)
+        yield installation
+
+
+@pytest.mark.parametrize("place", MANIFESTS, ids="/".join)
+def test_its_manifests_are_accepted(kerf: Installation, place: tuple[str, str], tmp_path: Path) -> None:
+    file = tmp_path / place[1]
+    file.write_text(FILES[place])
+    answer = kerf.kubectl("apply", "--dry-run=server", "-f", str(file))
+    assert answer.count("created (server dry run)") == len(MANIFESTS[place])
