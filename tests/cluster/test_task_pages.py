@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.docs.task_pages import FILES, MANIFESTS
+from tests.unit.docs.task_pages import FILES, MANIFESTS, commands
 
 from .control_plane import ControlPlane
 from .installation import Installation
@@ -29,3 +29,15 @@ def test_its_manifests_are_accepted(kerf: Installation, place: tuple[str, str], 
     file.write_text(FILES[place])
     answer = kerf.kubectl("apply", "--dry-run=server", "-f", str(file))
     assert answer.count("created (server dry run)") == len(MANIFESTS[place])
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [(page, words) for page, words in commands("kubectl") if words[1] == "get" and "prometheusrule" not in words],
+    ids=lambda value: value if isinstance(value, str) else value[2],
+)
+def test_what_it_reads_by_kubectl_is_understood(kerf: Installation, page: str, words: list[str]) -> None:
+    """Objects of the reader's are not there; kinds, columns and paths are."""
+    answer = kerf.kubectl(*words[1:], check=False)
+    errors = [line for line in answer.splitlines() if line.startswith(("error:", "Error"))]
+    assert [line for line in errors if "(NotFound)" not in line] == [], page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -62,3 +63,21 @@ def _of_workloads(manifests: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any
                 "metadata": {**template.get("metadata", {}), **own},
                 "spec": template["spec"],
             }
+
+
+def commands(program: str) -> list[tuple[str, list[str]]]:
+    """The commands of a program in blocks and in cells of tables, as words, each with its page; pipes are cut off."""
+    found = re.compile(rf"(?:^\$ |\$\(|`){program} (.*?)(?:$|`)", re.MULTILINE)
+    nested = re.compile(rf"\$\(({program} [^()]*)\)")
+    rows = []
+    for page, text in PAGES.items():
+        for words in found.findall(text):
+            whole = f"{program} {words}"
+            inner = nested.search(whole)
+            while inner is not None:
+                rows.append((page, shlex.split(inner[1])))
+                whole = whole.replace(inner[0], "X")
+                inner = nested.search(whole)
+            cut = shlex.split(whole)
+            rows.append((page, cut[: cut.index("|")] if "|" in cut else cut))
+    return rows

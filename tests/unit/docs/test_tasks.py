@@ -6,11 +6,15 @@ import json
 import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import botocore.session
+import jmespath  # type: ignore[import-untyped]
 import pytest
 import yaml
+from botocore import xform_name
 
 from kerf.aws.observe.cluster_facts import NEWEST, OLDEST
 from kerf.aws.observe.images import UnsupportedAlias, alias_sources
@@ -29,7 +33,7 @@ from tests.oracle.binaries import RELEASES as ORACLES
 from tests.sources import ROOT
 from tests.unit.charts.test_values import problems as problems_of_values
 from tests.unit.docs.clusters_page import options
-from tests.unit.docs.task_pages import FILES, MANIFESTS, PAGES, VALUES, solved
+from tests.unit.docs.task_pages import FILES, MANIFESTS, PAGES, VALUES, commands, solved
 
 #: Findings about files that are alternatives of one page, or whose pods are the reader's.
 ACCEPTED: Final = {"budgets.md": "KERF-SET-304", "spot.md": "KERF-SET-304", "gpus.md": "KERF-SET-306"}
@@ -264,3 +268,19 @@ def test_figures_of_a_page_are_those_of_the_code(page: str, text: str, figure: b
 def test_reasons_conditions_and_events_that_it_names_are_in_the_code(page: str) -> None:
     named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)+)`", PAGES[page]))
     assert named - KNOWN - OF_OTHERS == set()
+
+
+# --- commands of other programs -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("page", "words"), commands("aws"), ids=lambda value: value if isinstance(value, str) else value[2]
+)
+def test_operations_parameters_and_queries_of_aws_exist(page: str, words: list[str]) -> None:
+    model = botocore.session.get_session().get_service_model(words[1])
+    operations = {xform_name(name, "-"): name for name in model.operation_names}
+    assert words[2] in operations, page
+    shape = model.operation_model(operations[words[2]]).input_shape
+    parameters = {xform_name(name, "-") for name in (shape.members if shape is not None else ())}
+    given = {word.removeprefix("--") for word in words[3:] if word.startswith("--")}
+    assert given - parameters - {"query", "output"} == set()
+    for query in (after for word, after in pairwise(words) if word == "--query"):
+        jmespath.compile(query)
