@@ -146,6 +146,11 @@ def test_the_base_is_on_demand_up_to_its_limit_and_the_rest_is_spot() -> None:
     assert pods["burst"] == 100 - pods["base"]
 
 
+def test_a_preference_for_spot_comes_before_the_weight_of_the_base() -> None:
+    found = solved(("spot.md", "base-and-burst.yaml"), ("pods.md", "web.yaml"))
+    assert ({node.pool for node in found.new_nodes}, found.unplaced) == ({"burst"}, {})
+
+
 def test_pods_of_the_gpu_page_get_nodes_with_the_gpu_that_they_select() -> None:
     found = solved(("gpus.md", "gpu.yaml"), ("gpus.md", "trainer.yaml"))
     assert found.unplaced == {}
