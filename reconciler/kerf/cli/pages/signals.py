@@ -11,29 +11,29 @@ from kerf.telemetry.catalogue.listing import CONDITIONS, NODES, OFFERINGS, PODS,
 _METRICS: Final = """\
 # Metrics
 
-Rendered by `make manifests` from the tables in `reconciler/kerf/telemetry/` (`names.py`), by which the code itself
-goes. They are served as Prometheus' text on `:8080/metrics`; only the leader's say something, but for those about the
-process, its requests and the lease. Their use is described in [operations](../operations.md#look).
+Rendered by `make manifests` from the tables in `reconciler/kerf/telemetry/catalogue/`, which the code itself uses. Kerf
+serves metrics in Prometheus' text format on `:8080/metrics`. Replicas that do not lead serve only the metrics about the
+process, its requests and the Lease. [Operations](../operations.md#look) describes their use.
 
-`same` is Karpenter's metric with its type and labels (and, of a histogram, buckets). A test lets a node come and go on
-a real control plane, reads what the controller serves, and holds it against this page in both directions.
+`same` is Karpenter's metric with its type, labels and (for a histogram) buckets. A test creates and removes a node on a
+real control plane and compares the served metrics with this page in both directions.
 
-## How many series
+## Number of series
 
-There is no series for each pod, and one for each node claim, unless you ask for more. `DETAILED_METRICS`
-(`settings.detailedMetrics` of the chart) names what is to have one for each object, by comma, or `all`:
+By default there is no series per pod, and one per NodeClaim. `DETAILED_METRICS` (`settings.detailedMetrics` of the
+chart) adds series per object. It lists names, separated by commas, or is `all`:
 
 {details}
-`DISABLE_CLUSTER_STATE_OBSERVABILITY` leaves out what is about single pods, and the resources of single nodes, whatever
-is named there. Single metrics are dropped by the chart's `serviceMonitor.metricRelabelings`, as with Karpenter.
+`DISABLE_CLUSTER_STATE_OBSERVABILITY` removes the series of single pods and the resources of single nodes, regardless of
+`DETAILED_METRICS`. The chart's `serviceMonitor.metricRelabelings` drop single metrics, as with Karpenter.
 `python -m benchmarks scrape` measures a scrape with 5,000 nodes and 100,000 pods, with and without.
 """
 
 _DETAILS: Final = (
     (
         CONDITIONS,
-        "of each NodeClaim and Node all conditions, and since when they are so. Without it: Ready of each NodeClaim; "
-        "and of the 500 of each kind that have been in trouble for longest, all that is not as it ends up",
+        "all conditions of each NodeClaim and Node, with their ages. Without it: Ready of each NodeClaim; and for "
+        "the 500 objects of each kind with the oldest trouble, all conditions without their final status",
         "12 for each NodeClaim, about 10 for each Node",
     ),
     (
@@ -48,7 +48,7 @@ _DETAILS: Final = (
     ),
     (
         PODS,
-        "`karpenter_pods_state`; the times of all pods that wait, not only of the 400 that have waited for longest",
+        "`karpenter_pods_state`; the times of all pending pods, not only of the 400 with the longest wait",
         "1 for each pod",
     ),
 )
@@ -56,24 +56,25 @@ _DETAILS: Final = (
 _EVENTS: Final = """\
 # Events
 
-Rendered by `make manifests` from `reconciler/kerf/telemetry/catalogue/listed_events.py`. They are Events of core/v1, as
-Karpenter's (component `karpenter`), those about objects without a namespace in `default`. The annotation
-`kerf.sh/reconcile-id` is the look that one belongs to
+Rendered by `make manifests` from `reconciler/kerf/telemetry/catalogue/listed_events.py`. Kerf writes Events of core/v1
+with Karpenter's component (`karpenter`); events about cluster-scoped objects are in the namespace `default`. The
+annotation `kerf.sh/reconcile-id` is the ID of the reconcile
 ([logs](logs.md#from-a-line-to-the-event-and-the-metric-and-back)).
 
-- The same event on the same object is not written again for a while: "again after". The same is: object (kind,
-  namespace and name), reason, and the cause where there are several. A restart, or another leader, may repeat one.
-- There is never a flood: 50 a second, 200 at once; of `Nominated` 5 a second, 10 at once. What is left out is tried
-  again when it is next said. `kerf_events_total{type,outcome}` counts what was written, repeated, left out or failed.
-- No message is longer than 1,024 characters, as Kubernetes has it.
-- Nothing depends on events: one that cannot be written is dropped.
+- Kerf does not repeat an event on an object within the time in the column "again after". Two events are the same if
+  object (kind, namespace and name), reason and cause are equal. A restart or another leader may repeat one.
+- The rate is limited: 50 per second with bursts of 200; for `Nominated` 5 per second with bursts of 10. Kerf tries a
+  dropped event again with its next occurrence. `kerf_events_total{type,outcome}` counts written, repeated, dropped and
+  failed events.
+- No message is longer than 1,024 characters, the limit of Kubernetes.
+- Nothing depends on events: Kerf drops an event that it cannot write.
 
-Karpenter's reasons and types are kept. Where it leaves kind and namespace out of what it takes for the same (so that
-two pods of one name silence each other), here both count.
+Reasons and types are Karpenter's. Karpenter compares events without kind and namespace, so that two pods of one name
+suppress each other's events; Kerf compares both.
 """
 
 _NAMES: Final = {
-    "Node claims": listed_metrics.CLAIMS,
+    "NodeClaims": listed_metrics.CLAIMS,
     "Nodes": listed_metrics.NODES_,
     "Pods": listed_metrics.PODS_,
     "NodePools": listed_metrics.POOLS,
