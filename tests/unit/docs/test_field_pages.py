@@ -10,17 +10,22 @@ import pytest
 import yaml
 
 from kerf import disruption, lifecycle, model
-from kerf.disruption.drift import drift
+from kerf.disruption.drift import drift, rollout
 from kerf.disruption.drift.conditions import CONSOLIDATABLE, DISRUPTION_REASON, DRIFTED
 from kerf.disruption.methods.retirement import EXPIRING
 from kerf.ec2 import errors
 from kerf.ec2.nodeclass import drift as ec2_drift
+from kerf.lifecycle.garbage.garbage_guard import HALTED
 from kerf.lifecycle.nodeclaim import launch, unmarked
 from kerf.lifecycle.nodeclaim.consistency import CONSISTENT
+from kerf.lifecycle.nodeclaim.mismatches import NODE_MISMATCH
+from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model.ends import HELD
 from kerf_api import crds, labels, lint
+from kerf_api.kubelet import rules as kubelet_rules
 from kerf_api.lint.problem import Problem
 from kerf_api.v1.budgets import EXPIRED, REASONS
+from kerf_api.v1.conditions import NODECLASS_DEPENDENTS, NODEPOOL_DEPENDENTS, READY, RESERVATIONS_READY
 from tests.unit.docs import field_pages as pages
 
 KINDS = sorted(pages.PAGES)
@@ -114,3 +119,30 @@ def test_its_conditions_and_their_reasons_are_those_of_the_code() -> None:
     set_by_code = {*re.findall(r'(?:progress|claim|known)\.condition\("(\w+)", [A-Z]', source)}
     own = {DRIFTED, CONSOLIDATABLE, DISRUPTION_REASON, EXPIRING, CONSISTENT, HELD}
     assert set_by_code | own == named("Conditions")
+
+
+# --- docs/nodeclasses.md ----------------------------------------------------------------------------------------
+def test_its_example_of_a_kubelet_has_every_field_that_all_families_take() -> None:
+    shown = [one["spec"]["kubelet"] for one in pages.examples("EC2NodeClass") if "kubelet" in one["spec"]]
+    assert [{*kubelet} for kubelet in shown] == [kubelet_rules._MAPPED]
+    for family in ("AL2", "AL2023", "Windows2022"):
+        assert kubelet_rules.faults(shown[0], family) == []
+    found = kubelet_rules.faults(shown[0], "Bottlerocket")
+    assert [fault.steps for fault in found] == [("podsPerCore",)]
+
+
+# --- conditions of NodePools and EC2NodeClasses -----------------------------------------------------------------
+def conditions_of(kind: str) -> set[str]:
+    """The conditions in the first column of the table that is headed so."""
+    table = re.split(r"\n\n", pages.text(kind).partition("\n| condition |")[2], maxsplit=1)[0]
+    return {name for line in table.splitlines() for name in REASON.findall(line.split(" | ")[0])}
+
+
+def test_it_has_every_condition_of_an_ec2nodeclass() -> None:
+    assert conditions_of("EC2NodeClass") == {*NODECLASS_DEPENDENTS, RESERVATIONS_READY, READY}
+
+
+def test_it_has_every_condition_of_a_nodepool() -> None:
+    rolls = {rollout.UP_TO_DATE, rollout.RECONCILING, rollout.STALLED, rollout.BUDGETS_VALID}
+    others = {HEALTHY, NODE_MISMATCH, HALTED, HELD}
+    assert conditions_of("NodePool") == {*NODEPOOL_DEPENDENTS, READY} | rolls | others
