@@ -14,6 +14,7 @@ from typing import Final
 from typer.main import get_command
 
 from kerf.cli.app import app, verbs
+from kerf.cli.pages.labels import labels_page
 from kerf.cli.pages.signals import events_page, metrics_page
 from kerf.runtime.settings.options import OWN, SAME, Options
 from kerf.runtime.settings.settings import shown
@@ -110,6 +111,7 @@ PAGES: Final = {
     "cli.md": cli_page,
     "metrics.md": metrics_page,
     "events.md": events_page,
+    "labels.md": labels_page,
 }
 
 
