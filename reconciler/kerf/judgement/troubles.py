@@ -17,6 +17,7 @@ from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model import failures
 from kerf.model.ends import HELD
 from kerf.model.failures import EVICTION_FAILED, STUCK, TERMINATION_FAILED, Failure
+from kerf.model.instants import rfc3339
 from kerf.model.plan import Reason
 from kerf.provisioning.provision import NOT_YET
 from kerf_api.v1 import conditions
@@ -226,3 +227,10 @@ def guarded(named: Iterable[tuple[str, tuple[Condition, ...]]]) -> Iterator[Trou
                 yield Trouble(
                     GUARD, name, f"{condition.type}: {condition.message}", fix, condition.last_transition_time
                 )
+
+
+def plain(trouble: Trouble) -> dict[str, str | int | None]:
+    """A trouble for JSON, with the names that the debug port has."""
+    since = None if trouble.since is None else rfc3339(trouble.since)
+    fields = {"code": trouble.code, "object": trouble.object, "text": trouble.text, "fix": trouble.fix}
+    return {**fields, "since": since, "times": trouble.times}

@@ -28,7 +28,7 @@ class Failure:
         error: the error of the latest attempt, in the words of the API.
         since: the first attempt that failed, with no success since.
         latest: the latest attempt.
-        times: the number of attempts that failed since then.
+        times: the number of attempts that failed since then; 0 when it is not known.
     """
 
     verb: str
@@ -47,8 +47,8 @@ class Failure:
     def standing(self, now: datetime) -> str:
         """The failure in words, with how often and for how long."""
         length = durations.go_text(timedelta(seconds=max(round((now - self.since).total_seconds()), 0)))
-        attempts = f"{self.times} attempt{'' if self.times == 1 else 's'}"
-        return f"{self.text} ({attempts}, since {rfc3339(self.since)}, {length} ago)"
+        attempts = f"{self.times} attempt{'' if self.times == 1 else 's'}, " if self.times else ""
+        return f"{self.text} ({attempts}since {rfc3339(self.since)}, {length} ago)"
 
 
 def key(verb: str, subject: str) -> str:

@@ -43,6 +43,24 @@ def _lines(
     yield from _table("out of stock", [(_span(w["seconds"]), w["subject"]) for w in working["out_of_stock"]])
 
 
+def page_of_outside(found: Mapping[str, Any], at: str) -> str:
+    """The whole text about a cluster whose controller does not answer; `found` is the same as JSON, `at` the time."""
+    return "\n".join(_outside(found, at)) + "\n"
+
+
+def _outside(found: Mapping[str, Any], at: str) -> Iterator[str]:
+    yield from troubles(found["problems"], at)
+    space = found["namespace"] or "NAMESPACE"
+    if not found["problems"]:
+        yield "no problem found in the API server"
+    yield ""
+    yield f"source    the API server: {found['silent']}"
+    yield f"leader    {found['leader'] or 'none known'}"
+    if not found["problems"]:
+        yield f"          for back-offs and refusals: kubectl exec -n {space} deploy/kerf -- kerf status"
+    yield from (f"not checked: {one}" for one in found["not_checked"])
+
+
 def troubles(problems: Sequence[Mapping[str, Any]], at: str) -> Iterator[str]:
     """A line for each problem (as JSON has them), with when it began and how often; then a line with the fix."""
     now = datetime.fromisoformat(at)

@@ -12,6 +12,10 @@ import typer
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kerf.kube.client import KubeClient
+    from kerf.model.failures import Failure
     from kerf.model.snapshot import Snapshot
     from kerf.runtime.settings.options import Options
 
@@ -145,7 +149,22 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
     found = looking.look(kube, cloud, options.settings, clock)
     since = looking.stored_since(kube, sorted(places))
-    return replace(found, leading_since=None if since is None else min(since, found.now))
+    return replace(
+        found, leading_since=None if since is None else min(since, found.now), failures=_reported(kube, found.now)
+    )
+
+
+def _reported(kube: KubeClient, now: datetime) -> dict[str, Failure]:
+    """The failing actions, as far as events may be read."""
+    from kerf.ports import PortError
+    from kerf.runtime.observe import reported
+
+    try:
+        return reported.read(kube, now)
+    except PortError as error:
+        words = "not checked: actions that fail: needs permission to list events in all namespaces"
+        typer.echo(f"kerf why: {words} ({error})", err=True)
+        return {}
 
 
 def _of_files(paths: list[str], options: Options, *, told: bool) -> Snapshot:
