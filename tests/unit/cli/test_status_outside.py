@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -50,7 +50,7 @@ LED = Lease(holder="kerf-1_x", renewed=NOW)
 class Server:
     """An API server: what it lists by the end of a path, and paths that it forbids."""
 
-    def __init__(self, **lists: list[Any]) -> None:
+    def __init__(self, **lists: Sequence[Any]) -> None:
         self.lease: Lease | None = LED
         self.lists, self.forbidden, self.asked = lists, list[str](), list[str]()
 
@@ -69,7 +69,7 @@ class Server:
         self._rows(f"/{namespace}/leases/{name}")
         return self.lease
 
-    def _rows(self, path: str) -> list[Any]:
+    def _rows(self, path: str) -> Sequence[Any]:
         self.asked.append(path)
         if any(text in path for text in self.forbidden):
             raise Forbidden(path)
