@@ -56,7 +56,7 @@ _OF_AWS: Final = frozenset(
     }
 )
 _FIXES: Final = {
-    "forbidden": "give Kerf's ServiceAccount the rules of the chart's ClusterRole; kerf preflight lists them",
+    "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
     "invalid": "correct the object as the error says",
     "failed": "this may be a bug in Kerf: report it with the error",
 }

@@ -31,6 +31,7 @@ CONTROLLER: Final = (
         OWN,
     ),
     gauge("kerf_refusals", "code", "What was not done in the last look, by the code of the reason.", OWN),
+    gauge("kerf_troubles", "code", "Problems that need a person, by code: those that `kerf status` names.", OWN),
     gauge("kerf_refused_pods", "rule", "Pods without a place in the latest pass, by the rule that says so.", OWN),
     gauge("kerf_nodes", "nodepool capacity_type zone", "Nodes of node pools, by capacity type and zone.", OWN),
     gauge(
