@@ -58,9 +58,11 @@ _OF_AWS: Final = frozenset(
 _FIXES: Final = {
     "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
     "invalid": "correct the object as the error says",
-    "failed": "this may be a bug in Kerf: report it with the error",
+    "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
 }
 _IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
+#: The condition of an EC2NodeClass that reports the failure of an action.
+_REPORTED_BY: Final = {"EnsureInstanceProfile": profile_verdicts.CONDITION, "ValidateClass": "ValidationSucceeded"}
 _NAMED: Final = 3
 
 
@@ -89,12 +91,20 @@ class Trouble:
 
 
 # --- actions ----------------------------------------------------------------------------------------------------
-def failing(known: Iterable[Failure], now: datetime) -> Iterator[Trouble]:
+def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeClass] = ()) -> Iterator[Trouble]:
     """The actions that fail: at once where no further attempt helps, else after `PATIENCE`. A permission that is
-    missing is missing for all objects: one trouble."""
+    missing is missing for all objects: one trouble. What a condition of these classes reports is left to `not_ready`.
+    """
     groups: dict[tuple[str, ...], list[Failure]] = {}
+    reported = {
+        (verb, f"ec2nodeclass/{one.name}")
+        for one in classes
+        for verb, type_ in _REPORTED_BY.items()
+        if any(c.type == type_ and c.status == FALSE for c in one.status.conditions)
+    }
     for one in failures.ordered(known):
-        if one.outcome in STUCK or now - one.since >= PATIENCE:
+        stuck = one.outcome in STUCK or now - one.since >= PATIENCE
+        if stuck and (one.verb, one.object) not in reported:
             alone = () if one.outcome == "forbidden" else (one.object,)
             groups.setdefault((one.verb, one.outcome, *alone), []).append(one)
     for members in groups.values():

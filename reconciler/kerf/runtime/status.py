@@ -174,7 +174,7 @@ def _troubles(state: State, now: datetime) -> Iterator[Trouble]:
     """What the loop knows to be wrong, the most telling first."""
     pools, classes = state.cluster.objects(kinds.NODE_POOL), state.cluster.objects(kinds.NODE_CLASS)
     claims, known = state.cluster.objects(kinds.NODE_CLAIM), state.failures.at(now)
-    yield from troubles.failing(known.values(), now)
+    yield from troubles.failing(known.values(), now, classes.values())
     yield from troubles.not_ready(pools.values(), classes.values(), now)
     yield from troubles.stuck_claims(claims.values(), known, now)
     yield from troubles.unschedulable(_unplaced(state, now), now)

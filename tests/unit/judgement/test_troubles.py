@@ -70,6 +70,13 @@ def test_an_action_that_may_come_off_by_itself_is_a_trouble_after_two_minutes(ag
     assert len(list(troubles.failing(rows, NOW))) == count
 
 
+def test_an_action_whose_failure_a_condition_of_the_class_reports_is_no_second_trouble() -> None:
+    failed = failure("ec2nodeclass/c", "failed", "EnsureInstanceProfile")
+    broken = node_class(condition("InstanceProfileReady", "False", "RoleNotFound", "no role"))
+    assert not list(troubles.failing([failed], NOW, [broken]))
+    assert len(list(troubles.failing([failed], NOW, [node_class(condition("InstanceProfileReady", "Unknown"))]))) == 1
+
+
 # --- pods -------------------------------------------------------------------------------------------------------
 def test_pods_without_a_place_are_told_by_cause_the_cause_of_most_first() -> None:
     rows = [

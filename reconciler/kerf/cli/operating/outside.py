@@ -132,8 +132,8 @@ def _lease_of(deployment: Manifest, namespace: str) -> tuple[str, str]:
 # --- its work ---------------------------------------------------------------------------------------------------
 def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]:
     known = found.read("actions that fail", lambda: reported.read(kube, now), "list events in all namespaces")
-    yield from troubles.failing((known or {}).values(), now)
     values = {kind: _objects(kube, found, kind) for kind in (kinds.NODE_CLASS, kinds.NODE_POOL, kinds.NODE_CLAIM)}
+    yield from troubles.failing((known or {}).values(), now, values[kinds.NODE_CLASS])
     yield from troubles.not_ready(values[kinds.NODE_POOL], values[kinds.NODE_CLASS], now)
     yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known or {}, now)
     waiting = found.read(

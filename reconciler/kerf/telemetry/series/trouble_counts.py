@@ -21,7 +21,7 @@ def counts(snapshot: Snapshot) -> dict[tuple[tuple[str, str], ...], float]:
     found = Counter(
         one.code
         for rows in (
-            troubles.failing(snapshot.failures.values(), snapshot.now),
+            troubles.failing(snapshot.failures.values(), snapshot.now, classes.values()),
             troubles.not_ready(pools.values(), classes.values(), snapshot.now),
             troubles.guarded(named),
         )
