@@ -98,6 +98,18 @@ def get(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
     return None
 
 
+def first_broken(conditions: tuple[Condition, ...], dependents: Iterable[str]) -> Condition | None:
+    """Return the first of the dependents that is False, else the first that is Unknown; None when all are True or
+    missing."""
+    known = [c for type_ in dependents if (c := get(conditions, type_)) is not None and c.status != TRUE]
+    return next((c for c in known if c.status == FALSE), known[0] if known else None)
+
+
+def words(condition: Condition) -> str:
+    """Return a condition in words: type, status, reason, and the message where there is one."""
+    return f"{condition.type} is {condition.status}" + (f": {condition.text}" if condition.text else "")
+
+
 def with_root(
     conditions: tuple[Condition, ...], dependents: Iterable[str], *, generation: int, now: datetime
 ) -> tuple[Condition, ...]:

@@ -10,13 +10,16 @@ from kerf.lifecycle.shifted_zones import claim_held
 from kerf.lifecycle.termination.drain import forced_at, must_go, waiting_pods, wave_of
 from kerf.lifecycle.termination.volumes import attached
 from kerf.lifecycle.view import View
+from kerf.model import failures
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
+from kerf.model.failures import EVICTION_FAILED, TERMINATION_FAILED
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.pdbs import Pdbs
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import labels
+from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import TRUE
 from kerf_api.v1.nodeclaim import NodeClaim
 
@@ -29,33 +32,45 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
     deadline = deadline_of(claim) if claim is not None else None
     since = _since(state)
     if claim is not None and claim.is_true("InstanceTerminating"):
-        return _terminating(claim)
+        return _terminating(snapshot, state, claim)
     if claim is not None and not claim.assigned_instance:
         return Stage("Terminating", "its launch is being undone", since)
     if claim is not None and (held := claim.condition(HELD)) is not None and held.status == TRUE:
         return Stage("Held", "is to go, but its drain is held up", since, (Fact(held.message),))
     if node is None or labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
-        facts = (*_kept(view, claim), *_others(claim, node))
+        facts = (*_failed(snapshot, state), *_kept(view, claim), *_others(claim, node))
         return Stage("Terminating", "its instance is about to be terminated", since, facts)
     waiting = waiting_pods(view, node)
     if waiting:
         text = f"is being drained: {_number(len(waiting), 'pod')} left"
-        facts = (*_pods(snapshot, waiting, deadline), *_deadline(deadline))
+        facts = (*_failed(snapshot, state), *_pods(snapshot, waiting, deadline), *_deadline(deadline))
         return Stage("Draining", text, since, facts)
     volumes = attached(view, node)
     if volumes:
         text = f"is drained; {_number(len(volumes), 'volume')} still to be detached"
         facts = (*(Fact(f"volume {name}") for name in volumes), *_deadline(deadline))
         return Stage("Detaching", text, since, facts)
-    facts = tuple(_kept(view, claim))
+    facts = (*_failed(snapshot, state), *_kept(view, claim))
     return Stage("Terminating", "is drained; its instance is about to be terminated", since, facts)
 
 
-def _terminating(claim: NodeClaim) -> Stage:
+def _failed(snapshot: Snapshot, state: StateNode) -> Iterator[Fact]:
+    """The failing actions about the node, its claim and its instance; else what the claim's conditions say of them."""
+    claim, node = state.claim, state.node
+    names = [f"node/{node.name}"] if node is not None else []
+    names += [f"nodeclaim/{claim.name}", f"instance/{claim.assigned_instance}"] if claim is not None else []
+    known = failures.of(snapshot.failures, *names)
+    yield from (Fact(one.standing(snapshot.now)) for one in known)
+    for condition in claim.status.conditions if claim is not None and not snapshot.failures else ():
+        if condition.reason in (EVICTION_FAILED, TERMINATION_FAILED) and condition.status != TRUE:
+            yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
+
+
+def _terminating(snapshot: Snapshot, state: StateNode, claim: NodeClaim) -> Stage:
     condition = claim.condition("InstanceTerminating")
     since = condition.last_transition_time if condition is not None else None
     text = f"instance {claim.assigned_instance} is being terminated"
-    return Stage("Terminating", text, since, tuple(_others(claim, None)))
+    return Stage("Terminating", text, since, (*_failed(snapshot, state), *_others(claim, None)))
 
 
 def _kept(view: View, claim: NodeClaim | None) -> Iterator[Fact]:
@@ -119,4 +134,7 @@ def _held(snapshot: Snapshot, pod: Pod, wave: int, deadline: datetime | None) ->
         return f"has several PodDisruptionBudgets, which eviction does not support: {', '.join(holding)}", None
     if holding:
         return f"is held by PodDisruptionBudget {holding[0]}", None
+    failure = failures.eviction(snapshot.failures, pod.key)
+    if failure is not None:
+        return f"cannot be evicted: {failure.standing(now)}", None
     return "is being evicted", None

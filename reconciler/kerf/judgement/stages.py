@@ -14,6 +14,7 @@ from kerf.judgement.draining import going
 from kerf.judgement.values import Fact, Stage
 from kerf.lifecycle.nodeclaim.liveness import given_up_at
 from kerf.lifecycle.view import View as LifeView
+from kerf.model import failures
 from kerf.model.snapshot import StateNode
 from kerf_api import labels
 from kerf_api.v1.budgets import EXPIRED
@@ -76,6 +77,8 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
     said = _said(claim, type_)
     if said:
         yield Fact(said)
+    for one in failures.of(view.snapshot.failures, f"nodeclaim/{claim.name}", f"fleet/{_group(view, claim)}"):
+        yield Fact(one.standing(view.snapshot.now))
     replaced = replaced_by(claim)
     if replaced:
         yield Fact(f"it is to replace NodeClaim {', '.join(replaced)}")
@@ -84,6 +87,10 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
         yield Fact("given up, and created again if it is needed, at", until)
     elif type_ == "Initialized":
         yield Fact("no time limit: until it is usable it is neither drifted nor consolidated")
+
+
+def _group(view: View, claim: NodeClaim) -> str:
+    return LifeView(view.snapshot).group_of(claim)
 
 
 def _said(claim: NodeClaim, type_: str) -> str:

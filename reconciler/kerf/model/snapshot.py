@@ -20,6 +20,7 @@ from kerf.model.aws.launch_marks import LaunchMark
 from kerf.model.changes.following import COMPARED, FOLLOWED, GROUND, NOT_FOR_STEPS, WHOLE, by_following
 from kerf.model.changes.indexes import InstanceIndex, PodIndex
 from kerf.model.changes.journal import Journal
+from kerf.model.failures import Failure
 from kerf.model.instants import ALWAYS
 from kerf.model.kept import Field
 from kerf.model.kubernetes import devices, objects, storage, workloads
@@ -274,6 +275,8 @@ class Snapshot:
     accounts: Accounts = field(default=NO_ACCOUNTS, metadata=WHOLE)
     #: Back-offs: by subject (`nodepool/x`, `eviction/ns/pod`, `launch/group`): not before this instant.
     not_before: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
+    #: Actions that fail, by verb and object (`failures.key`).
+    failures: Mapping[str, Failure] = field(default_factory=dict, metadata=COMPARED)
     #: What has changed in the tables that follow events; None for a copy, which follows nothing.
     journal: Journal | None = field(default=None, metadata=WHOLE)
 

@@ -45,7 +45,7 @@ Solved = Callable[[Sequence[Pod]], Solution]
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
 #: Refusals of pods that may well have a place in a moment.
-_NOT_YET = frozenset({DEFERRED.code, SETTLING, TERMINATING, WORK_BUDGET})
+NOT_YET = frozenset({DEFERRED.code, SETTLING, TERMINATING, WORK_BUDGET})
 _LEAST_NOMINATION = timedelta(seconds=10)
 _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
 #: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
@@ -238,7 +238,7 @@ def _turns(snapshot: Snapshot, unplaced: Mapping[str, PodRefusal]) -> tuple[froz
 
 def _gauges(solution: Solution, boundary: Boundary) -> dict[tuple[PlanGauge, Labels], float]:
     """Pending pods by zone, and those without a place by what the nearest NodePool's answer rests on."""
-    left = {key: why for key, why in solution.unplaced.items() if why.code not in _NOT_YET}
+    left = {key: why for key, why in solution.unplaced.items() if why.code not in NOT_YET}
     rules = Counter(boundary.run(f"pod/{key}", partial(_rule, why), why.code) for key, why in left.items())
     return {
         **{
@@ -268,7 +268,7 @@ def _texts(unplaced: Mapping[str, PodRefusal], boundary: Boundary) -> dict[str, 
 def _failures(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str]) -> dict[str, Reason]:
     """Of which pods have events: not one that has opted out, nor one that may well have a place in the next pass."""
     codes = {key: unplaced[key].code for key, text in texts.items() if text}
-    return {key: Reason(code, texts[key]) for key, code in codes.items() if code not in _NOT_YET}
+    return {key: Reason(code, texts[key]) for key, code in codes.items() if code not in NOT_YET}
 
 
 def _refusals(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str], solution: Solution) -> tuple[Refusal, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from kerf.model import failures
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
@@ -22,6 +23,7 @@ from kerf.scheduling.offerings import prices
 from kerf.scheduling.offerings.learned import differences
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
+from kerf_api.v1 import conditions
 
 #: What a pod may be, as a stable word: left out on purpose, given a place that exists or is on its way, given a node
 #: that is still to be made, refused.
@@ -50,7 +52,7 @@ def why(snapshot: Snapshot, key: str) -> Answer:
         return Answer(key, UNKNOWN, "there is no such pod", _similar(snapshot, key))
     outside = left_out(pod, snapshot.nodes)
     if outside:
-        return Answer(key, LEFT_OUT, outside)
+        return Answer(key, LEFT_OUT, outside, _failing(snapshot, f"pod/{key}"))
     pending, refused = pending_pods(snapshot)
     if key in refused:
         text = refused[key].text
@@ -115,7 +117,7 @@ def _decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
     if key in solution.placed:
         target = solution.placed[key]
         state = snapshot.state_nodes[target]
-        return Answer(key, PLACED, f"has a place on {_named(state)}", (_waits_for(state),))
+        return Answer(key, PLACED, f"has a place on {_named(state)}", (_waits_for(state), *_of_launch(snapshot, state)))
     node = next((node for node in solution.new_nodes if key in node.pods), None)
     if node is not None:
         waits = _waits_for_others(snapshot, snapshot.pods[key])
@@ -129,6 +131,24 @@ def _named(state: StateNode) -> str:
         return f"node {state.name}"
     of_pool = f" of NodePool {state.pool_name}" if state.pool_name else ""
     return f"NodeClaim {state.claim.name}{of_pool}" + (f" (node {state.node.name})" if state.node is not None else "")
+
+
+def _failing(snapshot: Snapshot, *names: str) -> tuple[str, ...]:
+    """The failing actions about some objects."""
+    return tuple(one.standing(snapshot.now) for one in failures.of(snapshot.failures, *names))
+
+
+def _of_launch(snapshot: Snapshot, state: StateNode) -> Iterator[str]:
+    """What the NodeClaim reports of a launch or a registration that is not done."""
+    claim = state.claim
+    if claim is None:
+        return
+    condition = conditions.first_broken(claim.status.conditions, conditions.NODECLAIM_DEPENDENTS)
+    if condition is not None and condition.message:
+        yield conditions.words(condition)
+    yield from _failing(
+        snapshot, f"nodeclaim/{claim.name}", f"fleet/{claim.metadata.annotations.get(labels.LAUNCH_GROUP)}"
+    )
 
 
 def _waits_for(state: StateNode) -> str:
@@ -152,8 +172,7 @@ def _waits_for_others(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
     if snapshot.batch is not None:
         closes, when = snapshot.batch.closes(snapshot.settings), ""
     else:
-        known = [c.last_transition_time for c in pod.status.conditions if c.type == "PodScheduled"]
-        since = next(iter(known), None) or pod.metadata.creation_timestamp or datetime.min.replace(tzinfo=UTC)
+        since = pods.waiting_since(pod) or datetime.min.replace(tzinfo=UTC)
         closes, when = since + snapshot.settings.batch_max, " at the latest"
     if closes > snapshot.now:
         yield f"it waits for other pods: its node is ordered when the batch closes, at {closes:%H:%M:%S} UTC{when}"

@@ -11,19 +11,22 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from kerf.lifecycle.garbage.garbage_guard import HALTED
+from kerf.judgement import troubles
+from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model import kinds
-from kerf.model.ends import HELD
-from kerf.model.kinds import Kind, Ref
+from kerf.model.kinds import Ref
+from kerf.model.kubernetes import pods
 from kerf.model.plan import Plan, Source
 from kerf.runtime.state.state import State
 from kerf.telemetry.turns import Turn
-from kerf_api.v1.meta import Condition
 
 #: A loop that has not looked for this long has stopped, or something holds it up.
 LATE: Final = timedelta(minutes=1)
 #: So many of each sort are named.
 _MOST: Final = 20
+_UNREAD: Final = "the log names the error; kerf preflight lists permissions that are missing"
+_NO_LEADER: Final = "kubectl get pods shows whether the other replicas run"
+_LATE: Final = "kerf debug threads shows what it waits for"
 _GUARDED: Final = (kinds.NODE_POOL, kinds.NODE_CLASS, kinds.NODE_CLAIM)
 
 
@@ -42,15 +45,6 @@ class Wait:
 
     subject: str
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """A guard that has tripped: about what, and what it says."""
-
-    name: str
-    object: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """What the loop knows. `refused` counts what the latest plan decided against, by the code of the reason."""
+    """What the loop knows. `refused` counts what the latest plan decided against, by the code of the reason.
+    `troubles` are those of the cluster; some are known to the leader alone."""
 
     at: datetime
     missing: tuple[str, ...]
@@ -85,7 +80,7 @@ class Working:
     under_way: tuple[str, ...]
     back_offs: tuple[Wait, ...]
     out_of_stock: tuple[Wait, ...]
-    guards: tuple[Guard, ...]
+    troubles: tuple[Trouble, ...]
     refused: Mapping[str, int]
 
 
@@ -105,9 +100,9 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`problems`: what somebody should look at now, in words; none when all is well."""
+    """`problems` are what needs a person now; none when all is well."""
 
-    problems: tuple[str, ...]
+    problems: tuple[Trouble, ...]
     replica: Replica
     working: Working
 
@@ -152,7 +147,7 @@ def working(
         under_way=tuple(action.key for action in state.under_way[:_MOST]),
         back_offs=_waits({**state.evictions.holding(now), **state.actions.holding(now)}, now),
         out_of_stock=_waits({"/".join(map(str, k)): u for k, u in state.fleet.out_of_stock(now).items()}, now),
-        guards=tuple(_guards(state)),
+        troubles=tuple(_troubles(state, now)),
         refused=dict(sorted(refused.items())),
     )
 
@@ -175,32 +170,45 @@ def _waits(until: Mapping[str, datetime], now: datetime) -> tuple[Wait, ...]:
     return tuple(Wait(subject, _seconds(end - now)) for end, subject in rows[:_MOST])
 
 
-def _guards(state: State) -> Iterator[Guard]:
+def _troubles(state: State, now: datetime) -> Iterator[Trouble]:
+    """What the loop knows to be wrong, the most telling first."""
+    pools, classes = state.cluster.objects(kinds.NODE_POOL), state.cluster.objects(kinds.NODE_CLASS)
+    claims, known = state.cluster.objects(kinds.NODE_CLAIM), state.failures.at(now)
+    yield from troubles.failing(known.values(), now, classes.values())
+    yield from troubles.not_ready(pools.values(), classes.values(), now)
+    yield from troubles.stuck_claims(claims.values(), known, now)
+    yield from troubles.unschedulable(_unplaced(state, now), now)
     for source in sorted(state.freshness.doubted):
-        yield Guard("Doubted", source.value, "news could not be taken in: nothing is destroyed that rests on it")
-    for kind in _GUARDED:
-        for value in state.cluster.objects(kind).values():
-            yield from _tripped(kind, value.name, value.status.conditions)
+        text = "an update could not be processed: nothing that rests on this kind is removed until the next start"
+        yield Trouble(troubles.GUARD, source.value, text, "restart the pod, and report this with its log")
+    objects = ((kind, one) for kind in _GUARDED for one in state.cluster.objects(kind).values())
+    yield from troubles.guarded((str(Ref.of(kind, one)), one.status.conditions) for kind, one in objects)
 
 
-def _tripped(kind: Kind, name: str, conditions: Iterable[Condition]) -> Iterator[Guard]:
-    for condition in conditions:
-        if condition.type in (HALTED, HELD) and condition.status == "True":
-            yield Guard(condition.type, str(Ref(kind.name, "", name)), condition.message)
+def _unplaced(state: State, now: datetime) -> Iterator[Unplaced]:
+    """The pods that the latest pass refused and that are still pending."""
+    for refusal in state.promises.latest.refusals:
+        kind, _, key = refusal.subject.partition("/")
+        pod = state.cluster.objects(kinds.POD).get(key) if kind == "pod" else None
+        if pod is not None and state.cluster.pending(pod):
+            yield Unplaced(key, pods.waiting_since(pod) or now, refusal.reason)
 
 
-def _problems(replica: Replica, working: Working) -> Iterator[str]:
-    yield from replica.in_the_way
+def _problems(replica: Replica, working: Working) -> Iterator[Trouble]:
+    for one in replica.in_the_way:
+        yield Trouble("Obstacle", f"replica/{replica.identity}", one)
     if not replica.leader:
-        yield f"nobody is known to hold the lease {replica.lease}"
+        yield Trouble(
+            "NoLeader", f"lease/{replica.lease}", "no replica is known to hold it: nothing is decided", _NO_LEADER
+        )
     if working.missing:
-        yield f"not listed yet, so nothing is decided: {', '.join(working.missing)}"
+        names = ", ".join(working.missing)
+        yield Trouble("NotListed", "watches", f"not listed yet, so nothing is decided: {names}", _UNREAD)
     elif old := [one.name for one in working.sources if one.stale]:
-        yield f"old news, so nothing is destroyed that rests on them: {', '.join(old)}"
+        yield Trouble("Stale", "watches", f"too old, so nothing that rests on it is removed: {', '.join(old)}", _UNREAD)
     if working.pace.looked_seconds_ago > LATE.total_seconds():
-        yield f"the loop has not looked for {working.pace.looked_seconds_ago:g} s"
-    for name in sorted({guard.name for guard in working.guards}):
-        yield f"{name}: {sum(guard.name == name for guard in working.guards)} objects"
+        yield Trouble("LoopLate", "loop", f"the latest reconcile was {working.pace.looked_seconds_ago:g} s ago", _LATE)
+    yield from working.troubles
 
 
 def _seconds(span: timedelta) -> float:

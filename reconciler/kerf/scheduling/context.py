@@ -35,6 +35,7 @@ from kerf.scheduling.work import Work
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources, total
+from kerf_api.v1 import conditions
 from kerf_api.v1.meta import ObjectMeta
 from kerf_api.v1.nodepool import NodePool
 
@@ -247,7 +248,9 @@ def _why_aside(pool: NodePool) -> str:
         return "is static: it keeps a fixed number of nodes, whatever pods wait"
     found = [c for c in pool.status.conditions if c.type == "Ready"]
     said = [text for c in found for text in (c.reason, c.message) if text]
-    return f"is not ready{': ' if said else ' yet'}{', '.join(said)}"
+    first = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
+    cause = f": {conditions.words(first)}" if first is not None else ""
+    return f"is not ready{': ' if said else ' yet'}{', '.join(said)}{cause}"
 
 
 def _invalid(error: Exception) -> PodRefusal:

@@ -35,6 +35,7 @@ from kerf.telemetry.log import disrupting, lines
 from kerf.telemetry.log.logs import Logger, about, named, shortened, silent
 from kerf.telemetry.object_changes import ObjectChanges
 from kerf.telemetry.reconciling import identities, reconcile_id, reconciling
+from kerf.telemetry.series import trouble_counts
 from kerf.telemetry.series.metrics import LOOP, SOLVER, Labels, Metrics
 from kerf.telemetry.series.series import ObjectSeries
 from kerf.telemetry.series.spelling import camel_case, resource_type, snake_case, units
@@ -184,6 +185,7 @@ class Telemetry(Troubles):
         pools = list(snapshot.node_pools.values())
         gauges.replace("karpenter_nodepools_limit", _series(pools, lambda pool: pool.spec.limits or {}))
         gauges.replace("karpenter_nodepools_usage", _series(pools, lambda pool: pool.status.resources))
+        gauges.replace(trouble_counts.NAME, trouble_counts.counts(snapshot))
 
     def _scheduled(self, plan: Plan, snapshot: Snapshot) -> None:
         """The outcome of the latest pass; it stands until the next, or until nobody waits for one."""

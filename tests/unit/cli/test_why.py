@@ -52,10 +52,19 @@ def test_help_says_how() -> None:
     assert run("pod", "a/b", "--help").stdout == run().stdout == run("--help").stdout
 
 
-def test_only_pods_and_nodes_can_be_asked_about() -> None:
-    done = run("nodepool", "a")
+def test_what_can_be_asked_about_is_named() -> None:
+    done = run("service", "a")
     assert done.exit_code == 2
-    assert "only a pod or a node can" in done.stderr
+    assert "a pod, a node, a NodeClaim or a NodePool can" in done.stderr
+
+
+def test_a_pool_of_files_is_told_and_one_that_is_not_there_exits_with_one() -> None:
+    file = f"--file={CASES / 'cluster.yaml'}"
+    told = run("nodepool", "general", file)
+    assert told.exit_code == 0
+    assert "NodePool general is ready: nodes can be made from it" in told.stdout
+    assert json.loads(run("nodepool", "general", file, "-o", "json").stdout)["code"] == "Ready"
+    assert run("nodepool", "nobody", file).exit_code == 1
 
 
 def test_a_pod_as_json_holds_what_its_page_holds() -> None:

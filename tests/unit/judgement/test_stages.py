@@ -12,10 +12,11 @@ from kerf.disruption.forced.expiration import end_of
 from kerf.judgement.judge import why
 from kerf.judgement.values import Judgement
 from kerf.model.annotations import text_of
+from kerf.model.failures import Failure, key
 from kerf.model.kubernetes.objects import Node
 from kerf.model.kubernetes.storage import VolumeAttachment
 from kerf_api import labels
-from kerf_api.v1.meta import decode
+from kerf_api.v1.meta import Condition, decode
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.disruption.worlds import (
     HOUR,
@@ -280,3 +281,38 @@ def test_what_is_in_use_but_not_ready_says_that_it_uses_up_budget() -> None:
     a = claim("a")
     found = judged(pool(), a, node(a, ready=False))
     assert told(found) == ["its Node is not Ready, and uses up the budgets of its NodePool"]
+
+
+# --- actions that fail ------------------------------------------------------------------------------------------
+def refused(verb: str, about: str, times: int) -> dict[str, Failure]:
+    return {key(verb, about): Failure(verb, about, "forbidden", "no permission", NOW - MINUTE, NOW, times)}
+
+
+def test_an_eviction_that_is_refused_is_not_under_way() -> None:
+    known = refused("EvictPod", "pod/shop/web", 14)
+    found = judged(pool(), *ending(), pod("web", "a", labels_={}), name="node-a", failures=known)
+    words = f"EvictPod is forbidden: no permission (14 attempts, since {stamp(NOW - MINUTE)}, 1m0s ago)"
+    assert told(found)[0] == f"pod shop/web cannot be evicted: {words}"
+
+
+def test_a_termination_that_is_refused_is_told() -> None:
+    going, its = ending()
+    known = refused("TerminateInstance", f"instance/{going.assigned_instance}", 3)
+    found = judged(pool(), going, its, failures=known)
+    assert told(found)[0].startswith("TerminateInstance is forbidden: no permission (3 attempts, since ")
+
+
+def test_without_the_failures_the_conditions_of_the_claim_are_told() -> None:
+    words = "pod/shop/web: EvictPod is forbidden: no permission"
+    going, its = ending()
+    failed = Condition(type="Drained", status="Unknown", reason="EvictionFailed", message=words)
+    going = replace(going, status=replace(going.status, conditions=(*going.status.conditions, failed)))
+    found = judged(pool(), going, its, pod("web", "a", labels_={}), name="node-a")
+    assert told(found)[0] == f"Drained is Unknown: EvictionFailed: {words}, since"
+
+
+def test_a_launch_that_is_refused_is_told_beside_what_the_claim_waits_for() -> None:
+    coming = replace(claim("a"), status=type(claim("a").status)())
+    found = judged(pool(), coming, failures=refused("UpdateClaim", "nodeclaim/a", 2))
+    assert found.text == "waits for its instance to be launched"
+    assert told(found)[0].startswith("UpdateClaim is forbidden: no permission (2 attempts, since ")

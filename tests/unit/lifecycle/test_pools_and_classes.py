@@ -266,3 +266,25 @@ def test_a_class_without_claims_goes_after_its_resources(spec: dict[str, Any], i
     assert first.profile_path == path
     world.settle()
     assert world.get(kinds.NODE_CLASS, "default") is None
+
+
+def test_a_pool_reports_the_words_of_its_class() -> None:
+    """False or Unknown: the first condition of the class that is not True, with its message."""
+    world = prepared()
+    known = world.get(kinds.NODE_CLASS, "default")
+    for status, ready, head in (
+        ("False", "False", "InstanceProfileReady=False: "),
+        ("Unknown", "Unknown", "the node class is not ready yet: "),
+    ):
+        conditions = tuple(
+            replace(c, status=ready, message="InstanceProfileReady=False" if ready == "False" else "")
+            if c.type == "Ready"
+            else replace(c, status=status, reason="RoleNotFound", message="iam:GetRole: NoSuchEntity")
+            if c.type == "InstanceProfileReady"
+            else c
+            for c in known.status.conditions
+        )
+        broken = replace(known, status=replace(known.status, conditions=conditions))
+        told = node_pools._class_readiness(broken)
+        assert told[0] == "False"
+        assert told[2] == f"{head}InstanceProfileReady is {status}: RoleNotFound: iam:GetRole: NoSuchEntity"

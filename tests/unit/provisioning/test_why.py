@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from kerf.model.failures import Failure, key
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning.provision import provision
 from kerf.provisioning.why import Answer, why
 from kerf.scheduling.solve import solve
 from kerf_api import labels
-from kerf_api.v1.meta import decode
+from kerf_api.v1.meta import Condition, decode
 from tests.unit.scheduling import worlds as w
 
 DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u"}
@@ -149,3 +150,23 @@ def test_it_says_what_the_controller_says() -> None:
     late = w.world(w.pool(taints=taints), w.pod("p"), w.pod("q", "300"), batch=closed, batch_idle=w.NOW - w.NOW)
     (event,) = [e for e in provision(late).events if e.ref.name == "p"]
     assert event.message == f"Failed to schedule pod, {found.refusal}"
+
+
+# --- actions that fail ------------------------------------------------------------------------------------------
+def test_a_pod_on_a_node_is_told_with_its_eviction_that_fails() -> None:
+    failed = Failure("EvictPod", "pod/default/p", "forbidden", "no permission", w.NOW, w.NOW, 2)
+    found = asked(w.pod("p", node="n1"), failures={key("EvictPod", failed.object): failed})
+    assert found.details == (failed.standing(w.NOW),)
+
+
+def test_a_pool_that_is_not_ready_is_told_with_the_words_of_its_class() -> None:
+    """Pool and class agree, so this is no matter of seconds."""
+    words = "InstanceProfileReady=False: InstanceProfileReady is False: RoleNotFound: iam:GetRole: NoSuchEntity"
+    pool = w.pool(ready="False")
+    broken = Condition(type="NodeClassReady", status="False", reason="UnhealthyDependents", message=words)
+    pool = msgspec.structs.replace(
+        pool, status=msgspec.structs.replace(pool.status, conditions=(*pool.status.conditions, broken))
+    )
+    found = why(w.world(pool, w.pod("p")), "default/p")
+    assert found.refusal is not None
+    assert words in str(found.refusal) + str(found.refusal.pools)

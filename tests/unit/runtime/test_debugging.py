@@ -81,8 +81,8 @@ def night() -> Iterator[Night]:
 def test_before_everything_was_listed_nothing_is_decided_and_that_is_said(night: Night) -> None:
     code, page = night.kerf("status")
     assert code == 1
-    assert "! not listed yet, so nothing is decided: " in page
-    assert "never complete; TOO OLD" in page
+    assert "! watches: not listed yet, so nothing is decided: " in page
+    assert "never complete" in page
 
 
 def test_when_all_is_well_it_says_so(night: Night) -> None:
@@ -110,7 +110,9 @@ def test_old_news_are_named_with_their_age(night: Night) -> None:
     night.loop.tick()
     night.world.clock.sleep(200)
     found = night.status()
-    assert "old news, so nothing is destroyed that rests on them: " in "\n".join(found.problems)
+    (problem,) = [one for one in found.problems if one.code == "Stale"]
+    assert problem.object == "watches"
+    assert "Pod" in problem.text
     (pods,) = [source for source in found.working.sources if source.name == "Pod"]
     assert (pods.age_seconds, pods.stale) == (200.0, True)
 
@@ -120,8 +122,7 @@ def test_a_kind_in_doubt_is_a_guard_that_has_tripped(night: Night) -> None:
     night.loop.state.doubt(kinds.POD)
     code, page = night.kerf("status")
     assert code == 1
-    assert "! Doubted: 1 objects" in page
-    assert "Doubted  Pod: news could not be taken in" in page
+    assert "! Pod: an update could not be processed: nothing that rests on this kind is removed" in page
 
 
 def test_a_condition_of_a_guard_is_a_problem(night: Night) -> None:
@@ -137,7 +138,7 @@ def test_a_condition_of_a_guard_is_a_problem(night: Night) -> None:
     night.loop.tick()
     code, page = night.kerf("status")
     assert code == 1
-    assert "GarbageCollectionHalted  nodepool/p: 7 instances" in page
+    assert "! nodepool/p: GarbageCollectionHalted: 7 instances" in page
 
 
 def test_what_was_decided_against_and_what_is_left_alone_is_counted(night: Night) -> None:
@@ -156,7 +157,7 @@ def test_a_replica_that_waits_says_who_leads(night: Night) -> None:
     night.replica = Replica("pod-2_x", "0.1.0", "", "info", False, "kerf/l", "pod-1_y", ("only watching: somebody",))
     code, page = night.kerf("status")
     assert code == 1
-    assert "! only watching: somebody" in page
+    assert "! replica/pod-2_x: only watching: somebody" in page
     assert "leader    pod-1_y, by the lease kerf/l" in page
 
 

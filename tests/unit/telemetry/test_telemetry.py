@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kerf.model import kinds
 from kerf.model.aws.accounts import Measured
+from kerf.model.failures import Failure, key
 from kerf.model.gauges import PlanGauge
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Node
@@ -305,3 +306,12 @@ def test_a_message_that_comes_too_often_is_thinned_out() -> None:
     for _ in range(SAMPLE_FIRST + 10 * SAMPLE_EVERY):
         log.info("x")
     assert SAMPLE_FIRST <= len(lines(stream)) <= 2 * SAMPLE_FIRST + 10
+
+
+def test_troubles_are_counted_by_code(telemetry: Telemetry) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    failed = Failure("EvictPod", "pod/d/a", "forbidden", "no", now, now)
+    seen = Snapshot(now=now, settings=Settings(cluster_name="c"), failures={key("EvictPod", "pod/d/a"): failed})
+    telemetry.planned(Plan(), seen)
+    assert value(telemetry, "kerf_troubles", code="ActionFails") == 1
+    assert value(telemetry, "kerf_troubles", code="NotReady") == 0

@@ -15,11 +15,12 @@ from kerf.model.instants import rfc3339
 from kerf.scheduling.answers.edits import PodEdit, PoolEdit
 
 if TYPE_CHECKING:
+    from kerf.judgement.pools import PoolJudgement
     from kerf.judgement.values import Judgement
     from kerf.provisioning.why import Answer
 
 
-def as_json(answer: Judgement | Answer) -> str:
+def as_json(answer: Judgement | Answer | PoolJudgement) -> str:
     """One JSON object, with a line break at its end."""
     return json.dumps({"version": 1, **_plain(answer)}, indent=2) + "\n"
 

@@ -32,7 +32,7 @@ def page(found: Judgement, now: datetime) -> str:
     if remedied:
         lines += ["", "What would let it go", *(line for end in remedied for line in _remedies(found, end))]
     if found.budgets is not None:
-        lines += ["", *_budgets(found.budgets, now)]
+        lines += ["", *budgets(found.budgets, now)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -40,15 +40,15 @@ def _when(found: Judgement, now: datetime) -> str:
     if found.at is None:
         return ""
     if found.code == "Stays":
-        return f"; goes by force {_at(found.at, now)}"
-    return f", since {_at(found.at, now)}" if found.at <= now else f" {_at(found.at, now)}"
+        return f"; goes by force {at(found.at, now)}"
+    return f", since {at(found.at, now)}" if found.at <= now else f" {at(found.at, now)}"
 
 
 def _stage(stage: Stage, now: datetime, *, repeated: bool) -> Iterator[str]:
     if not repeated and stage.code != "NotOurs":
-        yield f"  {stage.text}" + (f" since {_at(stage.since, now)}" if stage.since is not None else "")
+        yield f"  {stage.text}" + (f" since {at(stage.since, now)}" if stage.since is not None else "")
     for fact in stage.facts:
-        yield f"  - {fact.text}" + (f" {_at(fact.at, now)}" if fact.at is not None else "")
+        yield f"  - {fact.text}" + (f" {at(fact.at, now)}" if fact.at is not None else "")
 
 
 def _ends(found: Judgement, now: datetime) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _outlook(found: Judgement, end: End, now: datetime) -> str:
         return f"held by {held}" + (f", not before {lasting} {changes}" if lasting != held else "")
     if earliest <= now:
         return "now"
-    when = f"at {_at(earliest, now)}" if end.forceful else f"at the earliest {_at(earliest, now)}"
+    when = f"at {at(earliest, now)}" if end.forceful else f"at the earliest {at(earliest, now)}"
     return f"{when}, held by {held}" if held else when
 
 
@@ -99,24 +99,25 @@ def _remedies(found: Judgement, end: End) -> Iterator[str]:
 
 
 def _hold(hold: Hold, now: datetime) -> str:
-    return str(hold) + (f", until {_at(hold.until, now)}" if hold.until is not None else "")
+    return str(hold) + (f", until {at(hold.until, now)}" if hold.until is not None else "")
 
 
-def _budgets(budgets: Budgets, now: datetime) -> Iterator[str]:
-    busy = f", {budgets.disrupting} of them going or not Ready" if budgets.disrupting else ""
-    plural = "" if budgets.nodes == 1 else "s"
-    yield f"Budgets of NodePool {budgets.pool}: {budgets.nodes} node{plural}{busy}"
+def budgets(found: Budgets, now: datetime) -> Iterator[str]:
+    """The lines about what the budgets of a NodePool allow."""
+    busy = f", {found.disrupting} of them going or not Ready" if found.disrupting else ""
+    plural = "" if found.nodes == 1 else "s"
+    yield f"Budgets of NodePool {found.pool}: {found.nodes} node{plural}{busy}"
     reasons: dict[str, list[str]] = {}
-    for row in budgets.allowances:
-        many = "any number" if row.allowed is None else f"{row.allowed} of {budgets.nodes}"
+    for row in found.allowances:
+        many = "any number" if row.allowed is None else f"{row.allowed} of {found.nodes}"
         left = "" if row.allowed is None else f", {row.left} left"
-        next_ = f"; a schedule changes that {_at(row.changes, now)}" if row.changes is not None else ""
+        next_ = f"; a schedule changes that {at(row.changes, now)}" if row.changes is not None else ""
         reasons.setdefault(f"{many} may go{left} ({row.row}){next_}", []).append(row.reason)
     for text, names in reasons.items():
         yield f"  {', '.join(names)}: {text}"
 
 
-def _at(at: datetime, now: datetime) -> str:
+def at(at: datetime, now: datetime) -> str:
     """The instant, and how far away it is."""
     ahead = at >= now
     return (

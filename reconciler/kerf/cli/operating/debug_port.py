@@ -26,6 +26,14 @@ class Silent(Exception):
     """There is no answer, or none that tells anything, in words."""
 
 
+class Unreached(Silent):
+    """No controller answers at the port; `short` says so in one line."""
+
+    def __init__(self, short: str) -> None:
+        super().__init__(f"{short}\n\n{WHERE.format(command='kerf status')}")
+        self.short = short
+
+
 def base(url: str) -> str:
     """The address: as given, else that of a controller in this pod."""
     port = os.environ.get("DEBUG_PORT") or str(DEFAULT_PORT)
@@ -33,7 +41,7 @@ def base(url: str) -> str:
 
 
 def ask(url: str, path: str, query: dict[str, str] | None = None, *, method: str = "GET", seconds: float = 15) -> bytes:
-    """The answer's body. Raises Silent."""
+    """The answer's body. Raises Silent, and Unreached when nobody listens."""
     whole = f"{base(url)}{path}" + (f"?{urlencode(query)}" if query else "")
     request = urllib.request.Request(whole, headers=_authorization(url), method=method)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # this host needs no proxy
@@ -43,8 +51,7 @@ def ask(url: str, path: str, query: dict[str, str] | None = None, *, method: str
     except urllib.error.HTTPError as error:
         raise Silent(error.read().decode(errors="replace").strip() or f"{whole}: {error}") from error
     except (OSError, ValueError) as error:
-        words = f"no controller answers at {base(url)}: {getattr(error, 'reason', error)}"
-        raise Silent(f"{words}\n\n{WHERE.format(command='kerf status')}") from error
+        raise Unreached(f"no controller answers at {base(url)}: {getattr(error, 'reason', error)}") from error
 
 
 def _authorization(url: str) -> dict[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from kerf.judgement.troubles import ACTION_FAILS
+from kerf.model.instants import rfc3339
 from kerf_api import durations
 
 
@@ -14,8 +16,10 @@ def page(found: Mapping[str, Any]) -> str:
     return "\n".join(_lines(found["problems"], found["replica"], found["working"])) + "\n"
 
 
-def _lines(problems: Sequence[str], replica: Mapping[str, Any], working: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"! {problem}" for problem in problems)
+def _lines(
+    problems: Sequence[Mapping[str, Any]], replica: Mapping[str, Any], working: Mapping[str, Any]
+) -> Iterator[str]:
+    yield from troubles(problems, working["at"])
     if not problems:
         yield "all is well"
     yield ""
@@ -33,17 +37,56 @@ def _lines(problems: Sequence[str], replica: Mapping[str, Any], working: Mapping
         f" {counts['pending_pods']} pods wait; {counts['under_way']} actions under way"
     )
     yield from (f"            {key}" for key in working["under_way"])
-    yield "news"
-    for source in working["sources"]:
-        age = source["age_seconds"]
-        told = "never complete" if age is None else f"complete {_span(age)} ago"
-        yield f"  {source['name']:<20} {told}{'; TOO OLD' if source['stale'] else ''}"
-    yield from _table(
-        "guards that have tripped", [(g["name"], f"{g['object']}: {g['text']}") for g in working["guards"]]
-    )
+    yield from _sources(working["sources"])
     yield from _table("decided against, by reason", [(str(n), code) for code, n in working["refused"].items()])
     yield from _table("left alone after a failure", [(_span(w["seconds"]), w["subject"]) for w in working["back_offs"]])
     yield from _table("out of stock", [(_span(w["seconds"]), w["subject"]) for w in working["out_of_stock"]])
+
+
+def page_of_outside(found: Mapping[str, Any], at: str) -> str:
+    """The whole text about a cluster whose controller does not answer; `found` is the same as JSON, `at` the time."""
+    return "\n".join(_outside(found, at)) + "\n"
+
+
+def _outside(found: Mapping[str, Any], at: str) -> Iterator[str]:
+    yield from troubles(found["problems"], at)
+    space = found["namespace"] or "NAMESPACE"
+    if not found["problems"]:
+        yield "no problem found in the API server"
+    yield ""
+    yield f"source    the API server: {found['silent']}"
+    yield f"leader    {found['leader'] or 'none known'}"
+    if not found["problems"]:
+        yield f"          for back-offs and refusals: kubectl exec -n {space} deploy/kerf -- kerf status"
+    yield from (f"not checked: {one}" for one in found["not_checked"])
+
+
+def troubles(problems: Sequence[Mapping[str, Any]], at: str) -> Iterator[str]:
+    """A line for each problem (as JSON has them), with when it began and how often; then a line with the fix."""
+    now = datetime.fromisoformat(at)
+    for one in problems:
+        known = []
+        if one["since"]:
+            since = datetime.fromisoformat(one["since"])
+            known.append(f"since {rfc3339(since)} ({_span(max(round((now - since).total_seconds()), 0))})")
+        if one["times"] > 1 and one["code"] == ACTION_FAILS:
+            known.append(f"{one['times']} attempts")
+        yield f"! {one['object']}: {one['text']}" + (f" [{', '.join(known)}]" if known else "")
+        if one["fix"]:
+            yield f"    fix: {one['fix']}"
+
+
+def _sources(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One line while all are fresh; else those that are not."""
+    old = [one for one in sources if one["stale"]]
+    if not old:
+        oldest = max((one["age_seconds"] or 0 for one in sources), default=0)
+        yield f"observed  {len(sources)} sources, each complete at most {_span(oldest)} ago"
+        return
+    yield "observed  too long ago:"
+    for source in old:
+        age = source["age_seconds"]
+        yield f"  {source['name']:<20} {'never complete' if age is None else f'complete {_span(age)} ago'}"
 
 
 def _replica(replica: Mapping[str, Any]) -> Iterator[str]:

@@ -1,47 +1,104 @@
-"""`kerf status`: how a running controller is doing, in ten seconds, for who is called at night."""
+"""`kerf status`: what is wrong now and needs a person; from the controller, or from the API server without one."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kerf.cli.arguments import Output
+from kerf.cli.arguments import Kubeconfig, KubeContext, Output
 from kerf.cli.operating import debug_port, status_page
-from kerf.cli.operating.debug_port import Silent
+from kerf.cli.operating.debug_port import Silent, Unreached
+
+if TYPE_CHECKING:
+    from kerf.cli.operating.outside import Outside
 
 _USAGE: Final = f"""\
-kerf status [--url URL] [-o FORMAT]
+kerf status [--url URL] [-n NAMESPACE] [--kubeconfig FILE] [--context NAME] [-o FORMAT]
 
-What somebody should look at, who leads, how old the news of each source are, how long looks take, what is under way,
-what is left alone after failures, what EC2 has none of, which guards have tripped, what was decided against.
+Problems first, each with its object, cause, beginning, number of attempts and fix: actions that fail or are forbidden;
+pods without a place, by cause; NodePools, EC2NodeClasses and NodeClaims that are not Ready; guards that hold something;
+sources that are out of date. Then the leader, the loop, back-offs, offerings out of stock and refusals by reason.
 
 {debug_port.WHERE.format(command="kerf status")}
 
-A replica that waits for the lease answers for itself, and says who leads: ask that pod.
+A replica that does not lead reports what the API server shows. The leader alone knows back-offs and refusals.
 
-  --url URL           where the debug port is; http://127.0.0.1:8082 by default, or DEBUG_PORT
+If no controller answers, the API server is asked instead, with the kubeconfig or as the pod: Kerf's Deployment, pods
+and lease, events and conditions. What the caller may not read is reported as not checked.
+
+  --url URL           the debug port; http://127.0.0.1:8082 by default, or DEBUG_PORT
+  -n, --namespace NS  the namespace of Kerf; without it Kerf is looked for in all namespaces
+  --kubeconfig FILE   the cluster; as kubectl would without it
+  --context NAME      context of the kubeconfig
   -o, --output FORMAT text or json; text by default
 
-Exit codes: 0 all is well; 1 somebody should look; 2 no answer, or the command is wrong."""
+Exit codes: 0 no problem; 1 a problem needs a person; 2 neither a controller nor the API server answers, or the command
+is wrong."""
 
 
 def status(
     context: typer.Context,
-    url: Annotated[str, typer.Option(help="where the debug port is")] = "",
+    url: Annotated[str, typer.Option(help="the debug port")] = "",
+    namespace: Annotated[str, typer.Option("-n", "--namespace", help="the namespace of Kerf")] = "",
+    kubeconfig: Kubeconfig = "",
+    kube_context: KubeContext = "",
     output: Output = "text",
 ) -> None:
-    """How a running controller is doing: who leads, how old its news are, what waits, what is held."""
+    """Problems that need a person, with cause and fix; the leader, the loop and what it leaves alone."""
     if "--help" in context.args or "-h" in context.args:
         typer.echo(_USAGE)
         return
     try:
         if context.args or output not in ("text", "json"):
             raise Silent(f"{' '.join(context.args) or output!r} makes no sense here; see kerf status --help")
-        found = json.loads(debug_port.ask(url, "/status"))
+        problems = _asked(url, output == "json")
+    except Unreached as error:
+        problems = _outside(error, namespace, (kubeconfig, kube_context), as_json=output == "json")
     except Silent as error:
         raise debug_port.fail("status", error) from error
-    typer.echo(json.dumps(found, indent=2) if output == "json" else status_page.page(found), nl=output == "json")
-    if found["problems"]:
+    if problems:
         raise typer.Exit(1)
+
+
+def _asked(url: str, as_json: bool) -> int:
+    """Print what the controller says; the number of problems. Raises Silent."""
+    found = json.loads(debug_port.ask(url, "/status"))
+    typer.echo(json.dumps(found, indent=2) if as_json else status_page.page(found), nl=as_json)
+    return len(found["problems"])
+
+
+def _outside(silent: Unreached, namespace: str, where: tuple[str, str], *, as_json: bool) -> int:
+    """Print what the API server shows; the number of problems."""
+    from kerf.cli.operating import outside
+
+    found, now = _look(silent, namespace, where)
+    if as_json:
+        typer.echo(json.dumps(outside.as_json(found, silent.short), indent=2))
+    else:
+        typer.echo(status_page.page_of_outside(outside.as_json(found, silent.short), now), nl=False)
+    return len(found.problems)
+
+
+def _look(silent: Unreached, namespace: str, where: tuple[str, str]) -> tuple[Outside, str]:
+    """What was found, and when. Exits with 2 when the API server does not answer either."""
+    from kerf.cli.operating import outside
+    from kerf.model.instants import rfc3339
+    from kerf.ports import PortError
+    from kerf.runtime.process import connecting
+    from kerf.runtime.process.clock import SystemClock
+    from kerf.runtime.settings import settings
+
+    def poisoned(kind: Any, problem: str) -> None:
+        typer.echo(f"kerf status: a {kind.name} cannot be read: {problem}", err=True)
+
+    now = SystemClock().now()
+    try:
+        options = settings.parse([], {"CLUSTER_NAME": "any"})
+        kube = connecting.client(options, connecting.Where(*where), poisoned, patience=connecting.PATIENCE)
+        return outside.look(kube, namespace, now), rfc3339(now)
+    except PortError as error:
+        raise debug_port.fail(
+            "status", Silent(f"{silent}\n\nThe API server does not answer either: {error}")
+        ) from error

@@ -1,4 +1,4 @@
-"""`kerf why pod NAMESPACE/NAME`, `kerf why node NAME`: why a pod waits, why a node stays or goes. It only reads."""
+"""`kerf why`: why a pod waits, why a node stays or goes, why a NodePool makes no nodes. It only reads."""
 
 from __future__ import annotations
 
@@ -12,18 +12,27 @@ import typer
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kerf.kube.client import KubeClient
+    from kerf.model.failures import Failure
     from kerf.model.snapshot import Snapshot
     from kerf.runtime.settings.options import Options
 
 _USAGE = """\
 kerf why pod [NAMESPACE/]NAME [--kubeconfig FILE] [--context NAME] [settings]
 kerf why node NAME [--kubeconfig FILE] [--context NAME] [settings]
-kerf why pod|node NAME -f PATH [-f PATH ...] [settings]
+kerf why nodeclaim NAME [--kubeconfig FILE] [--context NAME] [settings]
+kerf why nodepool NAME [--kubeconfig FILE] [--context NAME] [settings]
+kerf why pod|node|nodeclaim|nodepool NAME -f PATH [-f PATH ...] [settings]
 
 Of a pod: where it would go, what it waits for, or why it has no place: what each rule left of every NodePool's instance
 types, what came nearest, and the smallest edit that helps. Of a node (by the name of its Node or NodeClaim, or by the
 ID of its instance): where it stands, what would end it and when, everything that holds it, the single change that would
-let it go and what that saves, and what the budgets of its NodePool allow. It lists and describes, and writes nothing.
+let it go and what that saves, and what the budgets of its NodePool allow; a NodeClaim is answered for like its node. Of
+a NodePool: whether nodes can be made from it, its conditions and those of its EC2NodeClass that are not True, its
+back-off, limits and budgets. Actions that fail are named with their error, as events report them. It lists and
+describes, and writes nothing.
 
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --kubeconfig FILE   the cluster; as kubectl would without it
@@ -32,13 +41,14 @@ let it go and what that saves, and what the budgets of its NodePool allow. It li
 
 With a live cluster AWS is asked as the controller does, with your own credentials. Settings are those of `kerf run`
 (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
-Exit codes: 0 an answer; 1 there is no such pod or node, or something cannot be read; 2 the command is wrong."""
+Exit codes: 0 an answer; 1 there is no such object, or something cannot be read; 2 the command is wrong."""
 
 
 Answered = Callable[["Snapshot", str, bool], tuple[str, bool]]
 _NOUNS: Final = {
     **dict.fromkeys(("pod", "pods", "po"), "pod"),
     **dict.fromkeys(("node", "nodes", "no", "nodeclaim", "nodeclaims"), "node"),
+    **dict.fromkeys(("nodepool", "nodepools"), "nodepool"),
 }
 
 
@@ -48,7 +58,7 @@ class Mistake(Exception):
 
 def why(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help="pod or node")] = "",
+    kind: Annotated[str, typer.Argument(help="pod, node, nodeclaim or nodepool")] = "",
     name: Annotated[str, typer.Argument(help="of a pod namespace/name, or a name in namespace default")] = "",
     file: Files = None,
     kubeconfig: Kubeconfig = "",
@@ -83,11 +93,11 @@ def _asked_about(kind: str, name: str) -> Answered:
     """Who answers. Raises Mistake."""
     noun = _NOUNS.get(kind.lower())
     if noun is None:
-        known = "only a pod or a node can: kerf why pod NAMESPACE/NAME, kerf why node NAME"
+        known = "a pod, a node, a NodeClaim or a NodePool can: kerf why pod NAMESPACE/NAME, kerf why node NAME"
         raise Mistake(f"{kind!r} cannot be asked about, {known}")
     if not name or name.startswith("-"):
         raise Mistake(f"which {noun}? kerf why {noun} {'NAMESPACE/NAME' if noun == 'pod' else 'NAME'}")
-    return _pod if noun == "pod" else _node
+    return {"pod": _pod, "node": _node, "nodepool": _pool}[noun]
 
 
 def _pod(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
@@ -108,6 +118,15 @@ def _node(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
 
     found = why(snapshot, name.removeprefix("node/"))
     return answers.as_json(found) if as_json else node_page.page(found, snapshot.now), found.code != UNKNOWN
+
+
+def _pool(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
+    """The page (or the same as JSON), and whether there is such a NodePool."""
+    from kerf.cli.answering import answers, pool_page
+    from kerf.judgement.pools import UNKNOWN, why
+
+    found = why(snapshot, name.removeprefix("nodepool/"))
+    return answers.as_json(found) if as_json else pool_page.page(found, snapshot.now), found.code != UNKNOWN
 
 
 def _options(arguments: list[str], *, offline: bool) -> Options:
@@ -145,7 +164,22 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
     found = looking.look(kube, cloud, options.settings, clock)
     since = looking.stored_since(kube, sorted(places))
-    return replace(found, leading_since=None if since is None else min(since, found.now))
+    return replace(
+        found, leading_since=None if since is None else min(since, found.now), failures=_reported(kube, found.now)
+    )
+
+
+def _reported(kube: KubeClient, now: datetime) -> dict[str, Failure]:
+    """The failing actions, as far as events may be read."""
+    from kerf.ports import PortError
+    from kerf.runtime.observe import reported
+
+    try:
+        return reported.read(kube, now)
+    except PortError as error:
+        words = "not checked: actions that fail: needs permission to list events in all namespaces"
+        typer.echo(f"kerf why: {words} ({error})", err=True)
+        return {}
 
 
 def _of_files(paths: list[str], options: Options, *, told: bool) -> Snapshot:

@@ -29,6 +29,7 @@ from kerf.model.aws.instance_type import Catalogue
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.boundaries import broken, guarded
 from kerf.model.claims import check
+from kerf.model.failures import key
 from kerf.model.plan import NOTHING, Event, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import coming
 from kerf.model.snapshot import LaunchFailure
@@ -236,7 +237,9 @@ def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Pl
     due = min((end.next_due for c in members if (end := give_up(begin(view, c))).next_due), default=None)
     wait = view.snapshot.not_before.get(f"launch/{request.group}")
     if wait is not None and wait > view.snapshot.now:
-        return Plan(next_due=wait)
+        failure = view.snapshot.failures.get(key("LaunchInstances", f"fleet/{request.group}"))
+        told = [_wait(view, claim, "LaunchFailed", failure.text) for claim in members] if failure is not None else []
+        return joined((Plan(next_due=wait), *told))
     names = tuple(claim.name for claim in members)
     reason = Reason("Launch", f"{len(names)} node claims, {request.capacity_type}")
     return act(LaunchInstances(reason=reason, request=request, claims=names), due=due)

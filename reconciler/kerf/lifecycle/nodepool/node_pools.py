@@ -292,8 +292,11 @@ def _class_readiness(node_class: EC2NodeClass | None) -> Verdict:
     if node_class.metadata.unreadable:
         return FALSE, "NodeClassUnreadable", f"the node class cannot be read: {node_class.metadata.unreadable}"
     ready = conditions.get(node_class.status.conditions, conditions.READY)
+    if ready is not None and ready.status == TRUE:
+        return TRUE, "NodeClassReady", ""
+    of = (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY)
+    broken = conditions.first_broken(node_class.status.conditions, of)
+    cause = f": {conditions.words(broken)}" if broken is not None else ""
     if ready is None or ready.status == UNKNOWN:
-        return FALSE, "NodeClassReadinessUnknown", "the node class is not ready yet"
-    if ready.status == FALSE:
-        return FALSE, ready.reason, ready.message
-    return TRUE, "NodeClassReady", ""
+        return FALSE, "NodeClassReadinessUnknown", f"the node class is not ready yet{cause}"
+    return FALSE, ready.reason, f"{ready.message}{cause}"

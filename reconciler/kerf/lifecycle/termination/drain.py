@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from kerf.lifecycle.view import View
 from kerf.model import kinds
+from kerf.model.failures import EVICTION_FAILED, eviction
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.pdbs import Pdbs, why_held
@@ -47,6 +48,17 @@ def drain(view: View, node: Node, deadline: datetime | None, cause: str) -> Plan
     if deadline is None:
         return plan
     return joined((_force([pod for pod in waiting if must_go(pod, now, deadline)], node, now, deadline), plan))
+
+
+def failed_evictions(view: View, nodes: Iterable[Node]) -> tuple[str, str] | None:
+    """Return reason and message of the condition of a drain whose evictions the API server refuses; None without."""
+    known = view.snapshot.failures
+    found = [one for node in nodes for pod in waiting_pods(view, node) if (one := eviction(known, pod.key)) is not None]
+    if not found:
+        return None
+    first = min(found, key=lambda one: one.object)
+    more = f", and {len(found) - 1} more" if found[1:] else ""
+    return EVICTION_FAILED, f"{first.object}{more}: {first.text}"
 
 
 def must_go(pod: Pod, now: datetime, deadline: datetime | None) -> bool:

@@ -17,10 +17,11 @@ from kerf.lifecycle.nodeclaim.progress import Progress
 from kerf.lifecycle.shifted_zones import claim_held
 from kerf.lifecycle.view import View
 from kerf.model.claims import since
+from kerf.model.failures import TERMINATION_FAILED, key
 from kerf.model.plan import Plan, Reason, Source, TerminateInstance
 from kerf.model.writes import act, stale, with_annotations
 from kerf_api import labels
-from kerf_api.v1.conditions import TRUE
+from kerf_api.v1.conditions import TRUE, UNKNOWN
 from kerf_api.v1.nodeclaim import NodeClaim
 
 #: How soon to look again for an instance that is shutting down or on its way.
@@ -77,6 +78,9 @@ def _ask(progress: Progress, instance_id: str) -> Progress:
         sources=frozenset(_DESTROYS),
         instance_id=instance_id,
     )
+    failure = snapshot.failures.get(key("TerminateInstance", action.lane))
+    if failure is not None:  # it is not on its way to its end
+        return progress.condition("InstanceTerminating", UNKNOWN, TERMINATION_FAILED, failure.text).also(act(action))
     return progress.condition("InstanceTerminating", TRUE).also(act(action))
 
 

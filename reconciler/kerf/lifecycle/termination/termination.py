@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kerf.lifecycle.nodeclaim.ownership import is_of_another, is_strayed
 from kerf.lifecycle.nodeclaim.progress import Progress, finish
 from kerf.lifecycle.termination.deletion_guard import released
-from kerf.lifecycle.termination.drain import drain
+from kerf.lifecycle.termination.drain import drain, failed_evictions
 from kerf.lifecycle.termination.instance_end import adopt_or_release, terminate
 from kerf.lifecycle.termination.volumes import attached
 from kerf.lifecycle.view import View
@@ -200,7 +200,8 @@ def _drain_stage(progress: Progress, nodes: tuple[Node, ...], deadline: datetime
     waits = [wait for node in nodes if (wait := drain(view, node, deadline, why)) is not None]
     words = f"drain is forced at {rfc3339(deadline)}" if deadline is not None else ""
     if waits:
-        return progress.condition("Drained", UNKNOWN, "Draining", words).also(joined(waits)), False
+        said = failed_evictions(view, nodes) or ("Draining", words)
+        return progress.condition("Drained", UNKNOWN, *said).also(joined(waits)), False
     if known is not None and known.status == TRUE:
         return progress, True
     settled = (since(claim, "Drained", view.now) or view.now) + view.snapshot.settings.min_drain_time

@@ -101,6 +101,12 @@ def provisionable(pod: Pod, nodes: Mapping[str, object] | None = None) -> bool:
     return refused and not placed and active(pod) and not of_daemon_set(pod) and not of_node(pod)
 
 
+def waiting_since(pod: Pod) -> datetime | None:
+    """Since when the kube-scheduler has no node for the pod; its creation where the pod does not say."""
+    known = [c.last_transition_time for c in pod.status.conditions if c.type == "PodScheduled"]
+    return next(iter(known), None) or pod.metadata.creation_timestamp
+
+
 def expected_on(pod: Pod) -> str:
     """The node on which the kube-scheduler keeps room for a pod that is not bound; empty when there is none."""
     return pod.status.nominated_node_name if not pod.spec.node_name and not terminal(pod) else ""

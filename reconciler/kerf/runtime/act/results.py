@@ -29,7 +29,7 @@ from kerf.model.plan import (
     ValidateClass,
 )
 from kerf.ports import AlreadyGone, NotLeading, PortError, Throttled, WorldChanged
-from kerf.runtime.act.performing import target
+from kerf.runtime.act.performing import concerned, target
 from kerf.runtime.inbox import Done
 from kerf.runtime.state.fleet import OUT_OF_STOCK, full_subnet
 from kerf.runtime.state.state import State
@@ -47,6 +47,10 @@ REFUSED_SECONDS = 30.0
 _FINAL = frozenset({"forbidden", "invalid", "idempotency_mismatch", "template_missing"})
 #: Not the subject's fault, or cured by looking again.
 _NO_BACKOFF = frozenset({"not_leading", "conflict"})
+#: Not tried at all: this says nothing about the action.
+_NOT_TRIED = frozenset({"not_leading", "stale_source"})
+#: Understood and put off by the API, because of other objects: no failure.
+_PUT_OFF = FINE | {"blocked", "conflict", "world_changed"}
 
 
 def subject(action: Action) -> str:
@@ -69,6 +73,7 @@ def subjects(action: Action) -> tuple[str, ...]:
 
 def absorb(done: Done, state: State) -> None:
     """Take in how an action went."""
+    _note_failure(done, state)
     if done.outcome in FINE:
         _subject_backoffs(done, state, failed=False)
         _succeeded(done.action, done, state)
@@ -84,6 +89,24 @@ def absorb(done: Done, state: State) -> None:
     if isinstance(done.action, EnsureInstanceProfile) and done.error is not None and answered:
         attempt = ProfileAttempt(done.action.profile, *profile_verdicts.failed(done.error))
         state.catalogues.profile_attempted(done.action.class_name, attempt)
+
+
+def _note_failure(done: Done, state: State) -> None:
+    if done.outcome in _NOT_TRIED:
+        return
+    verb, about = done.action.key.partition(" ")[0], _about(done.action)
+    if done.outcome in _PUT_OFF:
+        state.failures.succeeded(verb, about)
+    else:
+        state.failures.failed(verb, about, done.outcome, str(done.error or ""), done.at)
+
+
+def _about(action: Action) -> str:
+    """The object of a failure. A NodeClaim that was never created has another name each time."""
+    if isinstance(action, CreateNodeClaim):
+        return f"nodepool/{action.claim.pool_name}"
+    ref = concerned(action)
+    return action.lane if ref is None else str(ref)
 
 
 def _subject_backoffs(done: Done, state: State, *, failed: bool) -> None:

@@ -48,6 +48,7 @@ from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.state.backoff import Backoff
 from kerf.runtime.state.batching import BatchWindow
 from kerf.runtime.state.catalogues import Build, Catalogues
+from kerf.runtime.state.failures import Failures
 from kerf.runtime.state.fleet import Fleet
 from kerf.runtime.state.freshness import Freshness
 from kerf.runtime.state.impairments import Impairments
@@ -92,7 +93,7 @@ class State:
         self.inventories, self._node_changes, self.known_cluster = Inventories(), NodeChanges(), KnownCluster()
         self.marks = Marks(keys or LaunchKeys.of_the_process(settings.cluster_name))
         self.evictions, self.actions, self.freshness = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS), Freshness()
-        self.proposals: tuple[Proposal, ...] = ()
+        self.proposals, self.failures = tuple[Proposal, ...](), Failures()
         self.kept: Mapping[str, Reason] = {}
         #: Actions that were under way when the latest news were not in; objects that changed since the slow half was
         #: last asked, None for one that is gone.
@@ -139,7 +140,7 @@ class State:
         back, self._now = max(self._now, now) - now, now
         if back <= timedelta(0):
             return
-        short = (self.batch, self.evictions, self.actions, self.fleet, self.promises, self.marks)
+        short = (self.batch, self.evictions, self.actions, self.failures, self.fleet, self.promises, self.marks)
         for kept in (*short, self.catalogues, self.inventories, self._node_changes, self._interruptions):
             kept.set_back(back)
         self.proposals = ()
@@ -229,6 +230,7 @@ class State:
         """An object that is not there any more."""
         kind = kinds.BY_NAME[ref.kind]
         old = self.cluster.remove(kind, ref.namespace, ref.name, uid)
+        self.failures.gone(str(ref))
         if old is not None:
             self._noticed(kind, old, None, now)
 
@@ -383,6 +385,7 @@ class State:
             kept=self.kept,
             accounts=self._accounts,
             not_before={**self.evictions.holding(now), **self.actions.holding(now)},
+            failures=self.failures.at(now),
         )
 
     def _shifted(self, now: datetime) -> Mapping[str, datetime]:

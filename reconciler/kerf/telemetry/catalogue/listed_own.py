@@ -31,6 +31,7 @@ CONTROLLER: Final = (
         OWN,
     ),
     gauge("kerf_refusals", "code", "Refusals of the most recent reconcile, by code.", OWN),
+    gauge("kerf_troubles", "code", "Problems that need a person, by code, as `kerf status` names them.", OWN),
     gauge("kerf_refused_pods", "rule", "Unschedulable pods of the most recent provisioning pass, by rule.", OWN),
     gauge("kerf_nodes", "nodepool capacity_type zone", "Nodes of NodePools, by capacity type and zone.", OWN),
     gauge(

@@ -1,0 +1,170 @@
+"""`kerf status` without a controller that answers: what the API server shows, as far as the caller may read it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import quote
+
+from kerf.cli.operating import installed
+from kerf.cli.operating.installed import Installed, Manifest
+from kerf.judgement import troubles
+from kerf.judgement.troubles import Trouble, Unplaced
+from kerf.model import kinds
+from kerf.model.kinds import Kind, Ref
+from kerf.model.kubernetes import pods
+from kerf.model.plan import Reason
+from kerf.ports import Forbidden, Lease, Listing, PortError
+from kerf.runtime.leadership.leases import KARPENTER
+from kerf.runtime.observe import reported
+from kerf.runtime.process.connecting import NAMESPACE_FILE
+
+T = TypeVar("T")
+_CONTROLLER: Final = "app.kubernetes.io/component=controller"
+_WAITING: Final = "spec.nodeName=,status.phase=Pending"
+
+
+class Reads(Protocol):
+    """Of the Kubernetes client what this needs."""
+
+    def request(self, method: str, path: str) -> Any: ...
+
+    def list(self, kind: Kind, *, field_selector: str = "") -> Listing: ...
+
+    def get_lease(self, namespace: str, name: str) -> Lease | None: ...
+
+
+@dataclass(slots=True)
+class Outside:
+    """What was found: the problems, who leads by the lease, and what could not be checked."""
+
+    problems: list[Trouble] = field(default_factory=list)
+    namespace: str = ""
+    leader: str = ""
+    not_checked: list[str] = field(default_factory=list)
+
+    def read(self, what: str, ask: Callable[[], T], *needed: str) -> T | None:
+        """The answer; None when it cannot be had, which is noted."""
+        try:
+            return ask()
+        except Forbidden:
+            self.not_checked.append(f"{what}: needs permission to {', '.join(needed)}")
+        except PortError as error:
+            self.not_checked.append(f"{what}: {error}")
+        return None
+
+
+def look(kube: Reads, namespace: str, now: datetime) -> Outside:
+    """Everything that the API server shows of Kerf. Raises PortError when it does not answer at all."""
+    kube.request("GET", "/version")
+    found = Outside(namespace=namespace or _own_namespace())
+    seen = _installed(kube, found)
+    found.problems += installed.troubles(seen, now)
+    found.leader = seen.lease.holder if seen.lease is not None else ""
+    found.problems += _of_cluster(kube, found, now)
+    return found
+
+
+def _own_namespace() -> str:
+    own = os.environ.get("SYSTEM_NAMESPACE", "")
+    return own or (NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else "")
+
+
+# --- Kerf itself ------------------------------------------------------------------------------------------------
+def _installed(kube: Reads, found: Outside) -> Installed:
+    """The Deployments of the namespace, or of all if none is named; pods, events and the lease of the first one."""
+    where = f"namespace {found.namespace}" if found.namespace else "all namespaces"
+    listed = found.read(
+        "Kerf's Deployment", lambda: _list(kube, _path(found.namespace), _CONTROLLER), f"list deployments in {where}"
+    )
+    if listed is None:
+        return Installed(found.namespace, None)
+    own = [one for one in listed if _is_kerf(one["metadata"])]
+    if not own:
+        return Installed(found.namespace, [])
+    first = own[0]
+    space = found.namespace = first["metadata"]["namespace"]
+    selector = ",".join(f"{k}={v}" for k, v in first["spec"]["selector"].get("matchLabels", {}).items())
+    its_pods = found.read(
+        "Kerf's pods",
+        lambda: _list(kube, f"/api/v1/namespaces/{space}/pods", selector),
+        f"list pods in namespace {space}",
+    )
+    events = found.read("events of Kerf's pods", lambda: _warnings(kube, space), f"list events in namespace {space}")
+    lease_space, name = _lease_of(first, space)
+    needed = f"get leases in namespace {lease_space}"
+    lease = found.read("the lease", lambda: (kube.get_lease(lease_space, name),), needed)
+    lease_name = f"{lease_space}/{name}" if lease is not None else ""
+    return Installed(space, own, its_pods, lease[0] if lease is not None else None, lease_name, events)
+
+
+def _path(namespace: str) -> str:
+    return f"/apis/apps/v1/namespaces/{namespace}/deployments" if namespace else "/apis/apps/v1/deployments"
+
+
+def _list(kube: Reads, path: str, selector: str) -> list[Manifest]:
+    items = kube.request("GET", f"{path}?labelSelector={quote(selector)}").get("items")
+    return sorted(items or [], key=lambda one: str(one["metadata"]["name"]))
+
+
+def _is_kerf(meta: Manifest) -> bool:
+    return meta["name"] == "kerf" or str(meta.get("labels", {}).get("helm.sh/chart", "")).startswith("kerf-")
+
+
+def _warnings(kube: Reads, namespace: str) -> dict[str, str]:
+    """The newest warning about each object."""
+    path = f"/api/v1/namespaces/{namespace}/events?fieldSelector={quote('type=Warning')}&limit=500"
+    items = kube.request("GET", path).get("items") or []
+    items.sort(key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""))
+    return {str(e["involvedObject"].get("name", "")): f"{e.get('reason', '')}: {e.get('message', '')}" for e in items}
+
+
+def _lease_of(deployment: Manifest, namespace: str) -> tuple[str, str]:
+    """Namespace and name, by the settings of the container."""
+    containers = deployment["spec"]["template"]["spec"].get("containers", ())
+    rows = {row["name"]: row.get("value", "") for one in containers[:1] for row in one.get("env", ())}
+    return rows.get("LEADER_ELECTION_NAMESPACE") or namespace, rows.get("LEADER_ELECTION_NAME") or KARPENTER
+
+
+# --- its work ---------------------------------------------------------------------------------------------------
+def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]:
+    known = found.read("actions that fail", lambda: reported.read(kube, now), "list events in all namespaces")
+    values = {kind: _objects(kube, found, kind) for kind in (kinds.NODE_CLASS, kinds.NODE_POOL, kinds.NODE_CLAIM)}
+    yield from troubles.failing((known or {}).values(), now, values[kinds.NODE_CLASS])
+    yield from troubles.not_ready(values[kinds.NODE_POOL], values[kinds.NODE_CLASS], now)
+    yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known or {}, now)
+    waiting = found.read(
+        "pods without a node", lambda: kube.list(kinds.POD, field_selector=_WAITING), "list pods in all namespaces"
+    )
+    yield from troubles.unschedulable(_unplaced(waiting.items if waiting is not None else ()), now)
+    objects = ((kind, one) for kind, rows in values.items() for one in rows)
+    yield from troubles.guarded((str(Ref.of(kind, one)), one.status.conditions) for kind, one in objects)
+
+
+def _objects(kube: Reads, found: Outside, kind: Kind) -> tuple[Any, ...]:
+    listing = found.read(f"{kind.name}s", lambda: kube.list(kind), f"list {kind.plural}.{kind.group}")
+    return () if listing is None else tuple(kinds.own(one) for one in listing.items if kinds.own(one) is not None)
+
+
+def _unplaced(waiting: Any) -> Iterator[Unplaced]:
+    """Pods that the kube-scheduler has found no node for, in its words."""
+    for pod in waiting:
+        since = pods.waiting_since(pod)
+        said = [c.message for c in pod.status.conditions if c.type == "PodScheduled" and c.status == "False"]
+        if since is not None and said and pods.provisionable(pod):
+            yield Unplaced(pod.key, since, Reason("Unschedulable", f"the kube-scheduler reports: {said[0]}"))
+
+
+def as_json(found: Outside, silent: str) -> Mapping[str, Any]:
+    """For programs; `problems` are as those of a controller."""
+    return {
+        "answered": False,
+        "silent": silent,
+        "problems": [troubles.plain(one) for one in found.problems],
+        "namespace": found.namespace,
+        "leader": found.leader,
+        "not_checked": found.not_checked,
+    }

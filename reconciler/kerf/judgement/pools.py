@@ -1,0 +1,120 @@
+"""The judgement of one NodePool: whether nodes can be made from it, and everything that speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Final
+
+from kerf.disruption.view import view
+from kerf.judgement.allowances import budgets
+from kerf.judgement.values import Budgets, Fact
+from kerf.lifecycle.nodepool.registration_health import HEALTHY
+from kerf.model import backoff, failures
+from kerf.model.memory import Memory
+from kerf.model.snapshot import Snapshot
+from kerf_api.resources import Resources
+from kerf_api.v1 import conditions
+from kerf_api.v1.nodepool import NodePool
+
+#: The verdicts.
+UNKNOWN, NOT_OURS, GOING, NOT_READY, BACKS_OFF, FULL, READY = (
+    "NotFound",
+    "NotOurs",
+    "Going",
+    "NotReady",
+    "BacksOff",
+    "LimitsReached",
+    "Ready",
+)
+_MOST_NAMES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PoolJudgement:
+    """The answer about one NodePool; `text` is the verdict in a line, `since` when it began to be so."""
+
+    name: str
+    code: str
+    text: str
+    since: datetime | None = None
+    about: str = ""
+    facts: tuple[Fact, ...] = ()
+    budgets: Budgets | None = None
+    similar: tuple[str, ...] = ()
+
+
+def why(snapshot: Snapshot, name: str) -> PoolJudgement:
+    """What may be said of the NodePool `name`."""
+    pool = snapshot.node_pools.get(name)
+    if pool is None:
+        similar = tuple(get_close_matches(name, sorted(snapshot.node_pools), _MOST_NAMES))
+        return PoolJudgement(name, UNKNOWN, "is not there", similar=similar)
+    code, text, since = _verdict(snapshot, pool)
+    own = budgets(view(snapshot, Memory().turn(snapshot)), name) if not pool.metadata.unreadable else None
+    return PoolJudgement(name, code, text, since, _about(snapshot, pool), tuple(_facts(snapshot, pool)), own)
+
+
+def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | None]:
+    if pool.metadata.unreadable:
+        return NOT_READY, f"cannot be read: {pool.metadata.unreadable}", None
+    if not pool.managed:
+        ref = pool.spec.template.spec.node_class_ref
+        return NOT_OURS, f"is another controller's: its nodeClassRef is {ref.kind}.{ref.group} {ref.name}", None
+    if pool.metadata.deleting:
+        return GOING, "is being deleted", pool.metadata.deletion_timestamp
+    broken = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
+    if broken is not None:
+        return NOT_READY, f"is not Ready: {conditions.words(broken)}", broken.last_transition_time
+    until = backoff.until(pool, snapshot.now)
+    if until is not None and until > snapshot.now:
+        return BACKS_OFF, "is left alone after launches that failed", None
+    full = _reached(pool)
+    if full:
+        return FULL, f"has reached its limits: {', '.join(full)}", None
+    return READY, "is ready: nodes can be made from it", None
+
+
+def _reached(pool: NodePool) -> list[str]:
+    """The limits of which nothing is left, with the amounts."""
+    if not pool.spec.limits:
+        return []
+    limits, used = Resources.parse(pool.spec.limits), Resources.parse(pool.status.resources)
+    return [
+        f"{name} {used.texts().get(name, '0')} of {limits.texts()[name]}"
+        for name in sorted(limits)
+        if used.get(name, 0) >= limits[name]
+    ]
+
+
+def _about(snapshot: Snapshot, pool: NodePool) -> str:
+    claims = snapshot.claims_by_pool.get(pool.name, ())
+    going = sum(claim.metadata.deleting for claim in claims)
+    nodes = f"{len(claims)} NodeClaim{'' if len(claims) == 1 else 's'}" + (f", {going} of them going" if going else "")
+    fixed = f", static with {pool.spec.replicas} replicas" if pool.static else ""
+    return f"EC2NodeClass {pool.class_name}, {nodes}{fixed}"
+
+
+def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
+    """The conditions that are not True, of the NodePool and of its class; failing actions; the back-off; limits."""
+    for condition in pool.status.conditions:
+        if condition.type in (*conditions.NODEPOOL_DEPENDENTS, HEALTHY) and condition.status != conditions.TRUE:
+            yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
+    node_class = snapshot.node_classes.get(pool.class_name)
+    of = (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY)
+    for condition in node_class.status.conditions if node_class is not None else ():
+        if condition.type in of and condition.status != conditions.TRUE:
+            yield Fact(
+                f"EC2NodeClass {pool.class_name}: {conditions.words(condition)}, since", condition.last_transition_time
+            )
+    for one in failures.of(snapshot.failures, f"nodepool/{pool.name}", f"ec2nodeclass/{pool.class_name}"):
+        yield Fact(one.standing(snapshot.now))
+    known = backoff.remembered(pool, snapshot.now)
+    if known is not None:
+        yield Fact(f"{known.count} launches failed in a row; no node is made from it until", backoff.ends(known, pool))
+    if pool.spec.limits:
+        used = Resources.parse(pool.status.resources).texts()
+        rows = ", ".join(f"{name} {used.get(name, '0')} of {limit}" for name, limit in sorted(pool.spec.limits.items()))
+        yield Fact(f"limits: {rows}")

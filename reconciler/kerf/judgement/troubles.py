@@ -1,0 +1,246 @@
+"""The troubles of a cluster: what is wrong now and needs a person.
+
+`kerf status`, `kerf why`, the metric `kerf_troubles` and the page of a cluster without a controller are made of these.
+Every trouble rests on facts that are given; this module reads no clock and no cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kerf.ec2.nodeclass import profile_verdicts
+from kerf.lifecycle.garbage.garbage_guard import HALTED
+from kerf.lifecycle.nodepool.registration_health import HEALTHY
+from kerf.model import failures
+from kerf.model.ends import HELD
+from kerf.model.failures import EVICTION_FAILED, STUCK, TERMINATION_FAILED, Failure
+from kerf.model.instants import rfc3339
+from kerf.model.plan import Reason
+from kerf.provisioning.provision import NOT_YET
+from kerf_api.v1 import conditions
+from kerf_api.v1.conditions import FALSE, TRUE
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import Condition, ObjectMeta
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
+
+#: The codes of troubles.
+ACTION_FAILS: Final = "ActionFails"
+PODS_UNSCHEDULABLE: Final = "PodsUnschedulable"
+NOT_READY: Final = "NotReady"
+GUARD: Final = "GuardTripped"
+CODES: Final = (ACTION_FAILS, PODS_UNSCHEDULABLE, NOT_READY, GUARD)
+#: A node takes about a minute: before that a pod without a place may be on its way.
+UNSCHEDULABLE_AFTER: Final = timedelta(minutes=1)
+#: An action that may come off by itself, and a condition that is not known yet, need a person after this time.
+PATIENCE: Final = timedelta(minutes=2)
+#: An instance boots and joins within this time, or something is wrong with its image, network or role.
+JOINS_WITHIN: Final = timedelta(minutes=5)
+#: Pods that opted out, or that have a place in a later pass.
+_NO_TROUBLE: Final = NOT_YET | {"OptedOut"}
+_GUARDS: Final = (HALTED, HELD)
+_OF_AWS: Final = frozenset(
+    {
+        "DeleteClassResources",
+        "DeleteMessage",
+        "DeleteUnused",
+        "EnsureInstanceProfile",
+        "EnsureTemplate",
+        "LaunchInstances",
+        "TagInstance",
+        "TerminateInstance",
+        "ValidateClass",
+    }
+)
+_FIXES: Final = {
+    "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
+    "invalid": "correct the object as the error says",
+    "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
+}
+_IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
+#: The condition of an EC2NodeClass that reports the failure of an action.
+_REPORTED_BY: Final = {"EnsureInstanceProfile": profile_verdicts.CONDITION, "ValidateClass": "ValidationSucceeded"}
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that needs a person.
+
+    Attributes:
+        code: one of `CODES`, or a code of the reporter.
+        object: the first object that it is about (`kind/[namespace/]name`), or a name of a part.
+        text: the problem, then its cause in the words of the API.
+        fix: what to do.
+        since: when it began; None when that is not known.
+        times: how many attempts have failed, or how many objects it is about.
+    """
+
+    code: str
+    object: str
+    text: str
+    fix: str = ""
+    since: datetime | None = None
+    times: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.object}: {self.text}" + (f"; {self.fix}" if self.fix else "")
+
+
+# --- actions ----------------------------------------------------------------------------------------------------
+def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeClass] = ()) -> Iterator[Trouble]:
+    """The actions that fail: at once where no further attempt helps, else after `PATIENCE`. A permission that is
+    missing is missing for all objects: one trouble. What a condition of these classes reports is left to `not_ready`.
+    """
+    groups: dict[tuple[str, ...], list[Failure]] = {}
+    reported = {
+        (verb, f"ec2nodeclass/{one.name}")
+        for one in classes
+        for verb, type_ in _REPORTED_BY.items()
+        if any(c.type == type_ and c.status == FALSE for c in one.status.conditions)
+    }
+    for one in failures.ordered(known):
+        stuck = one.outcome in STUCK or now - one.since >= PATIENCE
+        if stuck and (one.verb, one.object) not in reported:
+            alone = () if one.outcome == "forbidden" else (one.object,)
+            groups.setdefault((one.verb, one.outcome, *alone), []).append(one)
+    for members in groups.values():
+        first, latest = members[0], max(members, key=lambda one: one.latest)
+        text = latest.text + (
+            f" ({len(members)} objects: {_names(one.object for one in members)})" if members[1:] else ""
+        )
+        times = sum(one.times for one in members)
+        yield Trouble(ACTION_FAILS, first.object, text, _fix(first), first.since, times)
+
+
+def _fix(failure: Failure) -> str:
+    if failure.outcome == "forbidden" and failure.verb in _OF_AWS:
+        return _IAM_FIX
+    return _FIXES.get(
+        failure.outcome, "Kerf tries again by itself; if it goes on, check the network and the API's limits"
+    )
+
+
+def _names(names: Iterable[str]) -> str:
+    found = sorted(set(names))
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more
+
+
+# --- pods -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A pod (`namespace/name`) without a place: since when it waits, and why."""
+
+    pod: str
+    since: datetime
+    reason: Reason
+
+
+def unschedulable(rows: Iterable[Unplaced], now: datetime) -> Iterator[Trouble]:
+    """The pods that have waited for `UNSCHEDULABLE_AFTER`, by cause, the cause of most pods first."""
+    causes: dict[str, list[Unplaced]] = {}
+    for row in rows:
+        if row.reason.text and row.reason.code not in _NO_TROUBLE and now - row.since >= UNSCHEDULABLE_AFTER:
+            causes.setdefault(row.reason.text, []).append(row)
+    for text, waiting in sorted(causes.items(), key=lambda one: (-len(one[1]), one[0])):
+        first = min(waiting, key=lambda row: (row.since, row.pod))
+        others = (
+            f" (and {len(waiting) - 1} more: {_names(r.pod for r in waiting if r != first)})" if waiting[1:] else ""
+        )
+        fix = f"kerf why pod {first.pod} names the smallest edit that helps"
+        words = f"has no place{others}: {text}"
+        yield Trouble(PODS_UNSCHEDULABLE, f"pod/{first.pod}", words, fix, first.since, len(waiting))
+
+
+# --- conditions -------------------------------------------------------------------------------------------------
+def not_ready(pools: Iterable[NodePool], classes: Iterable[EC2NodeClass], now: datetime) -> Iterator[Trouble]:
+    """EC2NodeClasses, then NodePools that are not Ready, with the first condition that is not True."""
+    for node_class in classes:
+        if not node_class.metadata.deleting:
+            name = f"ec2nodeclass/{node_class.name}"
+            of = (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY)
+            yield from _unready(name, node_class.metadata, node_class.status.conditions, of, now)
+    for pool in pools:
+        if not pool.metadata.deleting and pool.managed:
+            of_pool = (*conditions.NODEPOOL_DEPENDENTS, HEALTHY)
+            yield from _unready(f"nodepool/{pool.name}", pool.metadata, pool.status.conditions, of_pool, now)
+
+
+def _unready(
+    name: str, meta: ObjectMeta, known: tuple[Condition, ...], dependents: Iterable[str], now: datetime
+) -> Iterator[Trouble]:
+    if meta.unreadable:
+        yield Trouble(
+            NOT_READY, name, f"cannot be read: {meta.unreadable}", "correct the object; kerf validate says more"
+        )
+        return
+    first = conditions.first_broken(known, dependents)
+    if first is None or (first.type == HEALTHY and first.status != FALSE):
+        return
+    since = first.last_transition_time or meta.creation_timestamp
+    if first.status != FALSE and since is not None and now - since < PATIENCE:
+        return
+    kind, _, own = name.partition("/")
+    fix = f"kerf why nodepool {own} says more" if kind == "nodepool" else _class_fix(first)
+    yield Trouble(NOT_READY, name, f"is not Ready: {conditions.words(first)}", fix, since)
+
+
+def _class_fix(broken: Condition) -> str:
+    if broken.reason == profile_verdicts.ROLE_NOT_FOUND:
+        return "create the role in IAM, or correct spec.role"
+    return "correct the EC2NodeClass or the account; kerf preflight checks both"
+
+
+def stuck_claims(claims: Iterable[NodeClaim], known: Mapping[str, Failure], now: datetime) -> Iterator[Trouble]:
+    """NodeClaims whose launch, registration or end fails, as far as their conditions say so.
+
+    Of an end whose failing action is among `known` there is a trouble already.
+    """
+    for claim in claims:
+        found = _failed_end(claim, known) if claim.metadata.deleting else _not_launched(claim, now)
+        if found is not None:
+            since = found.last_transition_time or claim.metadata.creation_timestamp
+            fix = f"kerf why nodeclaim {claim.name} says more"
+            yield Trouble(NOT_READY, f"nodeclaim/{claim.name}", conditions.words(found), fix, since)
+
+
+def _failed_end(claim: NodeClaim, known: Mapping[str, Failure]) -> Condition | None:
+    """The condition that reports a failing eviction or termination, unless the failures themselves are known."""
+    if known:
+        return None
+    failed = (EVICTION_FAILED, TERMINATION_FAILED)
+    return next((one for one in claim.status.conditions if one.reason in failed and one.status != TRUE), None)
+
+
+def _not_launched(claim: NodeClaim, now: datetime) -> Condition | None:
+    first = conditions.first_broken(claim.status.conditions, ("Launched", "Registered"))
+    if first is None:
+        return None
+    since = first.last_transition_time or claim.metadata.creation_timestamp or now
+    if first.type == "Launched":
+        early = first.reason == "AwaitingReconciliation" and now - since < PATIENCE
+        return None if early or now - since < UNSCHEDULABLE_AFTER else first
+    return first if now - since >= JOINS_WITHIN else None
+
+
+# --- guards -----------------------------------------------------------------------------------------------------
+def guarded(named: Iterable[tuple[str, tuple[Condition, ...]]]) -> Iterator[Trouble]:
+    """The guards that hold something, of objects by name (`kind/name`) with their conditions."""
+    for name, known in named:
+        for condition in known:
+            if condition.type in _GUARDS and condition.status == TRUE:
+                fix = "docs/operations.md says how to release it"
+                yield Trouble(
+                    GUARD, name, f"{condition.type}: {condition.message}", fix, condition.last_transition_time
+                )
+
+
+def plain(trouble: Trouble) -> dict[str, str | int | None]:
+    """A trouble for JSON, with the names that the debug port has."""
+    since = None if trouble.since is None else rfc3339(trouble.since)
+    fields = {"code": trouble.code, "object": trouble.object, "text": trouble.text, "fix": trouble.fix}
+    return {**fields, "since": since, "times": trouble.times}

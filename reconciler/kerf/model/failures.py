@@ -1,0 +1,71 @@
+"""Failures of actions, as data: `kerf status`, `kerf why` and conditions report the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kerf.model.instants import rfc3339
+from kerf_api import durations
+
+#: Outcomes that another attempt does not fix: a person must change a permission, the object or Kerf.
+STUCK: Final = frozenset({"forbidden", "invalid", "failed"})
+#: The reasons of the conditions Drained and InstanceTerminating while their action fails.
+EVICTION_FAILED: Final = "EvictionFailed"
+TERMINATION_FAILED: Final = "TerminationFailed"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An action that fails.
+
+    Attributes:
+        verb: the name of the action, as metrics and events have it (`EvictPod`, `LaunchInstances`).
+        object: the object of the action, as `kind/[namespace/]name` in lower case.
+        outcome: the outcome of the latest attempt, as in `kerf_actions_total`.
+        error: the error of the latest attempt, in the words of the API.
+        since: the first attempt that failed, with no success since.
+        latest: the latest attempt.
+        times: the number of attempts that failed since then; 0 when it is not known.
+    """
+
+    verb: str
+    object: str
+    outcome: str
+    error: str
+    since: datetime
+    latest: datetime
+    times: int = 1
+
+    @property
+    def text(self) -> str:
+        """The failure in words, without the object."""
+        return f"{self.verb} {'is forbidden' if self.outcome == 'forbidden' else 'fails'}: {self.error or self.outcome}"
+
+    def standing(self, now: datetime) -> str:
+        """The failure in words, with how often and for how long."""
+        length = durations.go_text(timedelta(seconds=max(round((now - self.since).total_seconds()), 0)))
+        attempts = f"{self.times} attempt{'' if self.times == 1 else 's'}, " if self.times else ""
+        return f"{self.text} ({attempts}since {rfc3339(self.since)}, {length} ago)"
+
+
+def key(verb: str, subject: str) -> str:
+    """The key of an action's failure in `Snapshot.failures`."""
+    return f"{verb} {subject}"
+
+
+def eviction(failures: Mapping[str, Failure], pod: str) -> Failure | None:
+    """The failure of the eviction of a pod (`namespace/name`), if it fails."""
+    return failures.get(key("EvictPod", f"pod/{pod}"))
+
+
+def of(failures: Mapping[str, Failure], *subjects: str) -> tuple[Failure, ...]:
+    """The failures about some objects, the oldest first."""
+    return ordered(one for one in failures.values() if one.object in subjects)
+
+
+def ordered(failures: Iterable[Failure]) -> tuple[Failure, ...]:
+    """The oldest first; ties by verb and object."""
+    return tuple(sorted(failures, key=lambda one: (one.since, one.verb, one.object)))

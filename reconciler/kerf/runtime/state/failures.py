@@ -1,0 +1,52 @@
+"""The actions that fail: since when, how often, and the latest error of each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from kerf.model import failures
+from kerf.model.failures import Failure
+
+#: An action that was not tried again for this long is not wanted any more. The longest back-off is a minute.
+FORGOTTEN_AFTER: Final = timedelta(minutes=5)
+#: The API's own texts may be long; a condition and an event hold about as much.
+_LONGEST: Final = 1000
+
+
+class Failures:
+    """The failures by verb and object. One thread uses it."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Failure] = {}
+
+    def failed(self, verb: str, subject: str, outcome: str, error: str, now: datetime) -> None:
+        """Count a failed attempt."""
+        key, text = failures.key(verb, subject), error[:_LONGEST]
+        old = self._known.get(key)
+        if old is None:
+            self._known[key] = Failure(verb, subject, outcome, text, now, now)
+        else:
+            self._known[key] = replace(old, outcome=outcome, error=text, latest=now, times=old.times + 1)
+
+    def succeeded(self, verb: str, subject: str) -> None:
+        """Forget the failure of an action that the API has accepted."""
+        self._known.pop(failures.key(verb, subject), None)
+
+    def gone(self, subject: str) -> None:
+        """Forget the failures about an object that does not exist any more."""
+        for key in [key for key, one in self._known.items() if one.object == subject]:
+            del self._known[key]
+
+    def set_back(self, by: timedelta) -> None:
+        """Move every instant with a clock that was set back."""
+        self._known = {
+            key: replace(one, since=one.since - by, latest=one.latest - by) for key, one in self._known.items()
+        }
+
+    def at(self, now: datetime) -> dict[str, Failure]:
+        """Return a copy of the failures by key; those of actions that are not tried any more are forgotten."""
+        for key in [key for key, one in self._known.items() if now - one.latest > FORGOTTEN_AFTER]:
+            del self._known[key]
+        return dict(self._known)

@@ -1,0 +1,224 @@
+"""`kerf status` without a controller: what it makes of the objects in the API server, and of permissions it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kerf.cli.operating import outside, status_page
+from kerf.cli.operating.outside import Outside
+from kerf.model.instants import rfc3339
+from kerf.model.kinds import NODE_CLASS, POD, Kind
+from kerf.ports import Forbidden, Lease, Listing, Unavailable
+from kerf_api.v1.meta import decode
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LABELS = {"app.kubernetes.io/component": "controller", "helm.sh/chart": "kerf-0.1.0"}
+
+
+def ago(minutes: float) -> str:
+    return rfc3339(NOW - timedelta(minutes=minutes))
+
+
+def deployment(replicas: int = 2, **status: Any) -> dict[str, Any]:
+    env = [{"name": "LEADER_ELECTION_NAME", "value": "own-lease"}]
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app.kubernetes.io/name": "kerf"}},
+        "template": {"spec": {"containers": [{"name": "controller", "env": env}]}},
+    }
+    return {"metadata": {"name": "kerf", "namespace": "kerf", "labels": LABELS}, "spec": spec, "status": status}
+
+
+def pod(*containers: Mapping[str, Any], **status: Any) -> dict[str, Any]:
+    meta = {"name": "kerf-1", "namespace": "kerf", "creationTimestamp": ago(30)}
+    return {"metadata": meta, "status": {"phase": "Running", "containerStatuses": list(containers), **status}}
+
+
+CRASHING = {
+    "name": "controller",
+    "restartCount": 7,
+    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}},
+    "lastState": {"terminated": {"exitCode": 2, "reason": "Error", "message": "CLUSTER_NAME", "finishedAt": ago(1)}},
+}
+LED = Lease(holder="kerf-1_x", renewed=NOW)
+
+
+class Server:
+    """An API server: what it lists by the end of a path, and paths that it forbids."""
+
+    def __init__(self, **lists: Sequence[Any]) -> None:
+        self.lease: Lease | None = LED
+        self.lists, self.forbidden, self.asked = lists, list[str](), list[str]()
+
+    def leased(self, lease: Lease | None) -> Server:
+        self.lease = lease
+        return self
+
+    def request(self, method: str, path: str) -> Any:
+        return {"items": self._rows(path)}
+
+    def list(self, kind: Kind, *, field_selector: str = "") -> Listing:
+        path = kind.path() if kind is not POD else "/waiting"
+        return Listing(tuple(decode(kind.type, row) for row in self._rows(path)), "")
+
+    def get_lease(self, namespace: str, name: str) -> Lease | None:
+        self._rows(f"/{namespace}/leases/{name}")
+        return self.lease
+
+    def _rows(self, path: str) -> Sequence[Any]:
+        self.asked.append(path)
+        if any(text in path for text in self.forbidden):
+            raise Forbidden(path)
+        return self.lists.get(path.partition("?")[0].rpartition("/")[2], [])
+
+
+def look(server: Server, namespace: str = "kerf") -> Outside:
+    return outside.look(server, namespace, NOW)
+
+
+def page(found: Outside) -> str:
+    return status_page.page_of_outside(outside.as_json(found, "nobody answers"), rfc3339(NOW))
+
+
+RUNNING = deployment(readyReplicas=2)
+
+
+def test_a_controller_that_runs_has_no_problem_and_the_page_is_short() -> None:
+    found = look(Server(deployments=[RUNNING], pods=[pod({"name": "controller", "state": {"running": {}}})]))
+    assert found.problems == []
+    assert page(found).splitlines() == [
+        "no problem found in the API server",
+        "",
+        "source    the API server: nobody answers",
+        "leader    kerf-1_x",
+        "          for back-offs and refusals: kubectl exec -n kerf deploy/kerf -- kerf status",
+    ]
+
+
+def test_where_it_is_not_installed_that_is_all_that_is_said_of_it() -> None:
+    (found,) = look(Server(), "elsewhere").problems
+    assert str(found).startswith("deployment/elsewhere: there is no Deployment of Kerf's controller; helm install")
+
+
+def test_without_a_namespace_it_is_looked_for_in_all_of_them() -> None:
+    server = Server(deployments=[RUNNING])
+    assert look(server, "").namespace == "kerf"
+    assert server.asked[1].startswith(
+        "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io/component%3Dcontroller"
+    )
+
+
+def test_a_crash_loop_is_told_with_the_last_end_and_the_command_for_its_log() -> None:
+    broken = deployment(conditions=[{"type": "Available", "status": "False", "reason": "Min", "message": "few"}])
+    text = page(look(Server(deployments=[broken], pods=[pod(CRASHING)]).leased(None)))
+    assert "! deployment/kerf/kerf: 0 of 2 replicas are ready: Min: few" in text
+    assert (
+        "! pod/kerf/kerf-1: container controller waits: CrashLoopBackOff: back-off 5m0s; last ended with exit code 2 "
+        "(Error) at 2026-01-01T11:59:00Z: CLUSTER_NAME; 7 restarts [since 2026-01-01T11:59:00Z (1m0s)]\n"
+        "    fix: kubectl logs -n kerf kerf-1 -c controller --previous"
+    ) in text
+    assert "! lease/kerf/own-lease: no replica holds it: nothing is decided" in text
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (deployment(0), "deployment/kerf/kerf: is scaled to 0 replicas"),
+        (
+            pod({"name": "c", "state": {"waiting": {"reason": "ImagePullBackOff"}}}),
+            "container c waits: ImagePullBackOff; 0",
+        ),
+        (
+            pod({"name": "c", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}),
+            "exit code 137 (OOMKilled)",
+        ),
+        (
+            pod({**CRASHING, "state": {"running": {}}}),
+            "container controller has restarted; last ended with exit code 2",
+        ),
+        (
+            pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3"}]),
+            "pod/kerf/kerf-1: has no node: Unschedulable: 0/3",
+        ),
+        (pod(phase="Pending"), "pod/kerf/kerf-1: is Pending: FailedMount: no volume"),
+    ],
+)
+def test_what_keeps_a_pod_from_running(shown: dict[str, Any], words: str) -> None:
+    event = {"involvedObject": {"name": "kerf-1"}, "reason": "FailedMount", "message": "no volume"}
+    lists = {"deployments": [shown]} if "spec" in shown else {"deployments": [RUNNING], "pods": [shown]}
+    (found,) = look(Server(events=[event], **lists)).problems
+    assert words in str(found)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {
+            "name": "c",
+            "state": {"running": {}},
+            "restartCount": 1,
+            "lastState": {"terminated": {"finishedAt": ago(60)}},
+        },
+        {"name": "c", "state": {"running": {}}},
+    ],
+)
+def test_a_restart_of_long_ago_is_no_problem(container: dict[str, Any]) -> None:
+    assert look(Server(deployments=[RUNNING], pods=[pod(container)])).problems == []
+
+
+def test_a_lease_that_nobody_renews_is_told() -> None:
+    old = Lease(holder="kerf-0_x", renewed=NOW - timedelta(minutes=3))
+    (found,) = look(Server(deployments=[RUNNING]).leased(old)).problems
+    assert "kerf-0_x has not renewed it since 2026-01-01T11:57:00Z" in found.text
+
+
+def test_conditions_events_and_pods_are_read_too() -> None:
+    broken = {"type": "SubnetsReady", "status": "False", "reason": "SubnetsNotFound", "lastTransitionTime": ago(9)}
+    node_class = {"metadata": {"name": "c", "uid": "u"}, "spec": {}, "status": {"conditions": [broken]}}
+    failed = {
+        "involvedObject": {"kind": "Pod", "namespace": "d", "name": "a"},
+        "reason": "FailedEvictPod",
+        "message": 'EvictPod failed: pods "a" is forbidden: no',
+        "firstTimestamp": ago(5),
+        "lastTimestamp": ago(5),
+    }
+    old = {**failed, "involvedObject": {"kind": "Pod", "name": "b"}, "lastTimestamp": ago(30)}
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    waiting = {
+        "metadata": {"name": "w", "namespace": "d", "uid": "w", "creationTimestamp": ago(9)},
+        "status": {"phase": "Pending", "conditions": [unscheduled]},
+    }
+    found = look(
+        Server(deployments=[RUNNING], events=[failed, old], waiting=[waiting], **{NODE_CLASS.plural: [node_class]})
+    )
+    first, second, third = found.problems
+    assert (first.object, first.text) == ("pod/d/a", 'EvictPod is forbidden: pods "a" is forbidden: no')
+    assert second.text == "is not Ready: SubnetsReady is False: SubnetsNotFound"
+    assert third.text == "has no place: the kube-scheduler reports: 0/3 nodes"
+
+
+def test_a_permission_that_is_missing_is_named_and_costs_no_more_than_its_part() -> None:
+    server = Server(deployments=[RUNNING])
+    server.forbidden = ["/namespaces/kerf/pods", "/leases/", "/api/v1/events", "/waiting", "nodeclaims"]
+    found = look(server)
+    assert found.problems == []
+    assert found.not_checked == [
+        "Kerf's pods: needs permission to list pods in namespace kerf",
+        "the lease: needs permission to get leases in namespace kerf",
+        "actions that fail: needs permission to list events in all namespaces",
+        "NodeClaims: needs permission to list nodeclaims.karpenter.sh",
+        "pods without a node: needs permission to list pods in all namespaces",
+    ]
+    assert "not checked: NodeClaims: needs permission to list nodeclaims.karpenter.sh" in page(found)
+
+
+def test_an_error_that_is_no_permission_is_told_as_it_is() -> None:
+    class Broken(Server):
+        def get_lease(self, namespace: str, name: str) -> Lease | None:
+            raise Unavailable("etcd is away")
+
+    assert look(Broken(deployments=[RUNNING])).not_checked == ["the lease: etcd is away"]

@@ -1,0 +1,182 @@
+"""Each kind of trouble: when it is one, how it is worded, and what is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kerf.judgement import troubles
+from kerf.judgement.troubles import Trouble, Unplaced
+from kerf.model.failures import Failure, key
+from kerf.model.plan import Reason
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
+from tests.unit.disruption.worlds import NOW, stamp
+
+MINUTE = timedelta(minutes=1)
+FORBIDDEN = 'pods "a" is forbidden: cannot create resource "pods/eviction"'
+
+
+def failure(name: str, outcome: str = "forbidden", verb: str = "EvictPod", ago: float = 0, times: int = 1) -> Failure:
+    return Failure(verb, name, outcome, FORBIDDEN, NOW - ago * MINUTE, NOW, times)
+
+
+def condition(type_: str, status: str, reason: str = "", message: str = "", ago: float = 60) -> dict[str, Any]:
+    since = stamp(NOW - ago * MINUTE)
+    return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
+
+
+def node_class(*conditions: Mapping[str, Any], **meta: Any) -> EC2NodeClass:
+    manifest = {"metadata": {"name": "c", "uid": "u", **meta}, "spec": {}, "status": {"conditions": conditions}}
+    return decode(EC2NodeClass, manifest)
+
+
+def node_pool(*conditions: Mapping[str, Any], kind: str = "EC2NodeClass") -> NodePool:
+    ref = {"group": labels.AWS_GROUP, "kind": kind, "name": "c"}
+    spec = {"template": {"spec": {"nodeClassRef": ref, "requirements": []}}}
+    return decode(NodePool, {"metadata": {"name": "p", "uid": "u"}, "spec": spec, "status": {"conditions": conditions}})
+
+
+def node_claim(*conditions: Mapping[str, Any], **meta: Any) -> NodeClaim:
+    ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "c"}
+    spec = {"nodeClassRef": ref, "requirements": []}
+    header = {"name": "n", "uid": "u", **meta}
+    return decode(NodeClaim, {"metadata": header, "spec": spec, "status": {"conditions": conditions}})
+
+
+# --- actions ----------------------------------------------------------------------------------------------------
+def test_a_forbidden_action_is_one_trouble_for_all_its_objects_at_once() -> None:
+    rows = [failure("pod/d/b", times=6, ago=1), failure("pod/d/a", times=8, ago=2)]
+    (found,) = troubles.failing(rows, NOW)
+    assert (found.code, found.object, found.times, found.since) == ("ActionFails", "pod/d/a", 14, NOW - 2 * MINUTE)
+    assert found.text == f"EvictPod is forbidden: {FORBIDDEN} (2 objects: pod/d/a, pod/d/b)"
+    assert "ClusterRole" in found.fix
+
+
+def test_what_aws_forbids_is_a_matter_of_the_iam_role() -> None:
+    (found,) = troubles.failing([failure("instance/i-1", verb="TerminateInstance")], NOW)
+    assert "IAM role" in found.fix
+
+
+@pytest.mark.parametrize(("ago", "count"), [(1, 0), (2, 1)])
+def test_an_action_that_may_come_off_by_itself_is_a_trouble_after_two_minutes(ago: float, count: int) -> None:
+    rows = [failure("fleet/g", "throttled", "LaunchInstances", ago)]
+    assert len(list(troubles.failing(rows, NOW))) == count
+
+
+def test_an_action_whose_failure_a_condition_of_the_class_reports_is_no_second_trouble() -> None:
+    failed = failure("ec2nodeclass/c", "failed", "EnsureInstanceProfile")
+    broken = node_class(condition("InstanceProfileReady", "False", "RoleNotFound", "no role"))
+    assert not list(troubles.failing([failed], NOW, [broken]))
+    assert len(list(troubles.failing([failed], NOW, [node_class(condition("InstanceProfileReady", "Unknown"))]))) == 1
+
+
+# --- pods -------------------------------------------------------------------------------------------------------
+def test_pods_without_a_place_are_told_by_cause_the_cause_of_most_first() -> None:
+    rows = [
+        Unplaced("d/x", NOW - 3 * MINUTE, Reason("NoPool", "no NodePool tolerates it")),
+        *(Unplaced(f"d/p-{n}", NOW - 2 * MINUTE, Reason("TooLarge", "no type is so large")) for n in range(5)),
+    ]
+    first, second = troubles.unschedulable(rows, NOW)
+    assert (first.object, first.times) == ("pod/d/p-0", 5)
+    assert first.text == "has no place (and 4 more: d/p-1, d/p-2, d/p-3 and 1 more): no type is so large"
+    assert "kerf why pod d/p-0" in first.fix
+    assert (second.object, second.text) == ("pod/d/x", "has no place: no NodePool tolerates it")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Unplaced("d/young", NOW - 59 * timedelta(seconds=1), Reason("TooLarge", "no type is so large")),
+        Unplaced("d/out", NOW - 9 * MINUTE, Reason("OptedOut", "")),
+        Unplaced("d/later", NOW - 9 * MINUTE, Reason("WorkBudget", "the work of this pass is used up")),
+    ],
+)
+def test_pods_that_are_young_or_put_off_or_out_are_no_trouble(row: Unplaced) -> None:
+    assert not list(troubles.unschedulable([row], NOW))
+
+
+# --- conditions -------------------------------------------------------------------------------------------------
+def test_a_class_that_is_not_ready_is_told_with_the_first_condition_that_is_false() -> None:
+    broken = node_class(
+        condition("SubnetsReady", "Unknown", "AwaitingReconciliation"),
+        condition("InstanceProfileReady", "False", "RoleNotFound", "iam:GetRole: NoSuchEntity"),
+    )
+    (found,) = troubles.not_ready([], [broken], NOW)
+    assert found.object == "ec2nodeclass/c"
+    assert found.text == "is not Ready: InstanceProfileReady is False: RoleNotFound: iam:GetRole: NoSuchEntity"
+    assert (found.fix, found.since) == ("create the role in IAM, or correct spec.role", NOW - 60 * MINUTE)
+
+
+@pytest.mark.parametrize(("ago", "count"), [(1, 0), (2, 1)])
+def test_a_condition_that_is_not_known_is_a_trouble_after_two_minutes(ago: float, count: int) -> None:
+    found = list(troubles.not_ready([], [node_class(condition("SubnetsReady", "Unknown", ago=ago))], NOW))
+    assert len(found) == count
+
+
+def test_a_pool_is_told_with_its_class_or_its_registrations() -> None:
+    pools = [
+        node_pool(condition("NodeClassReady", "False", "NodeClassNotFound", "the node class does not exist")),
+        node_pool(condition("NodeRegistrationHealthy", "False", "RegistrationFailed", "no node has joined")),
+    ]
+    first, second = troubles.not_ready(pools, [], NOW)
+    assert first.text == "is not Ready: NodeClassReady is False: NodeClassNotFound: the node class does not exist"
+    assert "NodeRegistrationHealthy is False" in second.text
+
+
+def test_what_is_ready_foreign_or_going_is_no_trouble() -> None:
+    bad = condition("SubnetsReady", "False")
+    pools = [
+        node_pool(condition("NodeClassReady", "True")),
+        node_pool(condition("NodeClassReady", "False"), kind="Other"),
+    ]
+    classes = [node_class(condition("SubnetsReady", "True")), node_class(bad, deletionTimestamp=stamp(NOW))]
+    assert not list(troubles.not_ready(pools, classes, NOW))
+    fresh = node_pool(condition("NodeRegistrationHealthy", "Unknown"))
+    assert not list(troubles.not_ready([fresh], [], NOW))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        (
+            [condition("Launched", "Unknown", "LaunchFailed", "no policy", 2)],
+            "Launched is Unknown: LaunchFailed: no policy",
+        ),
+        ([condition("Launched", "Unknown", "LaunchFailed", "no policy", 0.5)], ""),
+        ([condition("Launched", "Unknown", "AwaitingReconciliation", "", 1.5)], ""),
+        ([condition("Registered", "Unknown", "NodeNotFound", "", 6)], "Registered is Unknown: NodeNotFound"),
+        ([condition("Registered", "Unknown", "NodeNotFound", "", 4)], ""),
+        ([condition("Launched", "True"), condition("Registered", "True")], ""),
+    ],
+)
+def test_a_claim_whose_launch_or_registration_fails(conditions: list[dict[str, Any]], words: str) -> None:
+    found = list(troubles.stuck_claims([node_claim(*conditions)], {}, NOW))
+    assert [one.text for one in found] == ([words] if words else [])
+
+
+def test_a_drain_that_fails_is_told_by_a_replica_that_does_not_know_the_failures() -> None:
+    claim = node_claim(condition("Drained", "Unknown", "EvictionFailed", "pod/d/a: no"), deletionTimestamp=stamp(NOW))
+    (found,) = troubles.stuck_claims([claim], {}, NOW)
+    assert found.text == "Drained is Unknown: EvictionFailed: pod/d/a: no"
+    assert not list(troubles.stuck_claims([claim], {key("EvictPod", "pod/d/a"): failure("pod/d/a")}, NOW))
+
+
+def test_a_guard_that_holds_something_is_a_trouble() -> None:
+    held = node_pool(condition("GarbageCollectionHalted", "True", "TooMany", "7 instances"))
+    (found,) = troubles.guarded([("nodepool/p", held.status.conditions)])
+    assert (found.code, found.object, found.text) == (
+        "GuardTripped",
+        "nodepool/p",
+        "GarbageCollectionHalted: 7 instances",
+    )
+
+
+def test_a_trouble_in_one_line_has_object_problem_and_fix() -> None:
+    assert str(Trouble("X", "pod/d/a", "does not run", "start it")) == "pod/d/a: does not run; start it"

@@ -1,0 +1,80 @@
+"""Actions that fail: what is counted, since when, and when it is forgotten."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kerf.model.failures import key
+from kerf.model.kinds import Ref
+from kerf.model.plan import EnsureInstanceProfile, EvictPod, Reason
+from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, NotLeading
+from kerf.runtime.act.results import absorb
+from kerf.runtime.inbox import Done
+from kerf.runtime.state.failures import FORGOTTEN_AFTER
+from tests.unit.runtime.test_own_writes import NOW, after, state
+
+EVICT = EvictPod(ref=Ref("Pod", "d", "a"), uid="u", reason=Reason("Test"))
+KEY = key("EvictPod", "pod/d/a")
+
+
+def done(outcome: str, seconds: float = 0, error: Exception | None = None, action: Any = EVICT) -> Done:
+    return Done(action, outcome, after(seconds), error=error)
+
+
+def test_attempts_are_counted_since_the_first_one() -> None:
+    known = state()
+    for seconds in (0, 5, 9):
+        absorb(done("forbidden", seconds, Forbidden(f"no, at {seconds}")), known)
+    found = known.snapshot(after(10)).failures[KEY]
+    assert (found.times, found.since, found.latest, found.error) == (3, NOW, after(9), "no, at 9")
+    assert (
+        found.standing(after(60))
+        == "EvictPod is forbidden: no, at 9 (3 attempts, since 2026-01-01T00:00:00Z, 1m0s ago)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        ("ok", None),
+        ("gone", AlreadyGone("x")),
+        ("blocked", EvictionBlocked("a budget")),
+        ("conflict", Conflict("x")),
+    ],
+)
+def test_an_answer_that_is_no_failure_ends_it(outcome: str, error: Exception | None) -> None:
+    known = state()
+    absorb(done("forbidden", error=Forbidden("no")), known)
+    absorb(done(outcome, 1, error), known)
+    assert not known.snapshot(after(2)).failures
+
+
+@pytest.mark.parametrize("outcome", ["not_leading", "stale_source"])
+def test_an_action_that_was_not_tried_says_nothing(outcome: str) -> None:
+    known = state()
+    absorb(done(outcome, error=NotLeading("x")), known)
+    assert not known.snapshot(NOW).failures
+    absorb(done("forbidden", error=Forbidden("no")), known)
+    absorb(done(outcome, 1, NotLeading("x")), known)
+    assert KEY in known.snapshot(after(2)).failures
+
+
+def test_it_is_forgotten_with_its_object_and_when_it_is_not_tried_any_more() -> None:
+    known = state()
+    absorb(done("forbidden", error=Forbidden("no")), known)
+    assert KEY in known.snapshot(NOW + FORGOTTEN_AFTER).failures
+    assert not known.snapshot(NOW + FORGOTTEN_AFTER + timedelta(seconds=1)).failures
+    absorb(done("forbidden", error=Forbidden("no")), known)
+    known.drop(EVICT.ref, NOW)
+    assert not known.snapshot(NOW).failures
+
+
+def test_it_is_about_the_object_of_the_action() -> None:
+    ensure = EnsureInstanceProfile(class_name="c", profile="p", role="r", path="/", tags={}, reason=Reason("Test"))
+    known = state()
+    absorb(done("forbidden", error=Forbidden("no"), action=ensure), known)
+    (found,) = known.snapshot(NOW).failures.values()
+    assert (found.verb, found.object) == ("EnsureInstanceProfile", "ec2nodeclass/c")
