@@ -126,7 +126,7 @@ def lived(given: Arrivals, *, early: bool) -> Life:
             window.served(now)
             life.lost = sum(refusal.subject.startswith("pod/") for refusal in plan.refusals)
         elif plan.try_at is not None:
-            window.tried(plan.try_at)
+            window.tried(now, plan.try_at)
     return life
 
 

@@ -86,8 +86,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:exotic",
-                "'metal' in type_.name.partition('.')[2] or any((type_.capacity[name] for name in _EXOTIC))",
-                "any((type_.capacity[name] for name in _EXOTIC))",
+                "'metal' in type_.name.partition('.')[2] or any((type_.capacity[name] for name in ACCELERATORS))",
+                "any((type_.capacity[name] for name in ACCELERATORS))",
             ),
         ),
     ),

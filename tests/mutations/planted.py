@@ -18,6 +18,7 @@ from tests.mutations import (
     planted_in_conversion,
     planted_in_deletions,
     planted_in_disruption,
+    planted_in_early_orders,
     planted_in_facts,
     planted_in_flux,
     planted_in_lifecycle,
@@ -50,4 +51,5 @@ BUGS = (
     *planted_in_monitoring.BUGS,
     *planted_in_adoption.BUGS,
     *planted_in_work.BUGS,
+    *planted_in_early_orders.BUGS,
 )

@@ -126,7 +126,8 @@ class Batch:
 
     `maiden`: no plan at all has served any since this process began; nobody knows where the pods that wait may go.
     `again`: none has come; those that were served still wait. `lone`: it is a single one, and none came for a while
-    before it. `try_at`: not before then nodes are looked for again that can be ordered before it closes.
+    before it. `tried_at`, `try_at`: when nodes were looked for that can be ordered before it closes, and when that is
+    due again.
     """
 
     first: datetime
@@ -134,6 +135,7 @@ class Batch:
     maiden: bool = False
     again: bool = False
     lone: bool = False
+    tried_at: datetime | None = None
     try_at: datetime | None = None
 
     def closes(self, settings: Settings) -> datetime:

@@ -18,10 +18,15 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.scheduling.answers.solution import NewNode, Solution
+from kerf_api import labels
 from kerf_api.resources import Resources, total
 
-#: Nodes are looked for so often.
+#: Nodes are looked for so often, and less often when many pods wait: each adds so much. A look is a solve of all of
+#: them, and takes about a fifth of that.
 EVERY: Final = timedelta(milliseconds=500)
+A_POD: Final = timedelta(microseconds=250)
+#: After a look that found none, Kerf waits for this part of the time since the first pod came.
+FRUITLESS: Final = 0.5
 #: A node may cost so much more than its pods are worth.
 LOSS: Final = 0.02
 #: It is one of so many at least that the pods which are there need: a few large nodes are what more pods change most.
@@ -39,21 +44,33 @@ def next_try(snapshot: Snapshot, batch: Batch, closes: datetime) -> datetime | N
     """
     if batch.again or not snapshot.settings.early_orders:
         return None
-    if batch.try_at is not None and batch.last < batch.try_at - EVERY:
+    if batch.tried_at is not None and batch.last < batch.tried_at:
         return None
     due = batch.try_at or batch.first + EVERY
     return due if due < closes else None
 
 
+def again_at(snapshot: Snapshot, batch: Batch, *, found: bool) -> datetime:
+    """When to look again after a look now. One that `found` no node is followed by a longer pause: pods may wait for
+    which there never is a node."""
+    pause = max(EVERY, len(snapshot.pods.pending) * A_POD)
+    return snapshot.now + (pause if found else max(pause, FRUITLESS * (snapshot.now - batch.first)))
+
+
 def unanswered(snapshot: Snapshot) -> bool:
-    """Whether the API server has not answered yet whether a NodeClaim is created: its pods may have a node or none."""
-    return any(isinstance(action, CreateNodeClaim) for action in snapshot.under_way)
+    """Whether the API server has not answered yet whether a NodeClaim is created: its pods may have a node or none.
+
+    NodeClaims of static NodePools are made for no pod.
+    """
+    created = (action.claim for action in snapshot.under_way if isinstance(action, CreateNodeClaim))
+    return any(claim.metadata.annotations.get(labels.PLANNED_PODS) for claim in created)
 
 
 def enough(snapshot: Snapshot, pending: Iterable[Pod]) -> bool:
     """Whether the pods that are expected nowhere may fill a node: together they ask for as much of some resource as the
     smallest instance type has."""
-    expected = {one.pod_uid for one in snapshot.nominations if not one.over}
+    there = snapshot.state_nodes
+    expected = {one.pod_uid for one in snapshot.nominations if not one.over and one.target in there}
     asked = total(pods.requests(pod) for pod in pending if pod.metadata.uid not in expected)
     smallest = _smallest(snapshot)
     return any(asked[name] >= amount for name, amount in smallest.items())

@@ -25,7 +25,7 @@ from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart, solve_early
 from kerf.provisioning.buffers import buffered, real_part, reports, without_room
 from kerf.provisioning.creations import creatable, creatable_part, creations_of
-from kerf.provisioning.early import ANSWERS, EVERY, certain_part, enough, next_try, unanswered
+from kerf.provisioning.early import ANSWERS, again_at, certain_part, enough, next_try, unanswered
 from kerf.provisioning.expecting import events_of, over
 from kerf.provisioning.pending import leaving_pods, pending_pods
 from kerf.provisioning.progress import with_progress
@@ -74,16 +74,16 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
 def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:
     """While the batch is open: order what is certain, now and then; when nothing is, solve ahead."""
     due = None if unanswered(turn.snapshot) else next_try(turn.snapshot, batch, closes)
-    tried = _early(turn) if due is not None and due <= turn.snapshot.now else Plan()
+    tried = _early(turn, batch) if due is not None and due <= turn.snapshot.now else Plan()
     ahead = Plan() if tried.actions else _ahead(turn, batch, closes)
     again = tried.try_at or due
     return replace(joined((tried, ahead)), next_due=earliest((again, ahead.next_due, closes)))
 
 
-def _early(turn: Turn) -> Plan:
+def _early(turn: Turn, batch: Batch) -> Plan:
     """Order the nodes that are certain for the pods that are there; the others wait for the close."""
     snapshot, boundary = turn.snapshot, Boundary()
-    looked = Plan(try_at=snapshot.now + EVERY)
+    looked = Plan(try_at=again_at(snapshot, batch, found=False))
     pending = pending_pods(snapshot)[0]
     if not enough(snapshot, pending):
         return looked
@@ -94,8 +94,9 @@ def _early(turn: Turn) -> Plan:
     homes = _homes(solution, creations)
     return replace(
         looked,
+        try_at=again_at(snapshot, batch, found=True),
         actions=creations,
-        events=_pod_events(snapshot, homes, {}, boundary),
+        events=(*_pod_events(snapshot, homes, {}, boundary), *events_of(snapshot)),
         nominations=nominations(snapshot, solution, homes, boundary),
         refusals=tuple(boundary.refusals),
         purchase=solution.purchase,

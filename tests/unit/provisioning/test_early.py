@@ -12,17 +12,20 @@ import pytest
 
 from kerf.model.aws.instance_type import Offering, Reservation
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.plan import CreateNodeClaim, Nomination, Plan
+from kerf.model.plan import CreateNodeClaim, Nomination, Plan, Reason
 from kerf.model.settings import FeatureGates
 from kerf.model.snapshot import Batch
 from kerf.provisioning import provision as room
-from kerf.provisioning.early import ANSWERS, EVERY
+from kerf.provisioning.early import A_POD, ANSWERS, EVERY
 from kerf.provisioning.provision import provision
 from kerf.runtime.state.promises import Promises
+from kerf.scheduling.answers.solution import Solution
 from kerf_api import labels
 from tests.unit.disruption.test_buffers import buffer
 from tests.unit.scheduling import dra_world as d
 from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.progress_world import claim, ready
+from tests.unit.scheduling.test_volumes import storage_class
 
 SECOND: Final = timedelta(seconds=1)
 BOX: Final = w.instance_type("box", 4, 4, pods=110)
@@ -76,6 +79,7 @@ def test_the_close_plans_only_what_is_left() -> None:
     plan = provision(snapshot)
     promises = Promises()
     promises.planned(plan)
+    assert promises.facts["nominations"] == plan.nominations
     claims = [action.claim for action in plan.actions if isinstance(action, CreateNodeClaim)]
     closed = replace(OPEN, last=w.NOW - SECOND)
     later = provision(w.world(w.pool(), pods, claims, batch=closed, catalogue=(BOX,), **promises.facts))
@@ -111,16 +115,44 @@ def test_nodes_are_looked_for_twice_a_second(batch: Batch, due: Any) -> None:
 @pytest.mark.parametrize(("ago", "looks"), [(0.2, True), (0.6, False)])
 def test_without_another_pod_since_the_latest_look_there_is_none(ago: float, looks: bool) -> None:
     """The latest look was half a second ago."""
-    batch = replace(OPEN, last=w.NOW - ago * SECOND, try_at=w.NOW)
+    batch = replace(OPEN, last=w.NOW - ago * SECOND, tried_at=w.NOW - 0.5 * SECOND, try_at=w.NOW)
     assert (look(w.pool(), some(), batch=batch).try_at is not None) == looks
+
+
+def test_many_pods_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "solve_early", lambda *_, **__: Solution())
+    just = replace(OPEN, first=w.NOW - EVERY)
+    assert look(w.pool(), some(3000), batch=just).try_at == w.NOW + 3000 * A_POD
+
+
+@pytest.mark.parametrize(("seconds", "pause"), [(0.5, 0.5), (1, 0.5), (2, 1), (8, 4)])
+def test_a_look_that_finds_no_node_is_followed_by_a_longer_pause(seconds: float, pause: float) -> None:
+    batch, hopeless = replace(OPEN, first=w.NOW - seconds * SECOND), some(nodeSelector={"no": "such"})
+    plan = look(w.pool(), hopeless, batch=batch)
+    assert (ordered(plan), plan.try_at) == ([], w.NOW + pause * SECOND)
+    assert look(w.pool(), some(), batch=batch).try_at == w.NOW + EVERY
+
+
+def test_an_expectation_that_ends_with_an_early_order_is_reported() -> None:
+    pods = some()
+    promise = Nomination(pods[0].metadata.uid, "n1", w.NOW, w.NOW - timedelta(minutes=6))
+    plan = look(w.pool(), pods, claim("n1", minutes=30), ready("n1"), nominations=(promise,))
+    assert ordered(plan)
+    assert [one.pod_uid for one in plan.nominations if one.over] == [pods[0].metadata.uid]
+    assert [event.reason for event in plan.events if event.type == "Warning"] == ["NotBound"]
 
 
 def test_nothing_is_solved_for_too_few_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "solve_early", None)
     plan = look(w.pool(), some(3))
-    assert (plan.actions, plan.try_at) == ((), w.NOW + EVERY)
-    expected = tuple(Nomination(pod.metadata.uid, "elsewhere", w.NOW) for pod in some(19))
-    assert look(w.pool(), some(), nominations=expected).actions == ()
+    assert (plan.actions, plan.try_at) == ((), w.NOW + SECOND)
+    expected = tuple(Nomination(pod.metadata.uid, "node/full", w.NOW) for pod in some(19))
+    assert look(w.pool(), some(), w.node("full", cpu="100m"), nominations=expected).actions == ()
+
+
+def test_pods_that_were_expected_on_a_node_that_is_gone_count() -> None:
+    expected = tuple(Nomination(pod.metadata.uid, "gone", w.NOW) for pod in some())
+    assert ordered(look(w.pool(), some(), nominations=expected)) == [4] * 5
 
 
 def test_a_few_nodes_are_no_certain_ones() -> None:
@@ -136,19 +168,40 @@ def test_nodes_that_are_not_full_wait() -> None:
     assert ordered(look(w.pool(), w.replicas(22, "p", "970m", "600Mi"))) == []
 
 
+@pytest.mark.parametrize(("gpus", "early"), [(0, True), (1, True), (4, False)])
+def test_nodes_with_accelerators_to_spare_wait(gpus: int, early: bool) -> None:
+    """Of the four pods on a node one uses a GPU."""
+    kind = w.instance_type("box", 4, 4, pods=110, extra={w.GPU: gpus} if gpus else None)
+    pods = [*w.replicas(15, "p", *QUARTER), *(w.pod(f"g-{i}", *QUARTER, requests={w.GPU: "1"}) for i in range(5))]
+    assert bool(ordered(look(w.pool(), pods if gpus else some(20), catalogue=(kind,)))) is early
+
+
+@pytest.mark.parametrize("resource", ["aws.amazon.com/neuron", "aws.amazon.com/neuroncore"])
+def test_devices_of_neuron_are_in_use_when_their_cores_are(resource: str) -> None:
+    extra = {"aws.amazon.com/neuron": 4, "aws.amazon.com/neuroncore": 4}
+    kind = w.instance_type("box", 4, 4, pods=110, extra=extra)
+    assert ordered(look(w.pool(), some(20, requests={resource: "1"}), catalogue=(kind,))) == [4] * 5
+    assert ordered(look(w.pool(), some(20), catalogue=(kind,))) == []
+
+
 def test_nodes_that_cost_more_than_their_pods_are_worth_wait() -> None:
     large = w.instance_type("large", 64, 64, pods=500, price=8_000_000)
     assert ordered(look(w.pool(), some(), catalogue=(BOX, large))) == []
 
 
 def test_a_node_claim_that_is_being_created_comes_first() -> None:
-    claim = next(a for a in look(w.pool(), some()).actions if isinstance(a, CreateNodeClaim))
-    assert look(w.pool(), some(), under_way=(claim,)).try_at is None
+    creation = next(a for a in look(w.pool(), some()).actions if isinstance(a, CreateNodeClaim))
+    assert look(w.pool(), some(), under_way=(creation,)).try_at is None
     closed = Batch(w.NOW - 2 * SECOND, w.NOW - SECOND)
-    waits = look(w.pool(), some(), under_way=(claim,), batch=closed)
+    waits = look(w.pool(), some(), under_way=(creation,), batch=closed)
     assert (waits.provisioned, waits.next_due) == (False, w.NOW + ANSWERS)
     long_closed = Batch(w.NOW - 2 * SECOND, w.NOW - SECOND - ANSWERS)
-    assert look(w.pool(), some(), under_way=(claim,), batch=long_closed).provisioned
+    assert look(w.pool(), some(), under_way=(creation,), batch=long_closed).provisioned
+
+
+def test_a_node_claim_for_no_pod_holds_up_no_batch() -> None:
+    replica = CreateNodeClaim(reason=Reason("Provisioned", "one of 3 replicas"), claim=claim("replica"))
+    assert ordered(look(w.pool(), some(), under_way=(replica,))) == [4] * 5
 
 
 # --- never early ------------------------------------------------------------------------------------------------
@@ -199,7 +252,9 @@ def test_pods_with_volumes() -> None:
     other = [{"name": "tmp", "emptyDir": {}}]
     assert ordered(look(w.pool(), some(volumes=other)))
     volume = [{"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}]
-    assert ordered(look(w.pool(), some(volumes=volume))) == []
+    pods, closed = some(volumes=volume), replace(OPEN, last=w.NOW - SECOND)
+    assert ordered(look(w.pool(), pods, storage_class("fast"), batch=closed)) == [2, 4, 4, 4, 4, 4]
+    assert ordered(look(w.pool(), pods, storage_class("fast"))) == []
 
 
 def test_pods_with_device_claims() -> None:

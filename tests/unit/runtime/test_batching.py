@@ -60,14 +60,14 @@ def test_a_pod_that_comes_alone_waits_less_for_others() -> None:
 
 def test_when_to_look_for_early_orders_again_stays_with_the_batch() -> None:
     window = BatchWindow()
-    window.tried(after(1))
+    window.tried(START, after(1))
     assert window.at(START) is None
     window.trigger("a", START)
-    window.tried(after(1))
+    window.tried(START, after(1))
     window.trigger("b", after(0.5))
-    assert window.at(after(0.5)) == Batch(START, after(0.5), maiden=True, try_at=after(1))
+    assert window.at(after(0.5)) == Batch(START, after(0.5), maiden=True, tried_at=START, try_at=after(1))
     window.set_back(timedelta(seconds=1))
-    assert window.at(START) == Batch(after(-1), after(-0.5), maiden=True, try_at=START)
+    assert window.at(START) == Batch(after(-1), after(-0.5), maiden=True, tried_at=after(-1), try_at=START)
     window.served(after(1))
     window.trigger("c", after(2))
     assert window.at(after(2)) == Batch(after(2), after(2))

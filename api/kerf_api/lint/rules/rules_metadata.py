@@ -5,19 +5,24 @@ No definition states these rules; the API server keeps them for every object.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kerf_api import crds
 from kerf_api.lint import nearest
-from kerf_api.lint.problem import Problem, at, shown
+from kerf_api.lint.problem import Problem, Steps, at, shown
 from kerf_api.lint.reading.reading import entries, is_dns_name, label_value_fault, mapping, qualified_name_fault
-from kerf_api.lint.shape.formats import is_date_time
+from kerf_api.lint.shape.formats import is_go_time
 
 #: Kinds whose objects' names become the values of labels on nodes.
 _LABELLING: Final = ("NodePool", "EC2NodeClass")
 #: What names an owner. Source: Kubernetes API reference, OwnerReference.
 _OWNER: Final = ("apiVersion", "kind", "name", "uid")
+#: A version, perhaps after a group and a slash.
+_VERSION: Final = re.compile(r"([^/]*/)?[^/]+")
+#: Finalizers of which an object has one at most. Source: Kubernetes, garbage collection.
+_ONE_OF: Final = ("orphan", "foregroundDeletion")
 #: The most bytes that the names and values of all annotations of an object have. Source: Kubernetes, "Annotations".
 _MOST_ANNOTATIONS: Final = 256 * 1024
 
@@ -44,11 +49,18 @@ def _name(kind: str, metadata: Mapping[str, Any]) -> Iterator[Problem]:
         yield at(("metadata", "name"), "KERF-META-101", "error", "the object has no name")
     elif isinstance(name, str) and name and not is_dns_name(name):
         yield _no_name("name", name, "")
-    elif isinstance(beginning, str) and beginning and not is_dns_name(beginning.rstrip("-")):
+    elif isinstance(beginning, str) and beginning and not _begins_name(beginning, named=bool(name)):
         yield _no_name("generateName", beginning, "-")
     elif isinstance(name, str) and kind in _LABELLING and (fault := label_value_fault(name)):
         message = f"the name becomes the value of a label on every node, and {shown(name)} {fault}"
         yield at(("metadata", "name"), "KERF-META-201", "warning", message, "use a shorter name", name)
+
+
+def _begins_name(beginning: str, *, named: bool) -> bool:
+    """Whether a generateName is accepted: the API server does not read the character before a dash at its end, but
+    refuses the name that it makes of it."""
+    read = beginning[:-2] + "a" if beginning.endswith("-") and len(beginning) > 1 else beginning
+    return is_dns_name(read) and (named or is_dns_name(f"{beginning}x"))
 
 
 def _no_name(field: str, name: str, ending: str) -> Problem:
@@ -85,26 +97,43 @@ def _size_of_annotations(metadata: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _owners(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    controllers = 0
     for place, owner in entries(metadata, "ownerReferences"):
         for field in _OWNER:
             if not isinstance(owner.get(field), str) or not owner[field]:
-                hint = "leave ownerReferences to the controllers that set them"
-                message = f"an owner needs a text as its {field}"
-                yield at(("metadata", *place, field), "KERF-META-104", "error", message, hint)
+                yield _no_owner((*place, field), f"an owner needs a text as its {field}")
+        version = owner.get("apiVersion")
+        if isinstance(version, str) and version and not _VERSION.fullmatch(version):
+            yield _no_owner((*place, "apiVersion"), f"{shown(version)} is no version such as v1 or apps/v1", version)
+        if (version, owner.get("kind")) == ("v1", "Event"):
+            yield _no_owner((*place, "kind"), "an Event owns no object", "Event")
+        controllers += owner.get("controller") is True
+        if owner.get("controller") is True and controllers > 1:
+            yield _no_owner((*place, "controller"), "another owner is the controller already", True)
+
+
+def _no_owner(place: Steps, message: str, value: object = None) -> Problem:
+    hint = "leave ownerReferences to the controllers that set them"
+    return at(("metadata", *place), "KERF-META-104", "error", message, hint, value)
 
 
 def _finalizers(metadata: Mapping[str, Any]) -> Iterator[Problem]:
     found = metadata.get("finalizers")
-    for number, name in enumerate(found if isinstance(found, list) else ()):
-        if isinstance(name, str) and (fault := qualified_name_fault(name)):
+    names = found if isinstance(found, list) else []
+    for number, name in enumerate(names):
+        text = "" if name is None else name
+        if isinstance(text, str) and (fault := qualified_name_fault(text)):
             message = f"{shown(name)} is no name of a finalizer: {fault}"
             yield at(("metadata", "finalizers", number), "KERF-META-105", "error", message, value=name)
+    if all(name in names for name in _ONE_OF):
+        message = f"{' and '.join(_ONE_OF)} exclude each other"
+        yield at(("metadata", "finalizers"), "KERF-META-105", "error", message, "remove one of them", names)
 
 
 def _time(metadata: Mapping[str, Any]) -> Iterator[Problem]:
-    created = metadata.get("creationTimestamp")
-    # Other than the format date-time, Go takes no small letters here.
-    if isinstance(created, str) and not (is_date_time(created) and created.isupper()):
-        message = f"{shown(created)} is no time such as 2026-01-31T12:00:00Z"
-        hint = "remove it: the API server sets it"
-        yield at(("metadata", "creationTimestamp"), "KERF-META-107", "error", message, hint, created)
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        found = metadata.get(field)
+        if isinstance(found, str) and not is_go_time(found):
+            message = f"{shown(found)} is no time such as 2026-01-31T12:00:00Z"
+            hint = "remove it: the API server sets it"
+            yield at(("metadata", field), "KERF-META-107", "error", message, hint, found)

@@ -47,7 +47,18 @@ METADATA_FIELDS: Final = (
 )
 #: In metadata the API server reads null as if nothing were there, which templates make much use of.
 _TEXT: Final = {"type": ["string", "null"]}
+_NUMBER: Final = {"type": ["integer", "null"]}
+_FLAG: Final = {"type": ["boolean", "null"]}
 _TEXTS: Final = {"type": ["object", "null"], "additionalProperties": _TEXT}
+#: The texts of an owner have a rule of their own (KERF-META-104).
+_OWNER: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        **{name: {} for name in ("apiVersion", "kind", "name", "uid")},
+        **dict.fromkeys(("controller", "blockOwnerDeletion"), _FLAG),
+    },
+    "additionalProperties": False,
+}
 _METADATA: Final[dict[str, Any]] = {
     "type": ["object", "null"],
     "properties": {
@@ -55,8 +66,9 @@ _METADATA: Final[dict[str, Any]] = {
         **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion", "selfLink"), _TEXT),
         **dict.fromkeys(("labels", "annotations"), _TEXTS),
         "finalizers": {"type": ["array", "null"], "items": _TEXT},
-        "ownerReferences": {"type": ["array", "null"], "items": {"type": "object"}},
-        "generation": {"type": ["integer", "null"]},
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TEXT),
+        **dict.fromkeys(("generation", "deletionGracePeriodSeconds"), _NUMBER),
+        "ownerReferences": {"type": ["array", "null"], "items": _OWNER},
     },
     "additionalProperties": False,
 }

@@ -10,18 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kerf.model.aws.instance_type import Catalogue, InstanceType, Offering, OfferingKey
+from kerf.model.aws.instance_type import ACCELERATORS, Catalogue, InstanceType, Offering, OfferingKey
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources
 
-_EXOTIC = (
-    "aws.amazon.com/neuron",
-    "aws.amazon.com/neuroncore",
-    "amd.com/gpu",
-    "nvidia.com/gpu",
-    "habana.ai/gaudi",
-)
 #: Labels with the number of GPUs and of other accelerators; types without any have no value.
 _ACCELERATORS = (f"{labels.AWS_GROUP}/instance-gpu-count", f"{labels.AWS_GROUP}/instance-accelerator-count")
 
@@ -110,7 +103,7 @@ def without_exotic(candidates: Candidates) -> Candidates:
 
 def exotic(type_: InstanceType) -> bool:
     """Whether a type is bare metal or has an accelerator: by its resources, or by its labels."""
-    if "metal" in type_.name.partition(".")[2] or any(type_.capacity[name] for name in _EXOTIC):
+    if "metal" in type_.name.partition(".")[2] or any(type_.capacity[name] for name in ACCELERATORS):
         return True
     return any(key in type_.requirements and type_.requirements[key].values for key in _ACCELERATORS)
 

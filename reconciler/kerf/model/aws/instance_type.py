@@ -26,6 +26,14 @@ OFFERING_LABELS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID, *labels.RE
 Market = tuple[str, ...]
 _NONE: tuple[str, ...] = ("",) * len(labels.RESERVATION_LABELS)
 _HUGE_PAGES = "hugepages-"
+#: The resources of GPUs and other accelerators.
+ACCELERATORS = (
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "amd.com/gpu",
+    "nvidia.com/gpu",
+    "habana.ai/gaudi",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,9 @@ class BatchWindow:
         self._prolong(now, lone=quiet)
 
     def _prolong(self, now: datetime, *, lone: bool = False) -> None:
-        first, again = (now, None) if self._batch is None else (self._batch.first, self._batch.try_at)
-        self._batch = Batch(first, now, maiden=self._served_at is None, lone=lone, try_at=again)
+        open_ = self._batch or Batch(now, now)
+        maiden, tried, again = self._served_at is None, open_.tried_at, open_.try_at
+        self._batch = Batch(open_.first, now, maiden=maiden, lone=lone, tried_at=tried, try_at=again)
 
     def reopen(self, now: datetime) -> None:
         """There may be room now: what was served in vain need not wait for its turn."""
@@ -67,11 +68,12 @@ class BatchWindow:
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: times stay as long ago as they were."""
         if self._batch is not None:
-            again = self._batch.try_at
+            tried, again = self._batch.tried_at, self._batch.try_at
             self._batch = replace(
                 self._batch,
                 first=self._batch.first - by,
                 last=self._batch.last - by,
+                tried_at=tried and tried - by,
                 try_at=again and again - by,
             )
         self._served_at = self._served_at - by if self._served_at is not None else None
@@ -85,10 +87,10 @@ class BatchWindow:
         """Whether a pod came that wants a place, or a node began to go; what was served in vain does not count."""
         return self._asked_at is not None and self._asked_at >= then
 
-    def tried(self, again: datetime) -> None:
+    def tried(self, now: datetime, again: datetime) -> None:
         """A plan looked for nodes to order before the close of the batch; the next one does not before `again`."""
         if self._batch is not None:
-            self._batch = replace(self._batch, try_at=again)
+            self._batch = replace(self._batch, tried_at=now, try_at=again)
 
     def served(self, now: datetime, *, again: bool = False) -> None:
         """A plan worked the batch off; `again` says that it left pods over for a next one, which follows at once."""

@@ -329,7 +329,7 @@ class State:
         if plan.provisioned:
             self.batch.served(now, again=bool(plan.left_over))
         elif plan.try_at is not None:
-            self.batch.tried(plan.try_at)
+            self.batch.tried(now, plan.try_at)
         if plan.accounts is not None:
             self._accounts = plan.accounts
         self.promises.planned(plan)

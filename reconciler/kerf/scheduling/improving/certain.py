@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kerf.model.aws.instance_type import ACCELERATORS
 from kerf.model.kubernetes.objects import Volume
 from kerf.scheduling.improving.bound import values
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
@@ -22,7 +23,7 @@ from kerf.scheduling.pods.topology_constraints import ANTI, TopologyGroup
 
 #: A NodePool is near its limits when they leave less than so many times what is planned.
 LEFT: Final = 4
-#: This part of the CPU and of the memory of a node that is ordered early is in use.
+#: This part of the CPU, of the memory and of the accelerators of a node that is ordered early is in use.
 USED: Final = 0.9
 
 
@@ -69,14 +70,18 @@ def _free(done: Packed, hard: Set[TopologyGroup]) -> bool:
 
 
 def _used(done: Packed) -> bool:
-    """Whether the pods and DaemonSets use nearly all CPU and memory of the cheapest type that the node lists.
+    """Whether the pods and DaemonSets use nearly all CPU, memory and accelerators of the cheapest type that the node
+    lists.
 
     What is left of one of them is worth nothing to the pods that are there. Pods to come may need just that.
     """
     table, least = done.template.table, int(done.types[0])
-    columns = [table.columns.names.index(name) for name in ("cpu", "memory")]
-    used = (done.used + done.template.overhead[least])[columns]
-    return bool((used >= USED * table.allocatable[least][columns]).all())
+    names, there = table.columns.names, table.types[least].allocatable
+    used = dict(zip(names, (done.used + done.template.overhead[least]).tolist(), strict=True))
+    full = {name: used.get(name, 0) >= USED * there[name] for name in ("cpu", "memory", *ACCELERATORS)}
+    accelerators = [full[name] for name in ACCELERATORS if there[name]]
+    # Neuron devices are counted twice, as devices and as cores: a pod asks for either.
+    return full["cpu"] and full["memory"] and (not accelerators or any(accelerators))
 
 
 def _plain(cls: PodClass, hard: Set[TopologyGroup]) -> bool:
