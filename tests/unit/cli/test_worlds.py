@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,19 @@ def test_every_kind_of_path_has_a_world(tmp_path: Path) -> None:
     world = worlds.of_folders([(absolute, "NodePool a"), (str(tmp_path / "b" / "p.yaml"), "NodePool a")])
     assert world(absolute) == str(tmp_path / "a")
     assert world("<stdin>") == ""
+
+
+def test_a_thousand_clusters_take_work_in_proportion() -> None:
+    def calls(count: int) -> int:
+        written = [
+            (f"clusters/{number}/pools/{name}.yaml", f"NodePool {name}") for number in range(count) for name in "ab"
+        ]
+        profile = Counter[str]()
+        sys.setprofile(lambda _, event, __: profile.update([event]))
+        try:
+            worlds.of_folders(written)
+        finally:
+            sys.setprofile(None)
+        return profile.total()
+
+    assert calls(2000) < 2.3 * calls(1000)
