@@ -62,6 +62,10 @@ class ApiServer:
         metadata = {**case.manifest["metadata"], "resourceVersion": stored["resourceVersion"]}
         return self._ask("PUT", f"{_path(case.kind)}/{stored['name']}?{DRY}", {**case.manifest, "metadata": metadata})
 
+    def judge_text(self, kind: str, text: str) -> Answer:
+        """What it says to the creation of an object that is sent as YAML."""
+        return self._send("POST", f"{_path(kind)}?{DRY}", text, "application/yaml")
+
     def serves(self, kind: str) -> bool:
         """Whether objects of this kind can be made; for a moment after its definition they cannot."""
         return self._ask("POST", f"{_path(kind)}?{DRY}", BASES[kind]).accepted
@@ -80,11 +84,15 @@ class ApiServer:
             self._old, self._stored = old, answer.body
 
     def _ask(self, method: str, path: str, manifest: dict[str, Any] | None) -> Answer:
+        body = json.dumps(manifest) if manifest is not None else None
+        return self._send(method, path, body, "application/json")
+
+    def _send(self, method: str, path: str, body: str | None, form: str) -> Answer:
         answer = self._client.rest_client.pool_manager.request(
             method,
             self._client.configuration.host + path,
-            body=json.dumps(manifest) if manifest is not None else None,
-            headers={"Content-Type": "application/json", "Accept": "application/json"},
+            body=body,
+            headers={"Content-Type": form, "Accept": "application/json"},
             timeout=10.0,
         )
         return Answer(answer.status, json.loads(answer.data) if answer.data[:1] == b"{" else {})

@@ -30,6 +30,7 @@ from kerf_api.v1.meta import NodeClassRef, Taint, decode
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 from kerf_webhook import create_app
+from tests.unit.api.manifests import changed
 from tests.unit.disruption import worlds as w
 from tests.unit.webhook.reviews import review
 
@@ -297,3 +298,24 @@ def test_a_class_that_may_be_misspelt_has_a_warning(client: FlaskClient, group: 
     one["spec"]["template"]["spec"]["nodeClassRef"] |= {"group": group, "kind": kind}
     assert {problem.rule for problem in lint.validate(one)} == ({"KERF-NP-207"} if warned else set())
     assert bool(answer(client, "/validate", new=one).get("warnings")) is warned
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "field", "hint"),
+    [
+        ("karpenter.k8s.io", "EC2Nodeclass", "group", "did you mean karpenter.k8s.aws EC2NodeClass?"),
+        ("karpenter.k8s.aws", "Ec2NodeClass", "kind", "did you mean EC2NodeClass?"),
+        ("eks.amazonaws.com", "EC2NodeClass", "group", "write karpenter.k8s.aws for Kerf; for EKS Auto Mode"),
+        ("karpenter.k8s.aws", "NodeClass", "kind", "write EC2NodeClass for Kerf; for EKS Auto Mode"),
+    ],
+)
+def test_a_misspelt_node_class_is_one_problem(group: str, kind: str, field: str, hint: str) -> None:
+    reference = {"group": group, "kind": kind, "name": "default"}
+    (problem,) = [p for p in lint.validate(changed("NodePool", "T.nodeClassRef", reference)) if p.rule == "KERF-NP-207"]
+    assert problem.steps[-1] == field
+    assert problem.hint.startswith(hint)
+
+
+def test_the_node_class_of_auto_mode_is_left_alone() -> None:
+    reference = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
+    assert lint.validate(changed("NodePool", "T.nodeClassRef", reference)) == []

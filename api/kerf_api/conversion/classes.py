@@ -83,6 +83,8 @@ def _finish(work: Work, steps: Steps) -> None:
     options = spec.get("metadataOptions")
     if not isinstance(options, dict) or options.get("httpPutResponseHopLimit") is None:
         _hops(work, steps, options)
+    if isinstance(options, dict) and options and options.get("httpTokens") is None:
+        _tokens(work, steps)
     if work.draft.get("spec", "role") is None and work.draft.get("spec", "instanceProfile") is None:
         _profile(work, steps)
 
@@ -133,14 +135,19 @@ def _hops(work: Work, steps: Steps, options: Any) -> None:
         malformed(work, place, options, "a map")
         return
     if isinstance(options, dict) and options and work.old.get("kind") != "EC2NodeClass":
-        if options.get("httpTokens") is None:
-            message = "EC2 decided whether tokens are needed; v1 requires them where httpTokens is left out"
-            work.tell(DIFFERENT, place, message, "write httpTokens: optional if something still asks without a token")
         return
     work.add((*_OPTIONS, "httpPutResponseHopLimit"), _OLD_HOPS)
     message = f"httpPutResponseHopLimit was {_OLD_HOPS} where it was left out; written out"
     hint = "1, v1's default, keeps containers from the metadata of their instance"
     work.tell(SPELLED_OUT, place if isinstance(options, dict) else steps, message, hint)
+
+
+def _tokens(work: Work, steps: Steps) -> None:
+    """An AWSNodeTemplate with some options left the others to EC2; those of an EC2NodeClass had defaults."""
+    if work.old.get("kind") != "EC2NodeClass":
+        message = "EC2 decided whether tokens are needed; v1 requires them where httpTokens is left out"
+        hint = "write httpTokens: optional if something still asks without a token"
+        work.tell(DIFFERENT, (*steps, "metadataOptions"), message, hint)
 
 
 def _profile(work: Work, steps: Steps) -> None:

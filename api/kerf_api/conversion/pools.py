@@ -233,9 +233,16 @@ def _kubelet(work: Work, steps: Steps, value: Any) -> None:
             work.tell(WRITTEN_BY_OTHERS, place, gone)
         else:
             work.tell(DROPPED, place, gone, f"nothing may count on {shown(runtime)}", runtime)
-    rest = {key: entry for key, entry in value.items() if key != "containerRuntime"}
+    rest = {key: _as_texts(key, entry) for key, entry in value.items() if key != "containerRuntime"}
     if rest:
         work.kubelet = steps, rest
+
+
+def _as_texts(key: str, value: Any) -> Any:
+    """Amounts that the old versions took as numbers as well; v1 has texts alone."""
+    if key not in ("systemReserved", "kubeReserved") or not isinstance(value, dict):
+        return value
+    return {name: str(amount) if type(amount) in (int, float) else amount for name, amount in value.items()}
 
 
 def _labels(work: Work, steps: Steps, value: Any) -> None:

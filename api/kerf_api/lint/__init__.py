@@ -24,6 +24,7 @@ from kerf_api.lint.advice import advice_budgets, advice_buffers, advice_lifetime
 from kerf_api.lint.advice.requirement_advice import Known
 from kerf_api.lint.expressions import cel, hints
 from kerf_api.lint.problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
+from kerf_api.lint.reading import placeholders
 from kerf_api.lint.reading.plain import plain
 from kerf_api.lint.rules import (
     rules_capacitybuffer,
@@ -86,7 +87,7 @@ def _found(manifest: Mapping[str, Any], old: Mapping[str, Any] | None, settings:
     if kind is not None:
         before = default(plain(old)[0]) if old is not None else None
         problems += _layers(kind, clean, default(clean), before, settings)
-    return ordered(problems)
+    return ordered(map(placeholders.explained, problems))
 
 
 def prepare() -> None:

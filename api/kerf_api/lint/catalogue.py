@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from kerf_api import labels
+from kerf_api import labels, type_names
 from kerf_api.decoders import decoder_of
 from kerf_api.requirements import Requirement
 
@@ -29,12 +29,13 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Catalogue:
-    """Instance types and their labels; immutable."""
+    """Instance types and their labels; immutable. With `partial` EC2 may have others, in any region."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, partial: bool = False) -> None:
         if any(len(column) != len(table.types) for column in table.labels.values()):
             raise ValueError("every label of a catalogue needs one value for each type")
         self.names: Final = tuple(table.types)
+        self._partial: Final = partial
         own: dict[str, list[Cell]] = {labels.INSTANCE_TYPE: [*table.types], labels.OS: _systems(table)}
         self._columns: Final[dict[str, list[Cell]]] = {**table.labels, **own}
         self._masks: Final[dict[str, Mapping[str, int]]] = {}
@@ -57,6 +58,11 @@ class Catalogue:
                     found[value] = found.get(value, 0) | 1 << bit
             self._masks[key] = found
         return self._masks[key]
+
+    def lacks(self, key: str, value: str) -> bool:
+        """Whether a partial table lacks the facts of types that have this value, by their names."""
+        named = self._partial and key in type_names.LABELS and value not in self.values(key)
+        return named and value in type_names.values()[key]
 
     def meeting(self, requirement: Requirement) -> int:
         """The set of types that meet a requirement; all of them when they say nothing about its label."""
@@ -100,7 +106,8 @@ def read(text: bytes) -> Catalogue:
 @cache
 def shipped() -> Catalogue:
     """The catalogue that comes with the linter: the types of us-east-1."""
-    return read(files("kerf_api.lint").joinpath("instance_types.json").read_bytes())
+    table = decoder_of(Table).decode(files("kerf_api.lint").joinpath("instance_types.json").read_bytes())
+    return Catalogue(table, partial=True)
 
 
 def _systems(table: Table) -> list[Cell]:

@@ -35,10 +35,13 @@ def test_two_objects_of_one_name_are_told_each_and_nothing_else_is(kind: str) ->
     assert found == [(0, "KERF-SET-308", "metadata.name"), (1, "KERF-SET-308", "metadata.name")]
 
 
-def test_how_often_is_said() -> None:
+def test_the_number_and_the_other_places_are_named() -> None:
     first, *_ = together([named("NodePool", "same")] * 3)[0]
-    assert "is there 3 times" in first.message
-    assert "is there twice" in together([NODEPOOL, NODEPOOL])[0][0].message
+    assert "is defined 3 times; the one" in first.message
+    assert "is defined twice; the one" in together([NODEPOOL, NODEPOOL])[0][0].message
+    places = [f"{name}.yaml:1" for name in "abcdef"]
+    first, *_ = together([named("NodePool", "same")] * 6, places=places)[0]
+    assert "is defined 6 times: also at b.yaml:1 and c.yaml:1 and d.yaml:1 and 2 others;" in first.message
 
 
 def test_a_pool_and_its_double_are_not_alike_nor_in_each_others_shadow() -> None:

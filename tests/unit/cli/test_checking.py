@@ -152,8 +152,12 @@ def test_a_template_in_a_value_hides_what_follows_from_it() -> None:
 
 
 def test_a_chart_s_template_is_told_once() -> None:
-    found = report("{{- if .Values.a }}\na: 1\n---\n{{- end }}\nb: c: d\n---\ne: {{ x }}\n")
+    text = "{{- if .Values.a }}\na: 1\n---\n{{- end }}\nb: c: d\n---\ne: {{ x }}\n"
+    found = report(f"{text}# apiVersion: karpenter.sh/v1\n")
     assert [(f.problem.rule, f.start.line) for f in found.findings] == [("KERF-FILE-TEMPLATE", 1)]
+    other = report(text)
+    assert other.findings == ()
+    assert other.skipped == 1
 
 
 def test_a_file_that_cannot_be_opened_is_told() -> None:
@@ -280,3 +284,57 @@ spec:
     shown = [(f.file, f.start.line) for f in found.findings if f.problem.rule.startswith("KERF-SET-")]
     assert {file for file, _ in shown} == {"1.yaml", "2.yaml"}
     assert len(found.subjects) == 2
+
+
+POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata:
+  name: general
+spec:
+  limits: {cpu: 100}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      terminationGracePeriod: 24h
+      requirements:
+      - {key: kubernetes.io/arch, operator: In, values: [amd64]}
+"""
+
+
+def test_placeholders_of_one_system_are_one_finding_and_hide_advice() -> None:
+    found = report(POOL.replace("general", "${name}").replace("24h", "${period}").replace("{cpu: 100}", "<limits>"))
+    assert [(f.problem.rule, f.problem.severity, *f.start) for f in found.findings] == [
+        ("KERF-FILE-TEMPLATE", "error", 4, 9),
+        ("KERF-FILE-TEMPLATE", "error", 6, 11),
+    ]
+    assert "${name} is a placeholder of Flux, envsubst or Terraform" in str(found.findings[0].problem)
+
+
+def test_a_placeholder_that_a_cluster_would_take_as_text_is_information() -> None:
+    other = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: other}\n"
+    wish = Wish(strict=True, left_out=frozenset({"KERF-EC2-222", "KERF-SET-302"}))
+    found = report(POOL.replace("name: default", "name: $CLASS"), other, wish=wish)
+    assert [(f.problem.rule, f.problem.severity, *f.start) for f in found.findings] == [
+        ("KERF-FILE-TEMPLATE", "info", 9, 74)
+    ]
+    assert not found.failed
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("%{ for zone in zones ~}", "%{ for zone in zones ~} is a directive of Terraform's templates"),
+        ("  values: [${ZONE}]", "${ZONE} is a placeholder of Flux, envsubst or Terraform"),
+        ("  weight: {{ .Values.weight }}", "{{ begins a template"),
+    ],
+)
+def test_what_is_no_yaml_because_of_a_placeholder_is_named(line: str, words: str) -> None:
+    (finding,) = report(f"{CLAIM}{line}\n").findings
+    assert (finding.problem.rule, finding.start.line) == ("KERF-FILE-TEMPLATE", 11)
+    assert words in finding.problem.message
+
+
+def test_a_placeholder_elsewhere_is_no_cause_of_broken_yaml() -> None:
+    (finding,) = report(CLAIM.replace("general-x7k2p", "x${NAME}") + "  a: b: c\n").findings
+    assert finding.problem.rule == "KERF-FILE-YAML"

@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
+from kerf.cli.manifests.written import flow, literal
 from kerf.cli.verbs import convert
 
 POOL = """\
@@ -229,3 +231,44 @@ def test_it_is_a_verb_of_kerf() -> None:
         [sys.executable, "-m", "kerf.cli.main", "convert", "--help"], capture_output=True, text=True, check=True
     )
     assert shown.stdout.startswith("usage: kerf convert")
+
+
+BLOCK = CLASS + "  metadataOptions: {httpPutResponseHopLimit: 1}\n  userData: |\n    #!/bin/bash\n    echo two"
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+@pytest.mark.parametrize("head", ["|", "|-", "|+", ">"])
+def test_a_block_at_the_end_of_a_file_stays_one_and_says_the_same(tmp_path: Path, head: str, end: str) -> None:
+    text = BLOCK.replace("|", head) + end
+    (path,) = write(tmp_path, a=text).values()
+    assert convert.main(["--in-place", str(path)]) == 0
+    new = path.read_text()
+    assert yaml.safe_load(new)["spec"]["userData"] == yaml.safe_load(text)["spec"]["userData"]
+    assert "\n    echo two\n" in new or (head, end) in ((">", ""), ("|+", "\n\n"))
+    assert "\n  role: nodes\n" in new
+
+
+@pytest.mark.parametrize(
+    ("text", "block"),
+    [
+        ("a\nb\n", ("|", ["a", "b"])),
+        ("a\n\n  b", ("|-", ["a", "", "  b"])),
+        ("a: 'b'\n# c\n", ("|", ["a: 'b'", "# c"])),
+        ("a", None),
+        ("\na\n", None),
+        (" a\nb\n", None),
+        ("a\n\n", None),
+        ("a\n  ", None),
+        ("a\x07\nb", None),
+        ("a\r\nb", None),
+    ],
+)
+def test_texts_as_literal_blocks(text: str, block: tuple[str, list[str]] | None) -> None:
+    assert literal(text) == block
+
+
+@pytest.mark.parametrize("text", ["a\nb\n", "\n", "a\n\n\n", "a: b\n- 'c'", "\u2028\n"])
+def test_a_text_of_several_lines_is_written_on_one(text: str) -> None:
+    written = flow(text)
+    assert "\n" not in written
+    assert yaml.safe_load(f"- {written}") == [text]

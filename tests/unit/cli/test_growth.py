@@ -44,6 +44,8 @@ REPEATED = {
         "spec: {weight: 1, template: {spec: {nodeClassRef: {kind: EC2NodeClass, name: c{}}}}}\n",
         "",
     ),
+    "pools of a repository": ("", POOL.replace("name: general", "name: general-{}", 1), ""),
+    "placeholders": ("", POOL.replace("name: general", "name: ${NAME_{}}", 1).replace("30", "${DAYS}"), ""),
     "labels of old manifests": (f"{OLD}  labels:\n", "    a{}: b # comment\n", ""),
 }
 
@@ -89,6 +91,15 @@ def test_a_larger_file_takes_more_work_in_proportion(verb: Callable[[bytes], Non
     verb(text(120))  # fills the caches
     once, twice, thrice = (_calls(verb, text(times)) for times in (120, 220, 320))
     assert thrice - twice < 1.3 * (twice - once) + 200
+
+
+@pytest.mark.long
+def test_megabytes_of_pools_take_work_in_proportion() -> None:
+    shape = POOL.replace("name: general", "name: general-{}", 1)
+    count = 2_000_000 // len(shape)
+    pools = [shape.replace("{}", str(number)) for number in range(count)]
+    half, whole = (_calls(_checked, "---\n".join(pools[:part]).encode()) for part in (count // 2, count))
+    assert whole < 2.2 * half
 
 
 def test_values_on_one_line_of_json_are_read_in_good_time() -> None:

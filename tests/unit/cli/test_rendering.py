@@ -223,3 +223,25 @@ def test_a_problem_of_a_chart(
     tools(repo, "helm")
     chart(repo, WRONG.replace(old, new, 1), values)
     assert [(file, line) for file, line, rule in told(capsys) if rule == "KERF-SCHEMA-PATTERN"] == [place] * bool(place)
+
+
+@pytest.mark.parametrize("helm", [False, True])
+def test_templates_of_a_chart_that_is_not_rendered_fail_no_run(repo: Path, capsys: Capture, helm: bool) -> None:
+    """Helm is missing, or it fails: its double has nothing to print."""
+    if helm:
+        tools(repo, "helm")
+    ours, other = "{{ if .a }}\n" + WRONG + "{{ end }}\n", "{{ if .a }}\nkind: Deployment\n{{ end }}\n"
+    files = {
+        "Chart.yaml": "name: c\n",
+        "templates/ours.yaml": ours,
+        "templates/x.yaml": other,
+        "templates/p.yaml": POOL,
+    }
+    write(repo, {f"c/{name}": text for name, text in files.items()})
+    assert validate.main(["."]) == 0
+    capsys.readouterr()
+    chart = [("c/Chart.yaml", 1, "KERF-FILE-RENDER")] if helm else []
+    assert sorted(told(capsys)) == [*chart, ("c/templates/ours.yaml", 1, "KERF-FILE-RENDER")]
+    write(repo, {"c/templates/p.yaml": WRONG})
+    assert validate.main(["."]) == 1
+    assert validate.main([".", "--render", "never"]) == 2

@@ -21,6 +21,7 @@ from kerf_api.lint.across import together_buffers, together_overlays, together_w
 from kerf_api.lint.advice.requirement_advice import requirements
 from kerf_api.lint.catalogue import Catalogue
 from kerf_api.lint.problem import Found, Problem, Steps, at, ordered, shown, some
+from kerf_api.lint.reading import placeholders
 from kerf_api.lint.reading.plain import plain
 from kerf_api.lint.reading.reading import entries, is_kind, mapping, part, texts
 from kerf_api.lint.reading.workloads import Toleration, pod_spec, tolerations
@@ -34,6 +35,8 @@ _HARD: Final = ("NoSchedule", "NoExecute")
 
 #: Each pool is compared with so many others or classes at most, so that the work grows in proportion to the files.
 _MOST_COMPARED: Final = 100
+#: So many other places are named in a message.
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,12 @@ class Pool:
         return str(part(self.manifest, *_TEMPLATE, "nodeClassRef", "name"))
 
 
-def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = STANDARD) -> list[list[Problem]]:
+def together(
+    manifests: Sequence[Mapping[str, Any]], settings: LintSettings = STANDARD, places: Sequence[str] = ()
+) -> list[list[Problem]]:
     """The problems that manifests have with each other, a list for each of them. Never raises, whatever is given.
 
+    `places` are the file and line of each manifest, for messages about others; without them messages name none.
     NodePools and NodeClaims of other controllers have none; pods may have a place on their nodes.
     """
     found: list[list[Problem]] = [[] for _ in manifests]
@@ -65,7 +71,7 @@ def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = ST
     classes = {str(part(m, "metadata", "name")): i for i, m in enumerate(cleaned) if is_kind(m, "EC2NodeClass")}
     tolerated = [toleration for manifest in cleaned for toleration in tolerations(manifest)]
     for index, problem in (
-        *_twice(cleaned),
+        *_twice(cleaned, places),
         *_classes(pools, classes),
         *_drifting(pools, classes, cleaned),
         *_alike(pools),
@@ -77,7 +83,7 @@ def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = ST
         *((index, problem) for index, manifest in enumerate(cleaned) for problem in _alone(manifest)),
     ):
         found[index].append(problem)
-    return [ordered(problems) for problems in found]
+    return [ordered(map(placeholders.explained, problems)) for problems in found]
 
 
 def _alone(manifest: Mapping[str, Any]) -> Iterator[Problem]:
@@ -105,7 +111,7 @@ def _pool(index: int, manifest: dict[str, Any]) -> Iterator[Pool]:
     )
 
 
-def _twice(manifests: Sequence[Mapping[str, Any]]) -> Found:
+def _twice(manifests: Sequence[Mapping[str, Any]], places: Sequence[str]) -> Found:
     """Objects of one kind and name, of which the cluster can hold but one; each of them is told."""
     same: dict[tuple[str, str, str], list[int]] = {}
     for index, manifest in enumerate(manifests):
@@ -116,8 +122,10 @@ def _twice(manifests: Sequence[Mapping[str, Any]]) -> Found:
             same.setdefault((kind, place, name), []).append(index)
     for (kind, _, name), indexes in same.items():
         for index in indexes if len(indexes) > 1 else ():
+            others = [places[other] for other in islice(indexes, _MOST_NAMED + 1) if places and other != index]
+            also = f": also at {some(others[:_MOST_NAMED], len(indexes) - 1)}" if others else ""
             times = "twice" if len(indexes) == 2 else f"{len(indexes)} times"
-            message = f"{kind} {name} is there {times} among these files; what is applied last replaces the others"
+            message = f"{kind} {name} is defined {times}{also}; the one applied last replaces the others"
             hint = "rename or remove one; check what is for another cluster by itself"
             yield index, at(("metadata", "name"), "KERF-SET-308", "warning", message, hint, name)
 

@@ -21,20 +21,22 @@ _MIB: Final = 2**20
 
 def check(known: Known) -> Iterator[Problem]:
     """Advice about a NodePool's lifetimes and limits."""
-    yield from _forced(known.given, known.manifest)
+    yield from _forced(known.manifest)
     if part(known.manifest, "spec", "replicas") is None:
         yield from _limits(known)
 
 
-def _forced(given: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[Problem]:
-    """Expiration without a deadline waits for ever for a pod that may not be evicted."""
+def _forced(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """Expiration without a deadline waits for ever for a pod that may not be evicted.
+
+    Information only: this is the default of Karpenter, which most manifests repeat.
+    """
     expires = part(manifest, *_TEMPLATE, "expireAfter")
     if expires == NEVER or part(manifest, *_TEMPLATE, "terminationGracePeriod") is not None:
         return
-    written = part(given, *_TEMPLATE, "expireAfter") is not None
     message = f"nodes expire after {expires}, but a pod that may not be evicted keeps one for ever"
     hint = "add terminationGracePeriod, 24h for example: then such a pod is ended when the time is over"
-    yield at((*_TEMPLATE, "expireAfter"), "KERF-NP-341", "warning" if written else "info", message, hint, expires)
+    yield at((*_TEMPLATE, "expireAfter"), "KERF-NP-341", "info", message, hint, expires)
 
 
 def _limits(known: Known) -> Iterator[Problem]:
@@ -49,7 +51,7 @@ def _limits(known: Known) -> Iterator[Problem]:
         sizes = [int(size) * unit for size, having in values if having & known.left]
         if limit == 0:
             yield at((*_LIMITS, resource), "KERF-NP-344", "info", "a limit of 0 stops the pool: no node is launched")
-        elif limit is not None and sizes and limit < min(sizes):
+        elif limit is not None and sizes and not known.factless and limit < min(sizes):
             message = (
                 f"the limit is below the smallest instance type that is allowed, which has {_size(min(sizes), unit)}"
             )

@@ -18,6 +18,7 @@ from kerf_api.lint.reading.reading import part
 
 _RULES: Final = AdviceRules(
     unknown_value="KERF-NO-301",
+    factless="KERF-NO-307",
     region="KERF-NO-302",
     conflict="KERF-NO-303",
     nothing_left="KERF-NO-304",

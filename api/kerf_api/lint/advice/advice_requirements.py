@@ -15,6 +15,7 @@ from kerf_api.lint.problem import Problem, at
 
 _RULES: Final = AdviceRules(
     unknown_value="KERF-NP-301",
+    factless="KERF-NP-308",
     region="KERF-NP-302",
     conflict="KERF-NP-304",
     nothing_left="KERF-NP-305",
@@ -30,7 +31,7 @@ def check(known: Known) -> Iterator[Problem]:
     found = [*unmet(known, place, _RULES)]
     yield from found
     yield from (problem for row in known.rows for problem in _one_zone(row))
-    if any(problem.rule != _RULES.region for problem in found):
+    if known.factless or any(problem.rule != _RULES.region for problem in found):
         return
     for row in known.rows:
         yield from _spot(row, known)

@@ -8,13 +8,13 @@ validation needs is read once, into a `Known`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 
-from kerf_api import labels
+from kerf_api import labels, type_names
 from kerf_api.lint import nearest
 from kerf_api.lint.catalogue import Catalogue
 from kerf_api.lint.problem import Problem, Steps, at, shown
@@ -54,19 +54,23 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Known:
     """What all advice of one validation knows: the manifest as it was written, the same with its defaults, the types
-    to look things up in, what is required, and the set of types that meet all of it."""
+    to look things up in, what is required, and the set of types that meet all of it.
+
+    `factless` says that types are listed which the catalogue lacks: `left` is not all that may be left then."""
 
     given: Mapping[str, Any]
     manifest: Mapping[str, Any]
     types: Catalogue
     rows: tuple[Row, ...]
     left: int
+    factless: bool
 
     @classmethod
     def of(cls, kind: str, given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintSettings) -> Known:
         """Read it; every type is left where the kind has no requirements."""
         rows, types = rows_of(kind, manifest), settings.types
-        return cls(given, manifest, types, rows, types.meeting_all(row.wanted for row in rows))
+        factless = any(types.lacks(row.wanted.key, value) for row in rows for value in row.values)
+        return cls(given, manifest, types, rows, types.meeting_all(row.wanted for row in rows), factless)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class AdviceRules:
     """The IDs by which a kind is advised on its requirements, and what comes of it when nothing meets them."""
 
     unknown_value: str
+    factless: str
     region: str
     conflict: str
     nothing_left: str
@@ -119,7 +124,7 @@ def unmet(known: Known, place: Steps, rules: AdviceRules) -> Iterator[Problem]:
     yield from missing
     yield from chain.from_iterable(_regions(row, rules) for row in known.rows)
     yield from conflicts
-    if known.rows and not (missing or conflicts or known.left):
+    if known.rows and not (missing or conflicts or known.left or known.factless):
         yield from _nothing_left(known, place, rules)
 
 
@@ -132,13 +137,30 @@ def _unknown_values(row: Row, types: Catalogue, rules: AdviceRules) -> Iterator[
     for index, value in enumerate(row.values):
         if value in having:
             continue
-        close = _nearest_value(value, having)
+        if types.lacks(key, value):
+            yield at(row.place(index), rules.factless, "info", *_factless(key, value), value)
+            continue
+        named = type_names.values()[key] if key in type_names.LABELS else frozenset[str]()
+        close = "" if value in named else _nearest_value(value, {*having, *named})
         hint = f"did you mean {close}?" if close else ""
+        if value in named:
+            hint = "EC2 has it, but not in the region of this catalogue"
         message = f"no instance type has {shown(value)} as its {key}"
         yield at(row.place(index), rules.unknown_value, "warning", message, hint, value)
 
 
-def _nearest_value(value: str, having: Mapping[str, int]) -> str | None:
+def _factless(key: str, value: str) -> tuple[str, str]:
+    """Message and hint about a value of types that are known by name only."""
+    if key == labels.INSTANCE_TYPE:
+        message = f"{value} is an instance type of EC2, but the catalogue has no facts about it"
+    else:
+        message = (
+            f"EC2 has instance types with {shown(value)} as their {key}, but the catalogue has no facts about them"
+        )
+    return message, "check that the region offers it; kerf catalogue prints a table of a region for --catalogue"
+
+
+def _nearest_value(value: str, having: Collection[str]) -> str | None:
     if not (value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER):
         return nearest.name(value, having)
     numbers = [int(entry) for entry in having if entry.isdigit()]

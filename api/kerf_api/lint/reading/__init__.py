@@ -1,1 +1,1 @@
-"""Manifests as the linter reads them, workloads too."""
+"""Manifests as the linter reads them, workloads too; placeholders in texts."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kerf_api.labels import TAG_NAME
 from kerf_api.lint.problem import Problem, at, shown
+from kerf_api.lint.reading import placeholders
 from kerf_api.lint.reading.reading import entries, mapping, part
 from kerf_api.v1.ec2nodeclass import EPHEMERAL_DEVICES
 
@@ -20,8 +21,6 @@ _MOST_TAGS: Final = 50
 OWN_TAGS: Final = 7
 #: Of characters.
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
-#: Of Flux, envsubst and Terraform, of Helm, and of guides.
-_PLACEHOLDER: Final = re.compile(r"\$[{(]|\{\{|<")
 #: What a disk without a size counts for.
 _ASSUMED: Final = "20Gi"
 
@@ -64,7 +63,7 @@ def _tags(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _identity(field: str, kind: str, longest: int, name: Any) -> Iterator[Problem]:
     """IAM refuses any other name. The path of a role is left out, as by the controller; a placeholder is not judged."""
-    if not isinstance(name, str) or not name or _PLACEHOLDER.search(name):
+    if not isinstance(name, str) or not name or placeholders.find(name):
         return
     last = name.rpartition("/")[2]
     if re.fullmatch(rf"[\w+=,.@-]{{1,{longest}}}", last if field == "role" else name, re.ASCII):

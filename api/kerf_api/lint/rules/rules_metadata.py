@@ -38,7 +38,7 @@ def check(kind: str, manifest: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _time(metadata)
     namespace = metadata.get("namespace")
     if isinstance(namespace, str) and namespace and not crds.is_namespaced(kind):
-        message = f"a {kind} is the whole cluster's; the API server drops the namespace {shown(namespace)} unasked"
+        message = f"{kind} is cluster-scoped; the API server drops the namespace {shown(namespace)}"
         yield at(("metadata", "namespace"), "KERF-META-202", "info", message, "remove it", namespace)
 
 

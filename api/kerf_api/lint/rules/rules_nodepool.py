@@ -187,6 +187,10 @@ def _count(steps: Steps, nodes: Any) -> Iterator[Problem]:
         yield at(steps, "KERF-NP-205", "warning", message, "use 100% for no limit", nodes)
 
 
+#: Group and kind of the node class of EKS Auto Mode, each as a set.
+_AUTO_MODE: Final = ({"eks.amazonaws.com"}, {"NodeClass"})
+
+
 def node_class(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """A nodeClassRef that may be misspelt: half of it is EC2NodeClass, or almost. Others are other controllers'."""
     place = (*_TEMPLATE, "nodeClassRef")
@@ -194,10 +198,14 @@ def node_class(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     found = [(field, part(manifest, *place, field), own) for field, own in wanted]
     if all(value == own for _, value, own in found) or not any(_almost(value, own) for _, value, own in found):
         return
-    for field, value, own in found:
-        if isinstance(value, str) and value and value != own:
-            message = f"{shown(value)} is not served here; a pool with another node class is left alone"
-            yield at((*place, field), "KERF-NP-207", "warning", message, f"did you mean {own}?", value)
+    wrong = [row for row in found if isinstance(row[1], str) and row[1] and row[1] != row[2]]
+    for field, value, _ in wrong[:1]:  # both halves of a reference are one mistake
+        given, own = (" ".join(str(row[column]) for row in wrong) for column in (1, 2))
+        message = f"{shown(given)} is not served here; a pool with another node class is left alone"
+        hint = f"did you mean {own}?"
+        if any(row[1] in names for row, names in zip(found, _AUTO_MODE, strict=True)):
+            hint = f"write {own} for Kerf; for EKS Auto Mode group eks.amazonaws.com and kind NodeClass"
+        yield at((*place, field), "KERF-NP-207", "warning", message, hint, value)
 
 
 def _almost(value: Any, own: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kerf_api.lint.problem import Problem, Steps, at, shown
+from kerf_api.lint.reading import placeholders
 from kerf_api.lint.reading.reading import entries, mapping
 
 RULE: Final = "KERF-EC2-219"
@@ -36,8 +37,6 @@ _VERSIONS: Final = {
     "al2023": (_DATED, "v20250505"),
     "bottlerocket": (_NUMBERED, "v1.39.0"),
 }
-#: Characters of placeholders such as `${VERSION}`. A text with one of them is not judged.
-_PLACEHOLDERS: Final = frozenset("${<")
 
 
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
@@ -97,7 +96,7 @@ def _alias(steps: Steps, alias: Any) -> Iterator[Problem]:
     """The version of an alias, as the images of its family are named; one `@` and a known family are other rules."""
     family, _, version = alias.partition("@") if isinstance(alias, str) else ("", "", "")
     form, example = _VERSIONS.get(family, (None, ""))
-    if form is None or version in ("", "latest") or "@" in version or not _PLACEHOLDERS.isdisjoint(version):
+    if form is None or version in ("", "latest") or "@" in version or placeholders.find(version):
         return
     if not form.fullmatch(version):
         message = f"{shown(alias)} matches nothing: {shown(version)} is no version of {family} images"

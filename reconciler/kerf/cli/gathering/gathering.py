@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ def now(paths: Sequence[str], found: Sequence[Source], mode: str, note: Note, fe
     """The texts of today. `mode` says what is rendered; `note` is told what could not be. Raises ToolMissing."""
     given = list(found)
     rendered: tuple[Content, ...] = ()
+    charts: tuple[str, ...] = ()
     if mode != "never" and sources.is_rendered(source.name for source in found):
         from kerf.cli.gathering import rendering
 
@@ -29,10 +31,27 @@ def now(paths: Sequence[str], found: Sequence[Source], mode: str, note: Note, fe
             {os.path.realpath(path): path for path in paths if os.path.isdir(path)}, mode, fetch=fetch
         )
         given = [source for source in found if os.path.realpath(source.name) not in made.consumed]
-        rendered = made.contents
+        rendered, charts = made.contents, made.charts
         if made.note:
             note(made.note)
-    return [*sources.contents(given), *rendered]
+    return [*(_as_template(content, charts) for content in sources.contents(given)), *rendered]
+
+
+def _as_template(content: Content, charts: Sequence[str]) -> Content:
+    """The content, or for a template of a chart that is not rendered that its manifests are not judged.
+
+    That is a warning where manifests of ours may be in it; of other templates nothing is to be said.
+    """
+    path = os.path.realpath(content.name)
+    within = any(path.startswith(os.path.join(chart, "templates", "")) for chart in charts)
+    if not within or b"{{" not in content.data:
+        return content
+    from kerf.cli.manifests import checking, file_rules
+
+    if not checking.mentions_ours(content.data):
+        return replace(content, data=b"")
+    fault = "its chart was not rendered, so its manifests are not checked"
+    return replace(content, data=b"", fault=fault, rule=file_rules.RENDER, severity="warning")
 
 
 @contextmanager

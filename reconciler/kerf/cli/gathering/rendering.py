@@ -35,10 +35,11 @@ _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """What was rendered, by the name of its kustomization or chart; the files that went into it, by their real paths;
-    and what is to be said where nothing was rendered."""
+    the real paths of charts that were not rendered; and what is to be said where nothing was rendered."""
 
     contents: tuple[Content, ...] = ()
     consumed: frozenset[str] = frozenset()
+    charts: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -74,7 +75,9 @@ def render(folders: Mapping[str, str], mode: str, *, fetch: bool = False, root: 
         if known.whole and folder not in used:
             rendering.kustomization(folder, found, kustomize)
     note = f"not rendered: {' and '.join(missing)} on the PATH" if missing else ""
-    return Rendered(tuple(rendering.contents), frozenset(rendering.consumed), note)
+    left = [os.path.realpath(chart) for chart in charts]
+    unrendered = tuple(chart for chart in left if os.path.join(chart, CHART) not in rendering.consumed)
+    return Rendered(tuple(rendering.contents), frozenset(rendering.consumed), unrendered, note)
 
 
 @dataclass(slots=True)

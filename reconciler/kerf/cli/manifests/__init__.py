@@ -1,1 +1,1 @@
-"""YAML files as documents with places, comments and rules about files."""
+"""YAML files as documents with places, comments and rules about files; which files describe one cluster."""

@@ -11,15 +11,18 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Final, Protocol
 
-from kerf.cli.manifests import documents, file_rules, ignores
+from kerf.cli.manifests import documents, file_rules, ignores, worlds
 from kerf.cli.manifests.documents import Document
 from kerf.cli.manifests.nodes import Node, Place, Unreadable, locate, locate_key
 from kerf_api import crds, labels, lint
 from kerf_api.lint import LintSettings, Problem, Severity, Steps
 from kerf_api.lint.problem import RANK, shown
+from kerf_api.lint.reading import placeholders
 
 #: All kinds of these groups are ours to judge, also those of versions long gone.
 _GROUPS: Final = (labels.GROUP, labels.AWS_GROUP)
+#: What a template with one of our kinds, or with a plain part of one, has in it.
+_MENTIONED: Final = frozenset({*_GROUPS, *(crds.api_version(kind).partition("/")[0] for kind in crds.kinds())})
 #: A group that is this near to one of ours is a slip of the pen and no other product's.
 _NEAR: Final = 0.75
 _LONGEST_GROUP: Final = 253
@@ -171,13 +174,21 @@ def judge(
 
 
 def _together(manifests: Sequence[tuple[File, Manifest]], settings: LintSettings) -> list[list[Problem]]:
-    """The problems that manifests have with each other; what was rendered together is a world of its own."""
-    worlds: dict[str, list[int]] = {}
+    """The problems that manifests have with each other.
+
+    What was rendered together is a world of its own, and so are folders that each have their own version of an object.
+    """
+    written = [(file.name, manifest.name) for file, manifest in manifests if manifest.ours and not file.origin]
+    of_folder = worlds.of_folders(written)
+    inside: dict[tuple[bool, str], list[int]] = {}
     for index, (file, _) in enumerate(manifests):
-        worlds.setdefault(file.name if file.origin else "", []).append(index)
+        world = file.name if file.origin else of_folder(file.name)
+        inside.setdefault((file.origin is not None, world), []).append(index)
     found: list[list[Problem]] = [[] for _ in manifests]
-    for indexes in worlds.values():
-        beside = lint.together([manifests[index][1].node.value for index in indexes], settings)
+    for indexes in inside.values():
+        given = [manifests[index] for index in indexes]
+        places = [f"{file.name}:{manifest.node.start.line}" for file, manifest in given]
+        beside = lint.together([manifest.node.value for _, manifest in given], settings, places)
         for index, problems in zip(indexes, beside, strict=True):
             found[index] = problems
     return found
@@ -198,7 +209,7 @@ def read(content: Content) -> File:
         return file
     if content.origin is None and ignores.WORD.encode() in content.data:
         file.lines = documents.lines(content.data.decode("utf-8-sig", "replace"))
-    templates = 0
+    templates: set[str] = set()
     for found in documents.read(content.data):
         if isinstance(found, Document):
             file.documents.append(found)
@@ -206,8 +217,12 @@ def read(content: Content) -> File:
             file.manifests += [manifest for manifest in inside if manifest is not None]
             file.skipped += sum(manifest is None or not manifest.ours for manifest in inside)
             continue
-        templates += found.rule == file_rules.TEMPLATE
-        if found.rule != file_rules.TEMPLATE or templates == 1:
+        if found.rule != file_rules.TEMPLATE:
+            file.findings.append((unreadable(content.name, found), None))
+        elif not mentions_ours(content.data):
+            file.skipped += 1
+        elif found.hint not in templates:  # one for each system
+            templates.add(found.hint)
             file.findings.append((unreadable(content.name, found), None))
     return file
 
@@ -254,6 +269,11 @@ def _manifest(document: Document, node: Node, prefix: Steps) -> Manifest | None:
     return Manifest(document, node, prefix, f"{kind} {shown(name, quotes=False)}" if name else kind, ours)
 
 
+def mentions_ours(data: bytes) -> bool:
+    """Whether a text that cannot be read may hold manifests for us to judge: it names one of our groups."""
+    return any(group.encode() in data for group in _MENTIONED)
+
+
 def is_ours(version: Any, kind: Any) -> bool:
     """Whether a manifest is for us to judge: of our groups, or of one of our kinds under what looks like our group."""
     group = version.partition("/")[0] if isinstance(version, str) else ""
@@ -274,16 +294,21 @@ def _findings(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Ite
 
 
 def placed(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
-    """A manifest's problems at their places."""
-    template = None
-    for problem in problems:
+    """A manifest's problems at their places.
+
+    All that is due to placeholders of one system is one finding. It is an error only where a cluster would refuse the
+    text, for otherwise nothing keeps a tool from replacing it later.
+    """
+    systems: dict[str, Finding] = {}
+    for problem in problems:  # the errors come first
         start, end = _located(manifest.node, problem)
-        if isinstance(problem.value, str) and "{{" in problem.value:
-            template = template or unreadable(file, documents.template(start), manifest.name)
+        if found := placeholders.of(problem):
+            template = unreadable(file, documents.placeholder(found, start), manifest.name)
+            severity: Severity = "error" if problem.severity == "error" else "info"
+            systems.setdefault(found.kind, replace(template, problem=replace(template.problem, severity=severity)))
         else:
             yield Finding(file, start, end, manifest.name, as_written(manifest.node, problem))
-    if template:
-        yield template
+    yield from systems.values()
 
 
 def oddities(manifest: Manifest) -> Iterator[tuple[Place, Problem]]:

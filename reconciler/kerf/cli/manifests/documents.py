@@ -16,6 +16,9 @@ from typing import Any, Final
 import yaml
 
 from kerf.cli.manifests.nodes import Builder, Node, Oddity, Place, Unreadable
+from kerf_api.lint.problem import shown
+from kerf_api.lint.reading import placeholders
+from kerf_api.lint.reading.placeholders import Placeholder
 
 #: The API server takes three mebibytes at a time; whole releases rendered into one file are larger.
 LARGEST: Final = 64 * 1024 * 1024
@@ -25,7 +28,6 @@ _BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\r\n]*+|---)*+")
 _DIRECTIVES = re.compile(r"(?:\s++|[#%][^\r\n]*+)*+")
 _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_TEMPLATE = re.compile(r"\{\{")
 _PAIR = re.compile(r"(?<!\\)((?:\\\\)*+)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 _JSON = re.compile(r"\s*[\[{]")
 _SPACES = re.compile(r"\s*+")
@@ -163,9 +165,11 @@ def _documents(part: str, first_line: int) -> Iterator[Document | Unreadable]:
     try:
         yield from _built(part, first_line)
     except Unreadable as failure:
-        yield failure if failure.rule == "KERF-FILE-LIMIT" else _template(part, first_line) or failure
+        limit = failure.rule == "KERF-FILE-LIMIT"
+        yield failure if limit else _template(part, first_line, failure.place.line) or failure
     except yaml.YAMLError as error:
-        yield _template(part, first_line) or _translated(error, part, first_line)
+        translated = _translated(error, part, first_line)
+        yield _template(part, first_line, translated.place.line) or translated
     except RecursionError:
         yield Unreadable("KERF-FILE-LIMIT", Place(first_line, 1), "is nested too deep to be read")
 
@@ -201,16 +205,23 @@ def _translated(error: yaml.YAMLError, part: str, first_line: int) -> Unreadable
     return Unreadable("KERF-FILE-YAML", place, f"this is no YAML: {message}", hint)
 
 
-def _template(part: str, first_line: int) -> Unreadable | None:
-    """What is in the way when it is a template that nobody has rendered yet."""
+def _template(part: str, first_line: int, broken: int) -> Unreadable | None:
+    """What is in the way when it is a text that no tool has rendered yet. `broken` is the line of the file at which it
+    is no YAML: braces of Helm are it wherever they stand, a placeholder only there and in the line above."""
     for number, line in enumerate(lines(part)):
-        found = _TEMPLATE.search(line)
-        if found and "#" not in line[: found.start()]:
-            return template(Place(first_line + number, found.start() + 1))
+        found = placeholders.search(line)
+        near = 0 <= broken - first_line - number <= 1
+        if found and (near or found.text.startswith(("{{", "%{"))):
+            start = line.index(found.text)
+            if "#" not in line[:start]:
+                return placeholder(found, Place(first_line + number, start + 1))
     return None
 
 
-def template(place: Place) -> Unreadable:
-    """The complaint about a template's braces."""
-    message = "{{ begins a template, which is no YAML before it is rendered"
-    return Unreadable("KERF-FILE-TEMPLATE", place, message, "render it first: helm template … | kerf validate -")
+def placeholder(found: Placeholder, place: Place) -> Unreadable:
+    """The complaint about a placeholder of a template."""
+    if found.text.startswith("{{"):
+        message = "{{ begins a template, which is no YAML before it is rendered"
+    else:
+        message = f"{shown(found.text, quotes=False)} is {found.kind}, and not yet a value"
+    return Unreadable("KERF-FILE-TEMPLATE", place, message, found.remedy)

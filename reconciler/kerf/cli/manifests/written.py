@@ -39,11 +39,24 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    read_as = None if scalars.meaning(text) == text else "'"
+    # Several lines in quotes are folded, which strict readers refuse below the indentation of the key.
+    read_as = '"' if "\n" in text else None if scalars.meaning(text) == text else "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=read_as)
 
 
 _Dumper.add_representer(str, _text)
+
+
+def literal(text: str) -> tuple[str, list[str]] | None:
+    """A text of several lines as a literal block: its indicator, and its lines without indentation.
+
+    None for a text of one line, and for one that a block cannot hold, or only with an indicator of indentation.
+    """
+    rows = text.removesuffix("\n").split("\n")
+    plain = text.replace("\n", "").replace("\t", "").isprintable() and not rows[0].startswith((" ", "\t"))
+    if "\n" not in text or not (plain and rows[0] and rows[-1].strip()):
+        return None
+    return ("|" if text.endswith("\n") else "|-"), rows
 
 
 def flow(value: Any) -> str:

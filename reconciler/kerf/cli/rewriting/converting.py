@@ -222,7 +222,9 @@ def _written(
 
 def _says(texts: Sequence[Sequence[str]], drafts: Sequence[Draft]) -> bool:
     """Whether these lines, read again, are the objects."""
-    read = list(documents.read(f"\n{_DIVIDER}\n".join("\n".join(lines) for lines in texts).encode()))
+    read = list(
+        documents.read(f"{_DIVIDER}\n".join("".join(f"{line}\n" for line in lines) for lines in texts).encode())
+    )
     return [repr(d.node.value) for d in read if isinstance(d, Document)] == [repr(draft.values) for draft in drafts]
 
 

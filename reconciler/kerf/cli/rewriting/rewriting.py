@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kerf.cli.manifests.comments import Entry, Page
 from kerf.cli.manifests.nodes import Node, Steps
-from kerf.cli.manifests.written import flow
+from kerf.cli.manifests.written import flow, literal
 from kerf_api.conversion import Draft, Origin
 
 _STEP: Final = 2
@@ -136,6 +136,9 @@ class Writer:
             return copied
         beside, above = self._beside(sources, indent)
         begin, below = " " * indent + head, self._below(sources, indent)
+        if isinstance(value, str) and (block := literal(value)) is not None:
+            rows = [" " * (indent + _STEP) + row if row else "" for row in block[1]]
+            return [*above, f"{begin} {block[0]}{beside}", *rows, *below]
         on_one_line = f"{begin} {flow(value)}{beside}"
         if sources and _is_in_brackets(sources[-1].node) and len(on_one_line) <= _WIDEST:
             return [*above, on_one_line, *below]
@@ -158,6 +161,8 @@ class Writer:
             if source.node.below and source.node.style not in ("{", "["):
                 return None
             return self._copied_value(source, " " * indent + head, sources, indent)
+        if _is_cut(source):
+            return None
         lines = page.lines[entry.line - 1 : entry.end]
         first = lines[0][entry.column - 1 :]
         if entry.key is not None:
@@ -245,6 +250,14 @@ def _list_offset(page: Page) -> int:
         ):
             return max(0, entry.value.start.column - entry.column)
     return 0
+
+
+def _is_cut(source: _Source) -> bool:
+    """Whether a literal block ends with the file, in the middle of a line: another line would change its text."""
+    node, lines = source.node, source.page.lines
+    while node.below and node.style == "":
+        node = max(node.below.values(), key=lambda child: child.start)
+    return node.style in ("|", ">") and node.end.line == len(lines) and bool(lines[-1].strip())
 
 
 def _is_in_brackets(node: Node) -> bool:

@@ -45,11 +45,27 @@ def _value(row: Mapping[str, Any], key: str) -> str | list[str] | None:
     return values[0] if len(values) == 1 else values or None
 
 
+def names() -> str:
+    """The names of all instance types in EC2's service model, one to a line: `kerf_api/type_names.txt`."""
+    from botocore.loaders import Loader
+
+    shape = Loader().load_service_model("ec2", "service-2")["shapes"]["InstanceType"]
+    return "".join(f"{name}\n" for name in sorted(shape["enum"]))
+
+
 def command(
-    region: Annotated[str, typer.Option(help="region whose types are read, such as us-east-1")],
+    region: Annotated[str, typer.Option(help="region whose types are read, such as us-east-1")] = "",
     endpoint_url: Annotated[str, typer.Option(help="another address of EC2, an emulator's for example")] = "",
+    only_names: Annotated[
+        bool, typer.Option("--names", help="print the names that EC2's service model has, without asking AWS")
+    ] = False,
 ) -> None:
     """Print the table of instance types for `kerf validate --catalogue`. Needs ec2:DescribeInstanceTypes."""
+    if only_names:
+        typer.echo(names(), nl=False)
+        return
+    if not region:
+        raise typer.BadParameter("give the region whose types are read, such as us-east-1", param_hint="--region")
     from kerf.aws.observe.types import read_types
     from kerf.aws.requests.clients import Clients
     from kerf.ports import PortError

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from kerf.ec2.families import Family
 from kerf.ec2.images import ARCHITECTURES
 from kerf.model.aws.cloud import Gpu, InstanceTypeInfo
-from kerf_api import labels
+from kerf_api import labels, type_names
 from kerf_api.requirements import Requirement, Requirements
 
 _PREFIX = f"{labels.AWS_GROUP}/"
-_GENERATION = re.compile(r"(^[a-z]+)(-[0-9]+tb)?([0-9]++)[^.]*\.")
 _KEBAB = re.compile(r"[^a-z0-9.]+")
 _ABSENT = {key: Requirement(key, False) for key in (*sorted(labels.AWS_LABELS), labels.WINDOWS_BUILD)}
 TENANCY = f"{_PREFIX}instance-tenancy"
@@ -38,6 +37,7 @@ def requirements(info: InstanceTypeInfo, family: Family, region: str, zone_ids: 
         rows[labels.ZONE_ID] = Requirement(labels.ZONE_ID, False, frozenset(ids))
     rows.update((row.key, row) for row in _system(info, family))
     rows[TENANCY] = Requirement(TENANCY, False, frozenset(TENANCIES))
+    rows.update((key, _one(key, value)) for key, value in type_names.labels_of(info.name))
     for suffix, value in _values(info):
         rows[_PREFIX + suffix] = _one(_PREFIX + suffix, value)
     return Requirements(rows.values())
@@ -63,14 +63,8 @@ def _system(info: InstanceTypeInfo, family: Family) -> Iterator[Requirement]:
 
 
 def _values(info: InstanceTypeInfo) -> Iterator[tuple[str, str]]:
-    """Suffix and value of every label that the type has."""
-    family, _, size = info.name.partition(".")
-    yield "instance-family", family
-    yield "instance-size", size
-    matched = _GENERATION.match(info.name)
-    if matched is not None:
-        yield "instance-category", matched[1]
-        yield "instance-generation", matched[3]
+    """Suffix and value of every label that follows from the type's facts."""
+    family = info.name.partition(".")[0]
     yield "instance-cpu", str(info.vcpus)
     yield "instance-memory", str(info.memory_mib)
     yield "instance-cpu-sustained-clock-speed-mhz", str(round(info.clock_speed_ghz * 1000))

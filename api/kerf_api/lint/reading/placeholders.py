@@ -1,0 +1,85 @@
+"""Placeholders in texts: what another tool, or a reader of a guide, is to replace before a cluster sees the text.
+
+A value with one is not yet what will be applied. Advice on how to correct it would break the file, so all that is said
+of it is whose placeholder it is and how to replace it first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kerf_api.lint.problem import Problem, shown
+
+#: A longer text is a script or a document, in which such signs have a meaning of their own.
+_LONGEST: Final = 512
+_FORMS: Final = re.compile(
+    r"""(?P<braces>\{\{[^\n]{0,80}?\}\}|\{\{)
+    |(?P<directive>%\{[^}\n]{0,80}\}?)
+    |(?P<dollar>\$\{[^}\n]{0,80}\}?)
+    |(?P<round>\$\([A-Za-z_][^)\n]{0,80}\))
+    |(?P<bare>\$[A-Z_][A-Z0-9_]{2,80})
+    |(?P<angle><{1,2}[A-Za-z_][^<>\n]{0,80}>{1,2})
+    |(?P<brace>\{[A-Za-z_][\w-]{0,80}\})""",
+    re.VERBOSE | re.ASCII,
+)
+_ENVSUBST: Final = "substitute it first: envsubst < FILE | kerf validate -"
+_FLUX: Final = "substitute it first: flux envsubst < FILE | kerf validate -"
+_TERRAFORM: Final = "let Terraform render it first, and check what templatefile() returns"
+_HELM: Final = "render it first: helm template … | kerf validate -"
+#: By form, whose it is and how it is replaced.
+_SYSTEMS: Final = {
+    "braces": ("a template of Helm or its kind", _HELM),
+    "directive": ("a directive of Terraform's templates", _TERRAFORM),
+    "dollar": ("a placeholder of Flux, envsubst or Terraform", _FLUX),
+    "round": ("a placeholder of kustomize vars or make", "let that tool replace it first, and check its output"),
+    "bare": ("a placeholder of envsubst", _ENVSUBST),
+    "angle": ("a placeholder to be filled in by hand", "write the value in its place"),
+    "brace": ("a placeholder to be filled in by hand", "write the value in its place"),
+}
+#: Expressions, which Flux and envsubst do not have; and defaults, which Terraform does not have.
+_EXPRESSION: Final = re.compile(r"\$\{[a-z_]+[.(\[]")
+_DEFAULT: Final = re.compile(r"\$\{\w+:?[-=+?]")
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """A placeholder as it is written, `${ZONE}`; its `kind` in words, with the system; and how to replace it first."""
+
+    text: str
+    kind: str
+    remedy: str
+
+
+def of(problem: Problem) -> Placeholder | None:
+    """Return the placeholder in what a problem is about: a value, or the key where it stands."""
+    key = problem.steps[-1] if problem.steps else ""
+    texts = (text for text in (problem.value, key) if isinstance(text, str))
+    return next(filter(None, map(find, texts)), None)
+
+
+def explained(problem: Problem) -> Problem:
+    """Return the problem with the advice to replace a placeholder first, where it is about one."""
+    found = of(problem)
+    return problem if found is None else replace(problem, hint=f"{shown(found.text)} is {found.kind}; {found.remedy}")
+
+
+def find(text: str) -> Placeholder | None:
+    """Return the first placeholder of a text; of one that is long or has several lines only the braces of Helm."""
+    if len(text) <= _LONGEST and "\n" not in text:
+        return search(text)
+    return search("{{") if "{{" in text else None
+
+
+def search(line: str) -> Placeholder | None:
+    """Return the first placeholder of a line, however long it is."""
+    found = _FORMS.search(line)
+    if found is None:
+        return None
+    kind, remedy = _SYSTEMS[str(found.lastgroup)]
+    if _EXPRESSION.match(found[0]):
+        kind, remedy = "an expression of Terraform", _TERRAFORM
+    elif _DEFAULT.match(found[0]):
+        kind, remedy = "a placeholder of Flux or envsubst", _FLUX
+    return Placeholder(found[0], kind, remedy)
