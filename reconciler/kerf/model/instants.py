@@ -26,6 +26,14 @@ def rfc3339(instant: datetime) -> str:
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def of_api(text: object) -> datetime | None:
+    """A time as an object of the API has it; None when there is none, or when it is not readable."""
+    try:
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 def earliest(instants: Iterable[datetime | None]) -> datetime | None:
     """The earliest of those that there are."""
     return min((instant for instant in instants if instant is not None), default=None)

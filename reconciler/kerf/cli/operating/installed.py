@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-import msgspec
-
 from kerf.judgement.troubles import Trouble
+from kerf.model.instants import of_api
 from kerf.ports import Lease
 
 NOT_INSTALLED: Final = "NotInstalled"
@@ -78,12 +77,12 @@ def _speaks(condition: Manifest) -> bool:
 
 
 def _oldest(conditions: Sequence[Manifest]) -> datetime | None:
-    return min((at for c in conditions if (at := instant(c.get("lastTransitionTime"))) is not None), default=None)
+    return min((at for c in conditions if (at := of_api(c.get("lastTransitionTime"))) is not None), default=None)
 
 
 def _of_pod(pod: Manifest, found: Installed, now: datetime) -> Iterator[Trouble]:
     meta, status = pod["metadata"], pod.get("status", {})
-    name, created = f"pod/{meta['namespace']}/{meta['name']}", instant(meta.get("creationTimestamp"))
+    name, created = f"pod/{meta['namespace']}/{meta['name']}", of_api(meta.get("creationTimestamp"))
     if meta.get("deletionTimestamp"):
         return
     unbound = [
@@ -92,7 +91,7 @@ def _of_pod(pod: Manifest, found: Installed, now: datetime) -> Iterator[Trouble]
     for one in unbound[:1]:
         fix = "it needs a node that Kerf does not make: a managed node group or Fargate"
         text = f"has no node: {one.get('reason', '')}: {one.get('message', '')}"
-        yield Trouble(NOT_RUNNING, name, text, fix, instant(one.get("lastTransitionTime")) or created)
+        yield Trouble(NOT_RUNNING, name, text, fix, of_api(one.get("lastTransitionTime")) or created)
     rows = (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ()))
     said = [one for row in rows if (one := _container(row, meta, created, now)) is not None]
     yield from said
@@ -110,7 +109,7 @@ def _container(row: Manifest, meta: Manifest, created: datetime | None, now: dat
     """A container that does not run, or has restarted lately."""
     name, state = f"pod/{meta['namespace']}/{meta['name']}", row.get("state", {})
     waiting, ended = state.get("waiting"), state.get("terminated") or row.get("lastState", {}).get("terminated")
-    finished = instant(ended.get("finishedAt")) if ended else None
+    finished = of_api(ended.get("finishedAt")) if ended else None
     last = _ending(ended, finished) if ended else ""
     restarts = int(row.get("restartCount", 0))
     logs = f"kubectl logs -n {meta['namespace']} {meta['name']} -c {row.get('name', '')}"
@@ -149,11 +148,3 @@ def _of_lease(found: Installed, now: datetime) -> Iterator[Trouble]:
     elif lease.renewed is not None and now - lease.renewed > LEASE_OLD_AFTER:
         text = f"{lease.holder} has not renewed it since {lease.renewed:%Y-%m-%dT%H:%M:%SZ}: nothing is decided"
         yield Trouble(NO_LEADER, name, text, "the pods and their logs show the cause", lease.renewed)
-
-
-def instant(text: Any) -> datetime | None:
-    """A time of the API; None when there is none, or when it cannot be read."""
-    try:
-        return msgspec.convert(text, datetime, strict=False) if text else None
-    except (msgspec.ValidationError, ValueError):
-        return None

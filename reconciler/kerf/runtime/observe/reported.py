@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-import msgspec
-
 from kerf.model import failures
 from kerf.model.failures import Failure
+from kerf.model.instants import of_api
 from kerf.model.kinds import Ref
 from kerf.ports import PortError
 
@@ -66,17 +65,10 @@ def _failures(events: Iterable[Any]) -> Iterator[Failure]:
         verb = reason.removeprefix(_FAILED)
         if not reason.startswith(_FAILED) or not message.startswith(f"{verb} failed: "):
             continue
-        about, at = event.get("involvedObject", {}), _instant(event.get("lastTimestamp") or event.get("eventTime"))
+        about, at = event.get("involvedObject", {}), of_api(event.get("lastTimestamp") or event.get("eventTime"))
         if at is None:
             continue
         name = str(Ref(str(about.get("kind", "")), str(about.get("namespace", "")), str(about.get("name", ""))))
         error = message.removeprefix(f"{verb} failed: ")
         outcome = "forbidden" if any(text in error for text in _REFUSED) else "failed"
-        yield Failure(verb, name, outcome, error, _instant(event.get("firstTimestamp")) or at, at, 0)
-
-
-def _instant(text: Any) -> datetime | None:
-    try:
-        return msgspec.convert(text, datetime, strict=False)
-    except (msgspec.ValidationError, ValueError):
-        return None
+        yield Failure(verb, name, outcome, error, of_api(event.get("firstTimestamp")) or at, at, 0)
