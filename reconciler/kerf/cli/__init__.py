@@ -9,5 +9,6 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     answering/       the pages of `kerf why`
     gathering/       files, folders, Git, charts             rewriting/  manifests written with their comments
     reports/         findings in the formats of CI services
-    manifests/       YAML as documents with places           demonstration/  operating/  arguments.py parser.py
+    manifests/       YAML as documents with places           demonstration/  operating/
+    arguments.py  output.py  parser.py
 """

@@ -9,6 +9,7 @@ import sys
 from importlib import import_module
 from typing import Final
 
+from kerf.cli import output
 from kerf.cli.verbs import QUICK
 
 #: Set by the shell that asks how a command line may go on.
@@ -21,6 +22,8 @@ def main() -> None:
     """Run the verb of the command line. Ends the process with 2 when what it prints has no place."""
     if sys.stdout is None:  # closed by the caller: nothing is to be printed
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open until the end)
+    else:
+        output.keep()
     try:
         try:
             _run()
@@ -44,12 +47,14 @@ def _print_no_more() -> None:
 
 def _run() -> None:
     verb = sys.argv[1] if len(sys.argv) > 1 else ""
-    if verb in QUICK and _COMPLETING not in os.environ:
+    if verb in QUICK and sys.argv[2:] != ["--version"] and _COMPLETING not in os.environ:
         # Thousands of values live until the end; looking for rubbish among them would take as long as reading them.
         gc.disable()
         sys.exit(import_module(f"kerf.cli.verbs.{verb}").main(sys.argv[2:]))
-    from kerf.cli.app import app
+    from kerf.cli.app import app, verbs
 
+    if verb in verbs() and sys.argv[2:] == ["--version"]:
+        del sys.argv[1]
     app(prog_name="kerf")
 
 

@@ -49,7 +49,9 @@ def test_it_reads_as_it_should(name: str) -> None:
 # --- the command line -------------------------------------------------------------------------------------------
 def test_help_says_how() -> None:
     assert run("--help").stdout.startswith("kerf why pod [NAMESPACE/]NAME")
-    assert run("pod", "a/b", "--help").stdout == run().stdout == run("--help").stdout
+    alone = run()
+    assert run("pod", "a/b", "--help").stdout == alone.stderr == run("--help").stdout
+    assert (alone.exit_code, alone.stdout) == (2, "")
 
 
 def test_what_can_be_asked_about_is_named() -> None:

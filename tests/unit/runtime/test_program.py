@@ -137,6 +137,18 @@ def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: P
     assert cluster.leases["kerf"]["seen"][-1] == ""
 
 
+def test_lines_that_libraries_print_become_records_of_the_log(
+    cluster: Cluster, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printing = "if event == 'socket.connect': os.write(1, b'a banner of a solver\\n')"
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import os, sys\ndef printing(event, words):\n    {printing}\nsys.addaudithook(printing)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    said = until_stopped(cluster, kubeconfig)
+    assert {"standard output"} == {line.get("library") for line in said if "a banner" in line["message"]}
+
+
 def test_who_is_called_at_night_finds_a_status_a_louder_log_and_stacks(cluster: Cluster, kubeconfig: Path) -> None:
     command = "-c", "from kerf.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig)
     with started(*command, stderr=subprocess.STDOUT) as process:

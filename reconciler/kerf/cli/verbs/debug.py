@@ -8,6 +8,7 @@ import typer
 
 from kerf.cli.operating import debug_port
 from kerf.cli.operating.debug_port import Silent
+from kerf.cli.parser import meant
 
 _USAGE: Final = f"""\
 kerf debug log-level [debug|info|error] [--for DURATION] [--url URL]
@@ -27,6 +28,9 @@ profile: what the CPU time of some seconds went into, as folded stacks, which fl
 Exit codes: 0 done; 2 no answer, or the command is wrong."""
 
 
+_OPTIONS: Final = ("--for", "--seconds", "--url", "--help")
+
+
 def debug(
     context: typer.Context,
     what: Annotated[str, typer.Argument(help="log-level, threads or profile")] = "",
@@ -36,10 +40,16 @@ def debug(
     url: Annotated[str, typer.Option(help="where the debug port is")] = "",
 ) -> None:
     """Of a running controller: change the log level for a time, show its threads, take a profile."""
-    if not what or {"-h", "--help"} & {what, level, *context.args}:
+    if {"-h", "--help"} & {what, level, *context.args}:
         typer.echo(_USAGE)
         return
+    if not what:
+        typer.echo(_USAGE, err=True)
+        raise typer.Exit(2)
     try:
+        unknown = next((word for word in (what, level, *context.args) if word.startswith("-")), "")
+        if unknown:
+            raise Silent(f"there is no option {unknown}{meant(unknown, _OPTIONS)}")
         typer.echo(_asked(what, level, span, seconds, url).decode(), nl=False)
     except Silent as error:
         raise debug_port.fail("debug", error) from error

@@ -37,9 +37,12 @@ def migrate(
     output: Output = "text",
 ) -> None:
     """What will change when Kerf takes a cluster over from Karpenter."""
-    if "--help" in context.args or "-h" in context.args or verb in ("", "--help", "-h"):
+    if "--help" in context.args or "-h" in context.args or verb in ("--help", "-h"):
         typer.echo(_USAGE)
         return
+    if not verb:
+        typer.echo(_USAGE, err=True)
+        raise typer.Exit(2)
     from kerf.cli.migration import migrate_page
     from kerf.ports import PortError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ def run(
 ) -> None:
     """Run the controller, in a cluster or beside it. Settings are Karpenter's flags and variables."""
     # What is left in the context are settings. Their own parser knows Karpenter's spelling and tells all mistakes.
+    from kerf.cli import output
     from kerf.ports import PortError
     from kerf.runtime import program
     from kerf.runtime.process import connecting
@@ -28,6 +30,7 @@ def run(
     try:
         options = settings.parse(context.args, os.environ)
         told = settings.effective(context.args, os.environ)
+        output.forward(logging.getLogger("standard output").warning)
         code = program.run(options, connecting.Where(kubeconfig, kube_context), told)
     except settings.Help:
         typer.echo(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")

@@ -66,9 +66,12 @@ def why(
     output: Output = "text",
 ) -> None:
     """Why a pod waits, and the smallest edit that helps; why a node stays or goes, and when."""
-    if not kind or {"-h", "--help"} & {kind, name, *context.args}:
+    if {"-h", "--help"} & {kind, name, *context.args}:
         typer.echo(_USAGE)
         return
+    if not kind:
+        typer.echo(_USAGE, err=True)
+        raise typer.Exit(2)
     from kerf.ports import PortError
 
     try:

@@ -1,0 +1,134 @@
+"""Standard output has nothing but what the format says, whatever a library prints to its descriptor."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from kerf.cli.app import verbs
+from tests.sources import ROOT, python_path
+
+BANNER = "a banner of a library"
+#: A library that prints whenever one of these is imported, as C libraries do.
+PLANTED = f"""\
+import os, sys
+def printing(event, arguments):
+    if event == "import" and arguments[0] in ("yaml", "msgspec", "numpy", "typer", "highspy", "jsonschema"):
+        os.write(1, b"{BANNER}\\n")
+sys.addaudithook(printing)
+"""
+EXAMPLE = "manifests/examples/general-purpose.yaml"
+OLD = "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {}\n"
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("planted")
+    (folder / "sitecustomize.py").write_text(PLANTED)
+    (folder / "old.yaml").write_text(OLD)
+    return folder
+
+
+def kerf(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command with the library; no cluster, no account, and no controller are there."""
+    return subprocess.run(
+        [sys.executable, "-m", "kerf.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{folder}{os.pathsep}{python_path()}", "HOME": str(folder)},
+    )
+
+
+def text(_: str) -> None:
+    """Anything."""
+
+
+Parsed = Callable[[str], object]
+#: By verb: its words, and how each of its formats is read.
+CALLS: dict[str, list[tuple[list[str], Parsed]]] = {
+    "validate": [
+        *((["--format", form, EXAMPLE], json.loads) for form in ("json", "sarif", "gitlab")),
+        (["--format", "junit", EXAMPLE], ElementTree.fromstring),
+        *((["--format", form, EXAMPLE], text) for form in ("text", "github")),
+        (["--write", "json=/dev/stdout", EXAMPLE], lambda printed: json.loads(printed.rpartition("}")[0] + "}")),
+    ],
+    "explain": [(["KERF-NP-301"], text)],
+    "default": [([EXAMPLE], lambda printed: list(yaml.safe_load_all(printed)))],
+    "convert": [(["OLD"], lambda printed: list(yaml.safe_load_all(printed)))],
+    "schema": [(["NodePool"], json.loads)],
+    "settings": [(["-o", "json", "--cluster-name", "a"], json.loads), (["--cluster-name", "a"], text)],
+    "why": [(["pod", "a/b", "-f", EXAMPLE, "-o", "json"], json.loads), (["pod", "a/b", "-f", EXAMPLE], text)],
+    "catalogue": [(["--names"], text)],
+}
+#: Verbs that need a cluster, a controller, or time of their own: nothing of a format is printed without it.
+NEEDY = {
+    "status": ["-o", "json"],
+    "debug": ["threads"],
+    "preflight": ["--cluster-name", "a", "-o", "json"],
+    "release": [],
+    "webhook": ["--bind"],
+    "run": ["--bogus"],
+}
+#: The demo and the migration are played by their own tests.
+ELSEWHERE = {"demo", "migrate"}
+
+
+def test_every_verb_is_tried() -> None:
+    assert {*CALLS, *NEEDY, *ELSEWHERE} == {*verbs()}
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "parsed"), [(verb, *call) for verb, calls in CALLS.items() for call in calls]
+)
+def test_a_format_has_nothing_but_itself(planted: Path, verb: str, words: list[str], parsed: Parsed) -> None:
+    done = kerf(planted, verb, *(str(planted / "old.yaml") if word == "OLD" else word for word in words))
+    assert BANNER in done.stderr, done.stderr
+    assert BANNER not in done.stdout
+    assert done.stdout
+    parsed(done.stdout)
+
+
+@pytest.mark.parametrize("verb", NEEDY)
+def test_a_verb_that_fails_prints_nothing_to_standard_output(planted: Path, verb: str) -> None:
+    done = kerf(planted, verb, *NEEDY[verb])
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert done.stderr
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_the_help_and_the_version_are_alike_in_all_verbs(planted: Path, verb: str) -> None:
+    short = kerf(planted, verb, "-h")
+    assert (short.returncode, BANNER in short.stdout) == (0, False)
+    version = kerf(planted, verb, "--version")
+    assert (version.returncode, version.stdout[:5]) == (0, "kerf ")
+
+
+@pytest.mark.parametrize("verb", ["why", "debug", "migrate"])
+def test_a_verb_that_needs_a_word_ends_with_2_and_its_help(planted: Path, verb: str) -> None:
+    done = kerf(planted, verb)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"kerf {verb} " in done.stderr
+
+
+def test_lines_of_libraries_go_where_the_process_wants_them() -> None:
+    program = (
+        "import os, sys, time; from kerf.cli import output; output.keep()\n"
+        "print('own', flush=True); os.write(1, b'early\\n')\n"
+        "output.forward(lambda line: (print(f'<{line}>'), sys.stdout.flush(), os._exit(0)) if line == 'b' else None)\n"
+        "os.write(1, b'a\\n\\nb\\n'); time.sleep(30)"
+    )
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": python_path()}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=env)
+    assert (done.stdout, done.stderr) == ("own\n<b>\n", "early\n")
