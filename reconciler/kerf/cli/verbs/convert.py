@@ -64,7 +64,9 @@ def _parser() -> Parser:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, a pattern, or - for standard input")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--in-place", action="store_true", help="write the files that can be converted whole")
-    how.add_argument("--check", action="store_true", help="only tell, by name and exit code, which files would change")
+    how.add_argument(
+        "--check", action="store_true", help="only list the files that would change, and set the exit code"
+    )
     parser.add_argument("--diff", action="store_true", help="print what would change as a unified diff")
     profile = parser.add_mutually_exclusive_group()
     role = "for classes that name no instance profile: the role of their nodes"

@@ -17,20 +17,19 @@ if TYPE_CHECKING:
 _USAGE: Final = """\
 kerf settings [--changed] [-o FORMAT] [settings]
 
-Every setting with its effective value and where that comes from: a flag, the environment, or the default. What is wrong
-is said as `kerf run` would say it, all at once. To see those of a controller, ask in its pod; flags that its container
-has are to be given again:
+Print every setting with its effective value and its source: a flag, the environment, or the default. All errors of
+`kerf run` are listed together. For the settings of a controller run it in the pod, with the flags of the container:
 kubectl exec -n NAMESPACE deploy/NAME -- kerf settings
 
-  --changed           only what is not the default
+  --changed           only settings that differ from the default
   -o, --output FORMAT text or json; text by default
 
-Exit codes: 0 all is well; 2 a setting is wrong, or the command."""
+Exit codes: 0 no error; 2 a setting or the command is invalid."""
 
 
 def settings(
     context: typer.Context,
-    changed: Annotated[bool, typer.Option("--changed", help="only what is not the default")] = False,
+    changed: Annotated[bool, typer.Option("--changed", help="only settings that differ from the default")] = False,
     output: Output = "text",
 ) -> None:
     """Every setting with its effective value, and where that comes from."""

@@ -25,12 +25,12 @@ RENDER: Final = ("auto", "never", "always")
 _ABOUT: Final = """\
 Check NodePools, EC2NodeClasses and the other kinds of Karpenter in YAML or JSON before a cluster sees them.
 
-Every problem is told with its file, line and column. Objects of other kinds are skipped and counted. A comment in the
-file excepts one place: at the end of a line what is shown there, on a line of its own the next line's key and all in it
+Every problem is reported with its file, line and column. Objects of other kinds are skipped and counted. A comment in
+the file makes an exception: at the end of a line for that line, on a line of its own for the next key and its value
 
     # kerf:ignore KERF-NP-201 the reason
 """
-_EXIT_CODES: Final = "Exit codes: 0 nothing is wrong; 1 something is; 2 a file cannot be read, or the command is wrong."
+_EXIT_CODES: Final = "Exit codes: 0 no error; 1 an error; 2 a file is not readable, or the command is invalid."
 
 
 class Refused(Exception):
@@ -84,8 +84,8 @@ def _parser() -> Parser:
         "kerf validate", description=_ABOUT, epilog=_EXIT_CODES, formatter_class=RawDescriptionHelpFormatter
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, a pattern, or - for standard input")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="how to tell it (text)")
-    write = "tell it in another format too, in a file; repeatable"
+    parser.add_argument("--format", choices=FORMATS, default="text", help="format of the report (text)")
+    write = "write the report to a file in another format, too; repeatable"
     parser.add_argument("--write", action="append", default=[], metavar="FORMAT=FILE", help=write)
     parser.add_argument("--strict", action="store_true", help="warnings fail, too")
     parser.add_argument("--ignore", action="append", default=[], metavar="RULE", help="leave out a rule; repeatable")
