@@ -124,6 +124,16 @@ def test_switches_that_are_off_reach_the_controller(helm: Helm) -> None:
     assert not options(rendered(helm, "settings.ignoreDRARequests=false")).ignore_dra_requests
 
 
+@pytest.mark.parametrize(("version", "there"), [("1.29.9", False), ("1.30.0", True)])
+def test_the_policy_for_the_status_of_pods_is_there_where_kubernetes_has_policies(
+    helm: Helm, version: str, there: bool
+) -> None:
+    """An older API server refuses a release with a kind that it does not know."""
+    objects = helm.template("--set", "settings.nominatePods=true", "--kube-version", version)
+    assert (("ValidatingAdmissionPolicy", "kerf-pod-status") in objects) is there
+    assert (("ValidatingAdmissionPolicyBinding", "kerf-pod-status") in objects) is there
+
+
 def test_the_charts_defaults_are_the_programs(helm: Helm) -> None:
     """But for what only the chart knows: the webhook that it installs, the names of Secrets."""
     told = options(rendered(helm))
