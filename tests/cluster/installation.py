@@ -77,7 +77,8 @@ class Installation:
         definitions: Sequence[Path] = (),
     ) -> None:
         self.control_plane, self._folder, self._webhook, self._values = control_plane, folder, webhook, values
-        self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=DESCRIBE_DELAY, families=families)
+        ca = base64.b64encode(control_plane.ca_file.read_bytes()).decode()
+        self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=DESCRIBE_DELAY, families=families, ca_bundle=ca)
         self._proxied, self._kept_running = proxied, kept_running
         self._boots = boot_seconds, uneven_seconds
         self._controller, self._definitions = controller, definitions
@@ -169,13 +170,14 @@ class Installation:
         flags = ("--cert-file", str(self._webhook_keys.certificate), "--key-file", str(self._webhook_keys.key))
         bind = ("--bind", f":{self._webhook_port}")
         self._start("webhook", "webhook", *bind, *flags, environment=own)
-        self.wait(self._webhook_answers, 30, "the webhook answers")
+        self.wait(self.webhook_answers, 30, "the webhook answers")
 
     def kill_webhook(self) -> None:
         """kill -9; the API server finds nobody at its address."""
         self._stop("webhook", signal.SIGKILL)
 
-    def _webhook_answers(self) -> bool:
+    def webhook_answers(self) -> bool:
+        """Whether the API server accepts what the webhook has to allow."""
         done = self.control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=_PROBE, check=False)
         return done.returncode == 0
 

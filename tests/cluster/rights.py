@@ -42,6 +42,7 @@ CONTROLLER: Final = f"system:serviceaccount:{record.KERF}:kerf"
 EVERYBODY: Final = {
     Grant("", "/version", "get"): "which rules of Kubernetes hold (`cloud` of the controller, `kerf preflight`)",
     Grant("authorization.k8s.io", "selfsubjectaccessreviews", "create"): "`kerf preflight` asks what it may do",
+    Grant("authentication.k8s.io", "selfsubjectreviews", "create"): "`kerf preflight` asks who it is",
     **{
         Grant("", f"/openapi/v3/apis/{group}/v1", "get"): "whether the served definitions are older than Kerf"
         for group in ("karpenter.sh", "karpenter.k8s.aws")

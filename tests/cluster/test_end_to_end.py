@@ -168,11 +168,11 @@ def test_a_preflight_finds_nothing_wrong_and_names_the_right_that_is_taken_away(
     account = str(kerf.account())
     told = kerf.kerf("preflight", "--kubeconfig", account)
     print(f"\n{told}")
-    assert re.search(r"^0 of \d+ are wrong, 0 doubtful$", told, re.MULTILINE)
+    assert re.search(r"^\d+ right, 0 wrong, 7 not checked, 0 doubtful$", told, re.MULTILINE)
     assert re.search(r"^  ok    EC2NodeClass default: \d+ subnets in us-west-2a, ", told, re.MULTILINE)
     with kerf.allowed_only([rule for rule in kerf.rules() if "pods/eviction" not in rule["resources"]]):
         told = kerf.kerf("preflight", "--kubeconfig", account, code=1)
-    assert "  WRONG create pods/eviction: no leave\n" in told
+    assert "  WRONG create pods/eviction: ServiceAccount kerf/kerf has no permission\n" in told
 
 
 def test_a_preflight_asks_for_every_right_to_write_that_the_chart_gives(kerf: Installation) -> None:

@@ -17,12 +17,15 @@ from .control_plane import ControlPlane
 from .flux_installation import nested
 from .installation import CLUSTER_NAME, Installation
 from .person import Person
+from .slips import surround
 
 pytestmark = pytest.mark.cluster
 
 GUIDE = ROOT / "docs/getting-started.md"
 #: What comes first, and is what the tests run on.
 FIRST = "python3 -m pip install ."
+#: What moto's stack lacks comes after it: the association, and what a cluster has.
+STACK = "aws cloudformation deploy"
 LAST_OF_INSTALLATION = "helm install kerf charts/kerf"
 
 
@@ -61,6 +64,8 @@ class Started(Installation):
         while todo:
             command = todo.pop(0)
             self.person.does(command)
+            if command.startswith(STACK):
+                surround(self)
             if command.startswith(LAST_OF_INSTALLATION):
                 break
         self.rest = todo

@@ -12,7 +12,7 @@ import pytest
 from kerf.aws import probes
 from kerf.aws.requests.clients import Clients
 from kerf.runtime.preflight.account import look, look_at_classes
-from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, UNCHECKED, WRONG, Finding
 from kerf.runtime.settings.options import Options
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, SelectorTerm
 from tests.cluster.moto_aws import MotoAws
@@ -67,10 +67,10 @@ def test_what_is_not_allowed_is_named_with_the_fix(aws: MotoAws, clients: Client
     assert "manifests/aws/policies" in found.fix
 
 
-def test_what_could_not_be_asked_is_doubtful(aws: MotoAws, clients: Clients, options: Options) -> None:
+def test_what_could_not_be_asked_is_not_checked(aws: MotoAws, clients: Clients, options: Options) -> None:
     aws.fail("DescribeImages", "InternalError", status=500, times=BOTH)
     (found,) = amiss(look(clients, options))
-    assert (found.what, found.how) == ("ec2:DescribeImages", DOUBTFUL)
+    assert (found.what, found.how) == ("ec2:DescribeImages", UNCHECKED)
 
 
 @pytest.mark.parametrize(("queue", "how"), [("", DOUBTFUL), ("nobody-made-it", WRONG)])
@@ -107,7 +107,7 @@ def test_without_an_endpoint_of_sts_the_rest_is_looked_at(aws: MotoAws, clients:
     assert rest > BOTH
     aws.fail("GetCallerIdentity", "ServiceUnavailable", status=503, times=BOTH)
     (found,) = amiss(look(clients, options))
-    assert (found.what, found.how, "not checked: needs an STS endpoint" in found.seen) == ("AWS", DOUBTFUL, True)
+    assert (found.what, found.how, "not checked: needs an STS endpoint" in found.seen) == ("AWS", UNCHECKED, True)
 
 
 # --- node classes -----------------------------------------------------------------------------------------------
@@ -133,19 +133,19 @@ def test_a_role_that_does_not_exist_is_wrong(real: MotoAccount) -> None:
     assert "spec.role" in found[1].fix
 
 
-def test_a_role_that_may_not_be_asked_for_is_doubtful(aws: MotoAws, real: MotoAccount) -> None:
+def test_a_role_that_may_not_be_asked_for_is_not_checked(aws: MotoAws, real: MotoAccount) -> None:
     aws.fail("GetRole", "AccessDenied", status=403)
     (_, found) = of_class(real, role="hidden")
-    assert (found.how, found.seen) == (DOUBTFUL, "role hidden not checked: needs iam:GetRole")
+    assert (found.how, found.seen) == (UNCHECKED, "role hidden not checked: needs iam:GetRole")
     aws.fail("GetRole", "ServiceFailure", status=500, times=BOTH)
     (_, found) = of_class(real, role="hidden")
-    assert (found.how, "needs an IAM endpoint" in found.seen) == (DOUBTFUL, True)
+    assert (found.how, "needs an IAM endpoint" in found.seen) == (UNCHECKED, True)
 
 
 def test_a_role_is_not_checked_without_an_endpoint_of_iam(aws: MotoAws, real: MotoAccount) -> None:
     aws.fail("ListInstanceProfiles", "ServiceFailure", status=500, times=BOTH)
     (found,) = of_class(real)
-    assert found.how == DOUBTFUL
+    assert found.how == UNCHECKED
     assert found.seen.startswith(f"role {real.role} not checked: needs an IAM endpoint: ")
 
 

@@ -159,12 +159,12 @@ def test_tests_that_are_listed_exist() -> None:
 
 def test_what_everybody_may_has_to_be_used(tmp_path: Path) -> None:
     audit = tmp_path / f"plane{record.AUDIT}"
-    review = event(Grant("authorization.k8s.io", "selfsubjectaccessreviews", "create"))
+    reviews = [event(grant) for grant in EVERYBODY if grant.group]
     paths = [grant.resource for grant in EVERYBODY if not grant.group]
     read = [{**event(Grant("", "", "get")), "requestURI": f"{path}?timeout=32s"} for path in paths]
     for one in read:
         del one["objectRef"]
-    audit.write_text(json.dumps(review) + "\n")
+    audit.write_text("".join(f"{json.dumps(one)}\n" for one in reviews))
     found = Comparison(frozenset())
     found.take(audit)
     assert found.differences() == sorted(f"given, and never asked for: get {path}" for path in paths)

@@ -174,6 +174,15 @@ class MotoAws:
         """All zones are as they were."""
         self.command("clear_shifts")
 
+    def associate(self, *roles: tuple[str, str, str]) -> None:
+        """From now on EKS Pod Identity gives these ServiceAccounts (namespace, name) a role (ARN), and no others."""
+        given = [{"namespace": space, "account": name, "role_arn": arn} for space, name, arn in roles]
+        self.command("associate", given)
+
+    def quota(self, code: str, vcpus: float) -> None:
+        """The quota of this code is so many vCPUs from now on."""
+        self.command("quota", {code: vcpus})
+
     def restock(self) -> None:
         """Everything is to be had again."""
         self.command("restock")

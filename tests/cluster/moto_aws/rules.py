@@ -20,6 +20,8 @@ from tests.aws_calls.clients import HEADER
 from tests.aws_calls.ledger import EMULATION, LEDGER, Refusal
 from tests.aws_rules.model import service_model
 
+#: Names of services in signatures that are not those of their models.
+_MODELS: Final = {"servicequotas": "service-quotas"}
 _JUDGED: Final = f"HTTP_{HEADER.upper().replace('-', '_')}"
 
 
@@ -27,6 +29,7 @@ def judge(service: str, action: str, environ: Mapping[str, Any], body: bytes) ->
     """The first problem of a request; None when it breaks no rule, or was judged by its sender."""
     if _JUDGED in environ or not service:
         return None
+    service = _MODELS.get(service, service)
     operation, parameters = _read(service, action, environ, body)
     return LEDGER.judge(EMULATION, service, operation, parameters)
 

@@ -1,8 +1,9 @@
-"""A cluster's surroundings: a VPC with a subnet in each of three zones, a security group, EKS, queue, role, images."""
+"""A cluster in its surroundings: a VPC with a subnet in each of three zones, a security group, EKS, queue, images."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +17,13 @@ from .settings import ACCOUNT, AL2_VERSION, DISCOVERY_TAG, PINNED, ROLE, SPOT_RO
 from .world import backend
 
 AMAZON = "602401143452"
+RULES = (
+    ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
+    ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
+    ("aws.ec2", "EC2 Instance State-change Notification"),
+    ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
+    ("aws.health", "AWS Health Event"),
+)
 FIRST_RELEASE = datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)
 VPC_CIDR = "10.0.0.0/16"
 
@@ -29,6 +37,7 @@ def seed(settings: MotoSettings, endpoint_url: str) -> None:
 
     subnets, group = _network(client("ec2"), settings)
     client("sqs").create_queue(QueueName=settings.cluster_name, Attributes={"MessageRetentionPeriod": "300"})
+    _rules(client("events"), settings)
     trust = '{"Version":"2012-10-17","Statement":[]}'
     client("iam").create_role(RoleName=ROLE, AssumeRolePolicyDocument=trust)
     # by its own name: moto derives another one from the name of the service
@@ -43,6 +52,15 @@ def seed(settings: MotoSettings, endpoint_url: str) -> None:
     cluster = backend("eks", settings.region).clusters[settings.cluster_name]
     cluster.endpoint, cluster.certificate_authority = settings.endpoint, {"data": settings.ca_bundle}
     release_images(settings, 0)
+
+
+def _rules(events: Any, settings: MotoSettings) -> None:
+    """Those of manifests/aws, whose target is the queue."""
+    arn = f"arn:aws:sqs:{settings.region}:{ACCOUNT}:{settings.cluster_name}"
+    for source, event in RULES:
+        name = event.replace(" ", "")
+        events.put_rule(Name=name, EventPattern=json.dumps({"source": [source], "detail-type": [event]}))
+        events.put_targets(Rule=name, Targets=[{"Id": "Queue", "Arn": arn}])
 
 
 def _network(ec2: Any, settings: MotoSettings) -> tuple[list[str], str]:

@@ -1,7 +1,7 @@
 """The process: moto's server behind a small gate that writes the call log, plays faults, and listens to the test.
 
-The gate passes everything on to moto except the Price List service and ARC zonal shift, which moto does not have, and
-paths under `/kerf/`, by which the test controls this AWS.
+The gate passes everything on to moto except the Price List service, ARC zonal shift, EKS Pod Identity and quotas of
+EC2, which moto does not have, and paths under `/kerf/`, by which the test controls this AWS.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from werkzeug.serving import make_server
 from tests.aws_calls.ledger import LEDGER, Account
 
 from .ailments import Ailment
+from .entitlements import Association, associations, is_association, quota
 from .events import interruption_body
 from .extension import extend
 from .instance_rows import tags_of
@@ -47,8 +48,6 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Answer = tuple[int, str, bytes]
 _MANAGED = "/managedresources/"
-#: Moto has no EKS Pod Identity: no ServiceAccount has a role by it.
-_ASSOCIATIONS = "/pod-identity-associations"
 
 
 class Handler(MotoRequestHandler):
@@ -97,8 +96,12 @@ class Gate:
             arn = environ["PATH_INFO"].removeprefix(_MANAGED)
             answer = json.dumps(managed_resource(arn, self.world.shifts)).encode()
             return _send(start_response, (200, "application/json", answer))
-        if service == "eks" and environ["PATH_INFO"].endswith(_ASSOCIATIONS):
-            return _send(start_response, (200, "application/json", b'{"associations": []}'))
+        if service == "eks" and is_association(environ["PATH_INFO"]):
+            given = associations(environ["PATH_INFO"], environ.get("QUERY_STRING", ""), self.world.associations)
+            return _send(start_response, (200, "application/json", json.dumps(given).encode()))
+        if service == "servicequotas" and action == "GetServiceQuota":
+            answer = json.dumps(quota(body, self.world.quotas)).encode()
+            return _send(start_response, (200, "application/x-amz-json-1.1", answer))
         result: Iterable[bytes] = self._moto(environ, start_response)
         return result
 
@@ -154,6 +157,16 @@ class Gate:
     def control_clear_shifts(self, _: bytes) -> None:
         with self.world.lock:
             self.world.shifts.clear()
+
+    def control_associate(self, body: bytes) -> None:
+        """Replace all associations."""
+        with self.world.lock:
+            found = msgspec.json.decode(body, type=list[Association])
+            self.world.associations = {f"a-{number}": one for number, one in enumerate(found)}
+
+    def control_quota(self, body: bytes) -> None:
+        with self.world.lock:
+            self.world.quotas |= msgspec.json.decode(body, type=dict[str, float])
 
     def control_restock(self, _: bytes) -> None:
         with self.world.lock:

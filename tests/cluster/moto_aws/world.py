@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from .ailments import Ailment
+from .entitlements import QUOTAS, Association
 from .placement import Group
 from .reservations import Reserved
 from .settings import ACCOUNT, MotoSettings
@@ -81,6 +82,8 @@ class World:
     #: Placement groups by ID.
     placement_groups: dict[str, Group] = field(default_factory=dict)
     shifts: list[Shift] = field(default_factory=list)
+    associations: dict[str, Association] = field(default_factory=dict)
+    quotas: dict[str, float] = field(default_factory=lambda: dict(QUOTAS))
     ailments: list[Ailment] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)

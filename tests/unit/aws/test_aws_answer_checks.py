@@ -38,6 +38,8 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "DescribeInstances": ("ec2", {}),
     "DescribeLaunchTemplates": ("ec2", {}),
     "DescribePlacementGroups": ("ec2", {}),
+    "DescribePodIdentityAssociation": ("eks", {"clusterName": "c", "associationId": "a-1"}),
+    "DescribeRule": ("events", {"Name": "r"}),
     "DescribeSecurityGroups": ("ec2", {}),
     "DescribeSpotPriceHistory": ("ec2", {}),
     "DescribeSubnets": ("ec2", {}),
@@ -49,15 +51,18 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "GetProducts": ("pricing", {"ServiceCode": "AmazonEC2"}),
     "GetQueueUrl": ("sqs", {"QueueName": "q"}),
     "GetRole": ("iam", {"RoleName": "r"}),
+    "GetServiceQuota": ("service-quotas", {"ServiceCode": "ec2", "QuotaCode": "L-1"}),
+    "ListClusters": ("eks", {}),
     "ListInstanceProfiles": ("iam", {}),
     "ListPodIdentityAssociations": ("eks", {"clusterName": "c"}),
+    "ListRuleNamesByTarget": ("events", {"TargetArn": "arn:aws:sqs:us-west-2:1:q"}),
     "TerminateInstances": ("ec2", {"InstanceIds": ["i-0123456789abcdef0"]}),
 }
 #: Operations that answer in one piece.
 ONE_PAGE: Final = frozenset(
     {
         *("CreateFleet", "DescribeAccessEntry", "DescribeCluster", "DescribePlacementGroups", "GetCallerIdentity"),
-        "GetInstanceProfile",
+        *("DescribePodIdentityAssociation", "DescribeRule", "GetInstanceProfile", "GetServiceQuota"),
         *("GetManagedResource", "GetParameter", "GetQueueUrl", "GetRole", "TerminateInstances"),
     }
 )

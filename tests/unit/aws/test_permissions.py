@@ -22,7 +22,7 @@ from kerf_api.v1.meta import decode
 from tests.sources import ROOT
 from tests.unit.aws.policies import AWS, POLICIES, allowed, statement, statements
 
-SERVICES: Final = ("arc-zonal-shift", "ec2", "eks", "iam", "pricing", "sqs", "ssm")
+SERVICES: Final = ("arc-zonal-shift", "ec2", "eks", "events", "iam", "pricing", "service-quotas", "sqs", "ssm")
 #: What AWS does in our name when it is called so. Source: EC2 and IAM user guides, "Required permissions".
 IMPLIED: Final = {
     "ec2:CreateFleet": {"ec2:RunInstances", "ec2:CreateTags"},
@@ -30,11 +30,17 @@ IMPLIED: Final = {
     "iam:CreateInstanceProfile": {"iam:TagInstanceProfile"},
     "iam:AddRoleToInstanceProfile": {"iam:PassRole"},
 }
-#: Operations that a permission of another name allows. Source: SQS developer guide, "Amazon SQS API permissions".
-ALLOWED_BY: Final = {"sqs:DeleteMessageBatch": "sqs:DeleteMessage"}
+#: Operations that a permission of another name allows. Source: SQS developer guide, "Amazon SQS API permissions";
+#: Service Authorization Reference, "Service Quotas".
+ALLOWED_BY: Final = {
+    "service-quotas:GetServiceQuota": "servicequotas:GetServiceQuota",
+    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+}
 #: Only `kerf preflight` asks; without the permission it reports that it could not check.
 OPTIONAL: Final = {
-    *("ec2:DescribeVpcEndpoints", "eks:DescribeAccessEntry", "eks:ListPodIdentityAssociations", "iam:GetRole")
+    *("ec2:DescribeVpcEndpoints", "eks:DescribeAccessEntry", "eks:ListPodIdentityAssociations", "iam:GetRole"),
+    *("eks:DescribePodIdentityAssociation", "eks:ListClusters", "servicequotas:GetServiceQuota"),
+    *("events:DescribeRule", "events:ListRuleNamesByTarget"),
 }
 #: A managed policy may have so many characters, white space aside.
 MOST_CHARACTERS: Final = 6144

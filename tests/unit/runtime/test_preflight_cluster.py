@@ -109,7 +109,7 @@ def test_a_right_that_is_missing_is_named() -> None:
 
 def test_what_may_not_be_listed_is_named() -> None:
     (found,) = amiss(Server(unreadable="/pods"))
-    assert found.seen == "no leave to list pods"
+    assert found.seen == "no permission to list pods"
 
 
 def test_only_what_the_settings_need_is_asked_for() -> None:

@@ -13,7 +13,7 @@ from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.model.kubernetes.objects import DaemonSet
 from kerf.ports import Forbidden, Listing
-from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, UNCHECKED, WRONG, Finding
 from kerf.runtime.preflight.surroundings import SERVICES, look
 from kerf.runtime.settings.options import Options
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -104,9 +104,9 @@ def found(
     ("answer", "how", "words"),
     [
         (ROLE, GOOD, ""),
-        (GONE, DOUBTFUL, "there is no role AWSServiceRoleForEC2Spot"),
-        (DENIED, DOUBTFUL, "not checked: needs iam:GetRole"),
-        ("Throttling", DOUBTFUL, "not checked: "),
+        (GONE, WRONG, "there is no role AWSServiceRoleForEC2Spot"),
+        (DENIED, UNCHECKED, "not checked: needs iam:GetRole"),
+        ("Throttling", UNCHECKED, "not checked: "),
     ],
 )
 def test_the_role_for_spot(answer: Any, how: str, words: str) -> None:
@@ -163,7 +163,7 @@ def test_endpoints_are_asked_for_only_where_the_vpc_is_isolated_and_iam_is_not()
 def test_endpoints_that_may_not_be_listed_are_not_called_good() -> None:
     account = Account({"describe_cluster": CLUSTER, "describe_vpc_endpoints": "UnauthorizedOperation"})
     one = found(account, isolated=True)[ENDPOINTS]
-    assert (one.how, "needs eks:DescribeCluster and ec2:DescribeVpcEndpoints" in one.seen) == (DOUBTFUL, True)
+    assert (one.how, "needs eks:DescribeCluster and ec2:DescribeVpcEndpoints" in one.seen) == (UNCHECKED, True)
 
 
 # --- credentials of pods ------------------------------------------------------------------------------------------
@@ -183,10 +183,10 @@ AUTO_MODE = {"describe_cluster": {"cluster": {"name": "c", "computeConfig": {"en
     [
         (ASSOCIATED | USUAL, Server(), WRONG, "1 ServiceAccount has a role (kerf/kerf), and there is no DaemonSet"),
         (ASSOCIATED | AUTO_MODE, Server(), DOUBTFUL, "nodes of EKS Auto Mode contain the agent, nodes of Kerf do not"),
-        (ASSOCIATED | {"describe_cluster": DENIED}, Server(), DOUBTFUL, "and eks:DescribeCluster"),
+        (ASSOCIATED | {"describe_cluster": DENIED}, Server(), UNCHECKED, "and eks:DescribeCluster"),
         ({}, Server(), GOOD, "not used"),
-        ({"list_pod_identity_associations": DENIED}, Server(), DOUBTFUL, "needs eks:ListPodIdentityAssociations"),
-        (ASSOCIATED, Server(denied=True), DOUBTFUL, "DaemonSets cannot be listed"),
+        ({"list_pod_identity_associations": DENIED}, Server(), UNCHECKED, "needs eks:ListPodIdentityAssociations"),
+        (ASSOCIATED, Server(denied=True), UNCHECKED, "needs list daemonsets.apps"),
     ],
 )
 def test_the_agent_of_pod_identity(answers: Mapping[str, Any], server: Server, how: str, words: str) -> None:
@@ -196,7 +196,7 @@ def test_the_agent_of_pod_identity(answers: Mapping[str, Any], server: Server, h
 
 def test_with_the_agent_nothing_is_asked() -> None:
     account = Account(ASSOCIATED)
-    assert found(account, server=Server(("eks-pod-identity-agent",))) == {}
+    assert found(account, server=Server(("eks-pod-identity-agent",)))[IDENTITY].how == GOOD
     assert account.asked == []
 
 
@@ -207,7 +207,7 @@ def test_with_the_agent_nothing_is_asked() -> None:
         ({"accessEntry": {"principalArn": "r", "type": "EC2_WINDOWS"}}, GOOD, ""),
         ({"accessEntry": {"principalArn": "r", "type": "EC2_LINUX"}}, WRONG, "of type EC2_LINUX"),
         ("ResourceNotFoundException", DOUBTFUL, "none for role path/r, unless aws-auth maps it"),
-        ("AccessDeniedException", DOUBTFUL, "not checked: needs iam:GetRole and eks:DescribeAccessEntry"),
+        ("AccessDeniedException", UNCHECKED, "not checked: needs iam:GetRole and eks:DescribeAccessEntry"),
     ],
 )
 def test_the_access_entry_of_windows_nodes(answer: Any, how: str, words: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kerf.model import kinds
 from kerf.ports import AlreadyGone, Forbidden
-from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, Finding
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, UNCHECKED, WRONG, Finding
 from kerf.runtime.preflight.served import CHECKED, look
 from kerf_api import crds
 
@@ -67,7 +67,11 @@ def test_a_status_that_is_not_served_is_done_without() -> None:
 
 def test_of_a_field_that_is_missing_those_below_are_not_named() -> None:
     one = found("EC2NodeClass", lambda schema: at(schema, "spec")["properties"].pop("networkInterfaces"))
-    assert one.seen == "no spec.networkInterfaces: the API server drops them from what is applied"
+    assert (one.how, one.seen) == (
+        WRONG,
+        "no spec.networkInterfaces: the API server drops them from what is applied",
+    )
+    assert one.fix.startswith("helm upgrade kerf-crd")
 
 
 def test_values_that_are_not_served_are_named() -> None:
@@ -86,7 +90,7 @@ def test_many_fields_are_counted() -> None:
 @pytest.mark.parametrize("error", [Forbidden("no"), AlreadyGone("/openapi/v3")])
 def test_what_cannot_be_read_is_not_called_good(error: Exception) -> None:
     rows = list(look(Server({}, error)))
-    assert {one.how for one in rows} == {DOUBTFUL}
+    assert {one.how for one in rows} == {UNCHECKED}
     assert all("not checked" in one.seen for one in rows)
 
 
@@ -97,7 +101,7 @@ def test_a_document_of_another_shape_is_not_called_good_and_stops_nothing(docume
             return document
 
     rows = list(look(Odd({})))
-    assert [one.how for one in rows] == [DOUBTFUL] * len(CHECKED)
+    assert [one.how for one in rows] == [UNCHECKED] * len(CHECKED)
 
 
 def test_each_document_is_read_once() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Final
 
 from kerf.cli.migration import migrate_nodes, migrate_objects, migrate_settings
 from kerf.cli.migration.migrate_sources import Cluster
 from kerf.ports import PortError
-from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, UNCHECKED, WRONG, Finding
 from kerf.runtime.settings import settings
 from kerf.runtime.settings.options import Options
 
@@ -67,7 +67,7 @@ def _rights(cluster: Cluster, options: Options) -> Iterator[Finding]:
     asked = list(cluster.rights(options))
     if asked:
         yield Finding("Rights in the cluster and in the account", GOOD, f"{len(asked)} asked for")
-    yield from (one for one in asked if one.how != GOOD)
+    yield from (replace(one, how=DOUBTFUL) if one.how == UNCHECKED else one for one in asked if one.how != GOOD)
 
 
 def in_the_way(found: Sections) -> bool:

@@ -16,6 +16,8 @@ from typer.main import get_command
 from kerf.cli.app import app, verbs
 from kerf.cli.pages.labels import labels_page
 from kerf.cli.pages.signals import events_page, metrics_page
+from kerf.runtime.preflight.checks import CHECKS
+from kerf.runtime.preflight.slips import SLIPS
 from kerf.runtime.settings.options import OWN, SAME, Options
 from kerf.runtime.settings.settings import shown
 
@@ -58,6 +60,35 @@ _CLI: Final = """\
 # The command line
 
 Rendered by `make manifests` from what each verb says with `--help`.
+"""
+_PREFLIGHT: Final = """\
+# Checks before and after installation
+
+Rendered by `make manifests` from `reconciler/kerf/runtime/preflight/slips.py` and `checks.py`. `kerf preflight` checks
+a cluster and an account, and changes nothing. The lines below are those that it prints; `…` stands for names and
+figures.
+
+- A check before installation needs no installed Kerf, and is made after it, too. A check after installation is about
+  the Kerf that runs.
+- Without the permission a check is `not checked: needs …`, never right. Permissions such as `list nodes` are those of
+  Kubernetes; the others are actions of IAM. All of them are the caller's, and Kerf runs without them.
+- Permissions of the controller are those of its ServiceAccount, which the API server is asked about
+  (`create subjectaccessreviews.authorization.k8s.io`).
+- The last line counts: `60 right, 1 wrong, 2 not checked, 0 doubtful`. What is doubtful does not keep Kerf from
+  working. The exit code is 1 when something is wrong. `-o json` prints the same as one object.
+
+## Slips
+
+| slip | phase | permissions | line | fix |
+|---|---|---|---|---|
+"""
+_ALL_CHECKS: Final = """
+## Checks
+
+The name of a check is `check` in the JSON.
+
+| check | phase | permissions |
+|---|---|---|
 """
 _WIDTH: Final = 100
 
@@ -106,7 +137,22 @@ def _screen(wanted: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
+def preflight_page() -> str:
+    """Every slip that `kerf preflight` finds, and every check."""
+    slips = [
+        f"| {one.slip} | {one.check.phase} | {one.check.needs} | `{one.line}` | {_code(one.fix)} |" for one in SLIPS
+    ]
+    checks = [f"| `{one.name}` | {one.phase} | {one.needs} |" for one in CHECKS.values()]
+    return _PREFLIGHT + "\n".join(slips) + "\n" + _ALL_CHECKS + "\n".join(checks) + "\n"
+
+
+def _code(fix: str) -> str:
+    """A command as one."""
+    return f"`{fix}`" if fix.startswith("aws ") else fix
+
+
 PAGES: Final = {
+    "preflight.md": preflight_page,
     "settings.md": settings_page,
     "cli.md": cli_page,
     "metrics.md": metrics_page,

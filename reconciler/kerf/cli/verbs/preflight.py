@@ -1,103 +1,168 @@
-"""`kerf preflight`: whether a cluster and an account have what Kerf needs, and what to mend. It changes nothing."""
+"""`kerf preflight`: whether a cluster and an account have what Kerf needs, and the fixes. It changes nothing."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kerf.cli.arguments import Kubeconfig, KubeContext
+from kerf.cli.arguments import Kubeconfig, KubeContext, Output
 
 if TYPE_CHECKING:
     from kerf.kube.client import KubeClient
     from kerf.model.kinds import Kind
+    from kerf.runtime.preflight.checks import Check
     from kerf.runtime.preflight.findings import Finding
-    from kerf.runtime.settings.options import Options
+    from kerf.runtime.preflight.run import World
 
 _USAGE = """\
-kerf preflight [--kubeconfig FILE] [--context NAME] [settings]
+kerf preflight [--kubeconfig FILE] [--context NAME] [-n NAMESPACE] [--values FILE] [-o FORMAT] [settings]
 
-Looks at what Kerf needs before it is installed, or when something does not work: the API server and its kinds, the
-rights of whoever asks in the cluster and in the account, the interruption queue, for each EC2NodeClass its subnets,
-security groups and images, the service-linked role for spot, VPC endpoints (with ISOLATED_VPC), the agent of EKS Pod
-Identity and the access entries of Windows nodes. It asks with your own credentials; to ask with the controller's, run
-it in its pod: kubectl exec -n NAMESPACE deploy/NAME -- kerf preflight. Nothing is changed: rights in EC2 are asked for
-by dry run.
+Checks everything that Kerf needs of a cluster and an account, and names the fix of whatever is wrong: before Kerf is
+installed, after that, and when something does not work. Nothing is changed: permissions in EC2 are checked by dry runs,
+and the webhook by an object that is not created.
 
-  --kubeconfig FILE   the cluster; as kubectl would without it
-  --context NAME      context of the kubeconfig
+Where Kerf is installed its own settings count, so no flag is needed. Before installation --values names the values of
+the chart, or flags name settings (--cluster-name is required); the first lines report the rest that is assumed.
+Permissions in the cluster are those of the controller's ServiceAccount. Calls of AWS are made with your credentials.
+To make them with the controller's, run it in its pod: kubectl exec -n NAMESPACE deploy/NAME -- kerf preflight.
+A check that lacks a permission is "not checked", and names it: docs/reference/preflight.md.
 
-Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required.
+  --kubeconfig FILE      the cluster; as kubectl would without it
+  --context NAME         context of the kubeconfig
+  -n, --namespace NAME   namespace of Kerf; without it any that has it, and kerf before installation
+  --values FILE          values of Kerf's chart, as for helm; repeatable
+  -o, --output FORMAT    text or json; text by default
+
+Settings are those of `kerf run` (flags or variables); flags come before the settings of an installed Kerf.
 Exit codes: 0 nothing is wrong; 1 something is; 2 the command is wrong."""
 
-_SIGNS: Final = {"ok": "  ok    ", "doubtful": "  ?     ", "wrong": "  WRONG "}
+_SIGNS: Final = {"ok": "  ok    ", "doubtful": "  ?     ", "not checked": "  -     ", "wrong": "  WRONG "}
+#: By result, the word of the summary.
+_WORDS: Final = {"ok": "right", "wrong": "wrong", "not checked": "not checked", "doubtful": "doubtful"}
 
 
 def preflight(
     context: typer.Context,
     kubeconfig: Kubeconfig = "",
     kube_context: KubeContext = "",
+    namespace: Annotated[str, typer.Option("-n", "--namespace", help="namespace of Kerf")] = "",
+    values: Annotated[list[str] | None, typer.Option("--values", help="values of Kerf's chart; repeatable")] = None,
+    output: Output = "text",
 ) -> None:
-    """Whether a cluster and an account have what Kerf needs, and what to mend."""
+    """Whether a cluster and an account have what Kerf needs, and the fix of whatever is wrong."""
     if "--help" in context.args or "-h" in context.args:
         typer.echo(_USAGE)
         return
-    from kerf.runtime.settings import settings
+    from kerf.runtime.preflight.run import look
+    from kerf.runtime.preflight.situation import Given
+    from kerf.runtime.settings.settings import SettingsError
 
     try:
-        options = settings.parse(context.args, os.environ)
-        found = list(_told(_look(options, kubeconfig, kube_context)))
-    except settings.SettingsError as error:
+        if output not in ("text", "json"):
+            raise SettingsError([f"--output: {output!r} is neither text nor json"])
+        given = Given(context.args, os.environ, _merged(values or ()), namespace)
+        results = look(_world(kubeconfig, kube_context), given, _unreachable(kubeconfig, kube_context))
+        found = list(results) if output == "json" else list(_printed(results))
+    except SettingsError as error:
         typer.echo("\n".join(f"kerf preflight: {problem}" for problem in error.problems), err=True)
         raise typer.Exit(2) from error
-    wrong = sum(one.how == "wrong" for one in found)
-    doubtful = sum(one.how == "doubtful" for one in found)
-    typer.echo(f"\n{wrong} of {len(found)} are wrong, {doubtful} doubtful")
-    if wrong:
+    typer.echo(_as_json(found) if output == "json" else f"\n{_summary(found)}")
+    if any(finding.how == "wrong" for _, finding in found):
         raise typer.Exit(1)
 
 
-def _told(findings: Iterable[Finding]) -> Iterator[Finding]:
-    for one in findings:
+def _printed(results: Iterable[tuple[Check, Finding]]) -> Iterator[tuple[Check, Finding]]:
+    """Each as it is found, below the heading of its phase."""
+    phase = ""
+    for check, one in results:
+        if check.phase != phase:
+            typer.echo(f"{check.phase.capitalize()}:")
+            phase = check.phase
         typer.echo(_SIGNS[one.how] + one.what + (f": {one.seen}" if one.seen else ""))
         if one.fix and one.how != "ok":
             typer.echo(f"          {one.fix}")
-        yield one
+        yield check, one
 
 
-def _look(options: Options, kubeconfig: str, kube_context: str) -> Iterator[Finding]:
-    """First the cluster, then the account. Raises SettingsError."""
-    from kerf.model import kinds
-    from kerf.ports import PortError
-    from kerf.runtime.preflight import account, cluster, surroundings
-    from kerf.runtime.preflight.findings import WRONG, Finding
+def _counts(found: Iterable[tuple[Check, Finding]]) -> Mapping[str, int]:
+    hows = [one.how for _, one in found]
+    return {word: hows.count(how) for how, word in _WORDS.items()}
+
+
+def _summary(found: Iterable[tuple[Check, Finding]]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in _counts(found).items())
+
+
+def _as_json(found: Iterable[tuple[Check, Finding]]) -> str:
+    """One object: a row for each finding, and how many there are of each result."""
+    found = list(found)
+    rows = [
+        {
+            "check": check.name,
+            "phase": check.phase,
+            "needs": check.needs,
+            "what": one.what,
+            "result": one.how,
+            "seen": one.seen,
+            "fix": "" if one.how == "ok" else one.fix,
+        }
+        for check, one in found
+    ]
+    counts = {word.replace(" ", "_"): count for word, count in _counts(found).items()}
+    return json.dumps({"version": 1, "findings": rows, **counts}, indent=2)
+
+
+# --- ways to the cluster and to AWS -------------------------------------------------------------------------------
+def _world(kubeconfig: str, kube_context: str) -> World:
+    from kerf.runtime.preflight.run import World
     from kerf.runtime.process import connecting
     from kerf.runtime.process.clock import SystemClock
+    from kerf.runtime.settings.options import Options
 
     def poisoned(kind: Kind, problem: str) -> None:
-        """Told of each object where it matters."""
+        """Reported with each object."""
 
-    try:
+    def kube() -> KubeClient:
         where = connecting.Where(kubeconfig, kube_context)
-        kube = connecting.client(options, where, poisoned, patience=connecting.PATIENCE)
-    except PortError as error:
-        yield Finding("API server", WRONG, str(error), "name the cluster: --kubeconfig, --context")
-        return
-    known = list(cluster.look(kube, options.settings))
-    yield from known
-    yield from account.look(connecting.clients(options), options)
-    if known[0].how == WRONG:
-        return
-    try:
-        classes, pools = _all(kube, kinds.NODE_CLASS), _all(kube, kinds.NODE_POOL)
-        yield from account.look_at_classes(connecting.cloud(options, kube, SystemClock()), classes)
-    except PortError as error:
-        yield Finding("EC2NodeClasses", WRONG, str(error))
-        return
-    yield from surroundings.look(kube, connecting.clients(options), options, pools, classes)
+        return connecting.client(Options(), where, poisoned, patience=connecting.PATIENCE)
+
+    clock = SystemClock()
+    return World(kube, connecting.clients, lambda options, client: connecting.cloud(options, client, clock), clock.now)
 
 
-def _all(kube: KubeClient, kind: Kind) -> list[Any]:
-    return list(kube.list(kind).items)
+def _unreachable(kubeconfig: str, kube_context: str) -> str:
+    """The fix for an API server that does not answer."""
+    file = kubeconfig or os.environ.get("KUBECONFIG", "")
+    if not (file or kube_context):
+        return "name the cluster: --kubeconfig, --context"
+    named = " and ".join(
+        text
+        for text in (f"kubeconfig {file}" if file else "", f"context {kube_context}" if kube_context else "")
+        if text
+    )
+    return f"see that the address in {named} is the cluster's, and that the network (VPN, allowed CIDRs) leads there"
+
+
+def _merged(files: Iterable[str]) -> Mapping[str, Any]:
+    """The values of all files, the last first. Raises SettingsError for a file that is no map of values."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    from kerf.cli.gathering.sources import Source
+    from kerf.runtime.preflight import values
+    from kerf.runtime.settings.settings import SettingsError
+
+    found: dict[str, Any] = {}
+    for name in files:
+        try:
+            document = YAML(typ="safe", pure=True).load(Source(name).read())
+        except (OSError, YAMLError) as error:
+            raise SettingsError([f"--values {name}: {' '.join(str(error).split())}"]) from error
+        if not isinstance(document, Mapping | None):
+            raise SettingsError([f"--values {name}: must be a map of values, as values.yaml of the chart is"])
+        found = values.merged(found, document or {})
+    return found

@@ -11,37 +11,55 @@ from kerf.aws.requests.clients import Clients
 from kerf.ec2.nodeclass import profile_verdicts
 from kerf.model.aws.cloud import ClassFacts, ClusterFacts
 from kerf.ports import AlreadyGone, Forbidden, Invalid, PortError
-from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, UNCHECKED, WRONG, Finding, unchecked
+from kerf.runtime.preflight.to_come import TEMPLATE, tag_command
 from kerf.runtime.settings.options import Options
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
 _POLICIES: Final = "allow it to the controller's role: manifests/aws/policies"
+_QUEUE_SETTING: Final = "settings.interruptionQueue (INTERRUPTION_QUEUE)"
+#: In the message of a refusal of a signature for its time.
+_LATE: Final = ("Signature expired", "Signature not yet current", "RequestExpired")
 #: With fewer free addresses in all of its subnets a node class will soon launch nothing.
 _FEW_ADDRESSES: Final = 16
 
 #: By condition of an EC2NodeClass.
 _FIXES: Final = {
-    "SubnetsReady": "tag subnets as subnetSelectorTerms ask (usually karpenter.sh/discovery: NAME-OF-THE-CLUSTER)",
-    "SecurityGroupsReady": "tag a security group as securityGroupSelectorTerms ask",
-    "InstanceProfileReady": "spec.role or spec.instanceProfile must name what is in IAM",
+    "SubnetsReady": f"tag subnets as subnetSelectorTerms ask: {tag_command('NAME-OF-THE-CLUSTER')}",
+    "SecurityGroupsReady": f"tag a group as securityGroupSelectorTerms ask: {tag_command('NAME-OF-THE-CLUSTER')}",
+    "InstanceProfileReady": f"deploy {TEMPLATE}, or name in spec.role or spec.instanceProfile what is in IAM",
     "AMIsReady": "amiSelectorTerms have to name images of this region and of the cluster's Kubernetes version",
 }
 
 
 def look(clients: Clients, options: Options) -> Iterator[Finding]:
     """Who asks, what may be called, and the queue; nothing more without credentials."""
-    try:
-        yield Finding("AWS", GOOD, f"{probes.caller(clients)} in {clients.region}")
-    except Forbidden as error:
-        yield Finding("AWS", WRONG, str(error), "give the controller credentials: EKS Pod Identity or IRSA")
+    first = caller(clients)
+    yield first
+    if first.how == WRONG:
         return
+    yield from calls(clients, options)
+    yield from queue(clients, options.interruption_queue)
+    if options.enable_zonal_shift:
+        yield from zonal_shift(clients, options.cluster_name)
+
+
+def caller(clients: Clients) -> Finding:
+    """Who asks AWS; WRONG without credentials."""
+    try:
+        return Finding("AWS", GOOD, f"{probes.caller(clients)} in {clients.region}")
+    except Forbidden as error:
+        if any(word in str(error) for word in _LATE):
+            return Finding("AWS", WRONG, str(error), "synchronize the clock: the signature is too old or too new")
+        return Finding("AWS", WRONG, str(error), "give credentials: a profile or role; the controller by its role")
     except PortError as error:
-        yield Finding("AWS", DOUBTFUL, f"caller not checked: needs an STS endpoint: {error}")
+        return Finding("AWS", UNCHECKED, f"caller not checked: needs an STS endpoint: {error}")
+
+
+def calls(clients: Clients, options: Options) -> Iterator[Finding]:
+    """Whether the caller may read what Kerf reads."""
     for action, probe in probes.reads(clients, options.cluster_name, isolated_vpc=options.isolated_vpc).items():
         yield _allowed(action, probes.outcome(action, probe))
-    yield from _queue(clients, options.interruption_queue)
-    if options.enable_zonal_shift:
-        yield from _zonal_shift(clients, options.cluster_name)
 
 
 def look_at_classes(cloud: AwsCloud, classes: Sequence[EC2NodeClass]) -> Iterator[Finding]:
@@ -61,23 +79,27 @@ def _allowed(action: str, error: PortError | None) -> Finding:
         return Finding(action, GOOD)
     if isinstance(error, Forbidden):
         return Finding(action, WRONG, str(error), _POLICIES)
-    return Finding(action, DOUBTFUL, f"could not be asked: {error}")
+    return unchecked(action, str(error))
 
 
-def _queue(clients: Clients, queue: str) -> Iterator[Finding]:
-    if not queue:
-        fix = "set INTERRUPTION_QUEUE: without it spot nodes end without a warning"
+def queue(clients: Clients, name: str) -> Iterator[Finding]:
+    """The interruption queue of this name, if there is one."""
+    if not name:
+        fix = f"set {_QUEUE_SETTING}: without it spot nodes are terminated without a warning"
         yield Finding("interruption queue", DOUBTFUL, "none is named", fix)
         return
-    for action, probe in probes.queue_reads(clients, queue).items():
+    for action, probe in probes.queue_reads(clients, name).items():
         error = probes.outcome(action, probe)
         if isinstance(error, AlreadyGone):
-            yield Finding("interruption queue", WRONG, f"there is no queue {queue}", "create it: manifests/aws")
+            seen = f"there is no queue {name} in {clients.region}"
+            yield Finding("interruption queue", WRONG, seen, f"deploy {TEMPLATE}, or correct {_QUEUE_SETTING}")
             return
         yield _allowed(action, error)
+    yield Finding("interruption queue", GOOD, name)
 
 
-def _zonal_shift(clients: Clients, cluster_name: str) -> Iterator[Finding]:
+def zonal_shift(clients: Clients, cluster_name: str) -> Iterator[Finding]:
+    """Whether the cluster takes part in zonal shifts."""
     for action, probe in probes.shift_reads(clients, cluster_name).items():
         error = probes.outcome(action, probe)
         if isinstance(error, AlreadyGone):
@@ -100,7 +122,7 @@ def _class(cloud: AwsCloud, cluster: ClusterFacts, node_class: EC2NodeClass) -> 
         return
     for condition, (reason, message) in facts.problems.items():
         if reason == profile_verdicts.UNAVAILABLE:
-            yield Finding(what, DOUBTFUL, f"role {node_class.spec.role} not checked: needs an IAM endpoint: {message}")
+            yield Finding(what, UNCHECKED, f"role {node_class.spec.role} not checked: needs an IAM endpoint: {message}")
         else:
             yield Finding(what, WRONG, f"{reason}: {message}", _FIXES.get(condition, ""))
     if not facts.problems:
@@ -117,12 +139,12 @@ def _role(cloud: AwsCloud, what: str, node_class: EC2NodeClass, facts: ClassFact
         return
     error = cloud.role_problem(role)
     if isinstance(error, AlreadyGone | Invalid):
-        fix = "create the role, or write the name of an existing one into spec.role"
+        fix = f"deploy {TEMPLATE}, or write the name of an existing role into spec.role"
         yield Finding(what, WRONG, f"{profile_verdicts.ROLE_NOT_FOUND}: {error}", fix)
     elif isinstance(error, Forbidden):
-        yield Finding(what, DOUBTFUL, f"role {role} not checked: needs iam:GetRole")
+        yield Finding(what, UNCHECKED, f"role {role} not checked: needs iam:GetRole")
     elif error is not None:
-        yield Finding(what, DOUBTFUL, f"role {role} not checked: needs an IAM endpoint: {error}")
+        yield Finding(what, UNCHECKED, f"role {role} not checked: needs an IAM endpoint: {error}")
 
 
 def _found(what: str, facts: ClassFacts) -> Finding:

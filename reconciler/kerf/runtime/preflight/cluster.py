@@ -1,24 +1,26 @@
-"""The Kubernetes side of a preflight: the API server, the kinds, the rights of whoever asks, what there is to work on.
+"""The Kubernetes side of a preflight: the API server, the kinds, permissions, and what there is to work on.
 
-Rights are asked of the API server one by one (SelfSubjectAccessReview), so nothing is tried that would change anything.
+The API server is asked about permissions one by one (reviews of access), so nothing is tried that would change
+anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import Final
 
 from kerf.aws.observe.cluster_facts import OLDEST, check_version
 from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.model.settings import Settings
-from kerf.ports import AlreadyGone, Forbidden, Invalid, Listing, PortError
+from kerf.ports import AlreadyGone, Forbidden, Invalid, PortError
 from kerf.runtime.preflight import served
-from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.runtime.preflight.asking import REVIEW, Account, Asker, Kube, Right
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding, NotAllowed, unchecked
 from kerf.runtime.process.connecting import version_of
 from kerf.telemetry.log.logs import silent
 
-_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ROLE: Final = "give the controller's account the rules of the chart's ClusterRole"
 #: What is written, whatever the settings are: API group, resource, verb.
 WRITES: Final = (
@@ -38,29 +40,71 @@ WRITES: Final = (
 )
 
 
-class Asks(Protocol):
-    """Of the Kubernetes client what a preflight needs."""
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Whose permissions are checked: those of the controller's `account`, or without one those of the caller.
 
-    def request(self, method: str, path: str, body: Any = None) -> Any: ...
+    Without `reviewed` only what the caller may read is checked.
+    """
 
-    def list(self, kind: Kind) -> Listing: ...
+    account: Account | None = None
+    reviewed: bool = True
 
 
-def look(kube: Asks, settings: Settings) -> Iterator[Finding]:
-    """Everything about the cluster; nothing more once the API server does not answer."""
-    try:
-        version = version_of(kube.request("GET", "/version"))
-    except PortError as error:
-        yield Finding("API server", WRONG, str(error), "name the cluster: --kubeconfig, --context")
+CALLER: Final = Whose()
+
+
+def look(kube: Kube, settings: Settings) -> Iterator[Finding]:
+    """Everything about the cluster, for the caller; nothing more once the API server does not answer."""
+    first = version(kube)
+    yield first
+    if first.how == WRONG and not first.seen.startswith("Kubernetes"):
         return
-    yield _version(version)
-    readable = [finding for kind in kinds.watched(settings) for finding in _kind(kube, kind)]
+    asker = Asker(kube)
+    readable = list(kinds_served(asker, settings))
     yield from readable
     yield from served.look(kube)
-    for group, resource, verb in writes(settings):
-        yield from _right(kube, group, resource, verb)
+    yield from permissions(asker, settings)
     if not any(finding.how == WRONG for finding in readable):
-        yield from _work(kube)
+        yield from node_pools(kube)
+
+
+def version(kube: Kube) -> Finding:
+    """The API server and its version."""
+    try:
+        text = version_of(kube.request("GET", "/version"))
+    except PortError as error:
+        return Finding("API server", WRONG, str(error), "name the cluster: --kubeconfig, --context")
+    try:
+        check_version(text, silent())
+    except Invalid:
+        return Finding("API server", WRONG, f"Kubernetes {text}", f"upgrade to {OLDEST[0]}.{OLDEST[1]} or newer")
+    return Finding("API server", GOOD, f"Kubernetes {text}")
+
+
+def kinds_served(asker: Asker, settings: Settings, whose: Whose = CALLER) -> Iterator[Finding]:
+    """Whether each kind that Kerf watches is served, and may be read and watched."""
+    for kind in kinds.watched(settings):
+        yield from _kind(asker, kind, whose)
+
+
+def permissions(asker: Asker, settings: Settings, account: Account | None = None) -> Iterator[Finding]:
+    """Whether the controller's account, or without one the caller, may write all that Kerf writes."""
+    for group, resource, verb in writes(settings):
+        yield _right(asker, Right(verb, resource, group), account)
+
+
+def may_ask_for(asker: Asker, account: Account) -> Finding | None:
+    """The finding about permissions that cannot be checked; None when they can."""
+    what = f"permissions of {account}"
+    try:
+        if asker.caller() != account.user:
+            asker.require(REVIEW)
+    except NotAllowed as error:
+        return unchecked(what, f"needs {error}")
+    except PortError as error:
+        return unchecked(what, str(error))
+    return None
 
 
 def writes(settings: Settings) -> tuple[tuple[str, str, str], ...]:
@@ -73,48 +117,53 @@ def writes(settings: Settings) -> tuple[tuple[str, str, str], ...]:
     return (*WRITES, *((group, resource, "patch") for wanted, group, resource in more if wanted))
 
 
-def _version(text: str) -> Finding:
+def _kind(asker: Asker, kind: Kind, whose: Whose) -> Iterator[Finding]:
+    what, right = f"{kind.plural} can be read", Right("list", kind.plural, kind.group)
     try:
-        check_version(text, silent())
-    except Invalid:
-        return Finding("API server", WRONG, f"Kubernetes {text}", f"upgrade to {OLDEST[0]}.{OLDEST[1]} or newer")
-    return Finding("API server", GOOD, f"Kubernetes {text}")
-
-
-def _kind(kube: Asks, kind: Kind) -> Iterator[Finding]:
-    what = f"{kind.plural} can be read"
-    try:
-        kube.request("GET", f"{kind.path()}?limit=1")
+        if whose.account is not None:
+            asker.require(right)
+        asker.kube.request("GET", f"{kind.path()}?limit=1")
     except AlreadyGone:
-        ours = kind.group in ("karpenter.sh", "karpenter.k8s.aws", "autoscaling.x-k8s.io")
-        fix = "helm install kerf-crd charts/kerf-crd" if ours else f"the API server has to serve {kind.api_version}"
-        yield Finding(what, WRONG, f"the API server has no {kind.api_version} {kind.name}", fix)
+        yield _not_served(what, kind)
+        return
+    except NotAllowed as error:
+        yield unchecked(what, f"needs {error}")
     except Forbidden:
-        yield Finding(what, WRONG, f"no leave to list {kind.plural}", _ROLE)
+        yield Finding(what, WRONG, f"no permission to list {kind.plural}", _ROLE)
+        return
     except PortError as error:
         yield Finding(what, WRONG, str(error))
-    else:
-        yield from _right(kube, kind.group, kind.plural, "watch")
-
-
-def _right(kube: Asks, group: str, resource: str, verb: str) -> Iterator[Finding]:
-    name, _, sub = resource.partition("/")
-    attributes = {"group": group, "resource": name, "subresource": sub, "verb": verb}
-    what = f"{verb} {name}{f'.{group}' if group else ''}{f'/{sub}' if sub else ''}"
-    try:
-        answer = kube.request("POST", _REVIEWS, {**_REVIEW, "spec": {"resourceAttributes": attributes}})
-    except PortError as error:
-        yield Finding(what, DOUBTFUL, f"could not be asked: {error}")
         return
-    allowed = answer["status"]["allowed"]
-    yield Finding(what, GOOD) if allowed else Finding(what, WRONG, "no leave", _ROLE)
+    if whose.reviewed and whose.account is not None:
+        yield _right(asker, right, whose.account)
+    if whose.reviewed:
+        yield _right(asker, Right("watch", kind.plural, kind.group), whose.account)
 
 
-_REVIEW: Final = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+def _not_served(what: str, kind: Kind) -> Finding:
+    ours = kind.group in ("karpenter.sh", "karpenter.k8s.aws", "autoscaling.x-k8s.io")
+    fix = "helm install kerf-crd charts/kerf-crd" if ours else f"the API server has to serve {kind.api_version}"
+    return Finding(what, WRONG, f"the API server has no {kind.api_version} {kind.name}", fix)
+
+
+def _right(asker: Asker, right: Right, account: Account | None) -> Finding:
+    try:
+        allowed = asker.may(right, account)
+    except NotAllowed as error:
+        return unchecked(str(right), f"needs {error}")
+    except PortError as error:
+        return unchecked(str(right), str(error))
+    if allowed:
+        return Finding(str(right), GOOD)
+    if account is None:
+        return Finding(str(right), WRONG, "no permission", _ROLE)
+    fix = "upgrade Kerf's chart, whose ClusterRole has it, and see that nothing has changed the role or its binding"
+    return Finding(str(right), WRONG, f"{account} has no permission", fix)
 
 
 # --- what there is to work on -----------------------------------------------------------------------------------
-def _work(kube: Asks) -> Iterator[Finding]:
+def node_pools(kube: Kube) -> Iterator[Finding]:
+    """NodePools, and the EC2NodeClasses that they name."""
     classes = {each.name: each for each in kube.list(kinds.NODE_CLASS).items}
     pools = kube.list(kinds.NODE_POOL).items
     if not pools:

@@ -13,12 +13,12 @@ from typing import Any, Final, Protocol
 from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.ports import PortError
-from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, Finding
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding, unchecked
 from kerf.telemetry.log.logs import Logger
 from kerf_api import crds
 
 CHECKED: Final = (kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.NODE_CLASS)
-_FIX: Final = "upgrade the chart kerf-crd"
+_FIX: Final = "helm upgrade kerf-crd charts/kerf-crd: CRDs of an older release drop newer fields without an error"
 #: Fields of a list, or of a map with any key.
 _LIST, _MAP = "[]", ".*"
 #: So many fields are named.
@@ -45,13 +45,13 @@ def look(kube: Asks) -> Iterator[Finding]:
 def _kind(kind: Kind, document: Any, problem: str) -> Iterator[Finding]:
     what = f"definition of {kind.name}"
     if problem:
-        yield Finding(what, DOUBTFUL, f"not checked: /openapi/v3 cannot be read: {problem}")
+        yield unchecked(what, f"/openapi/v3 cannot be read: {problem}")
         return
     try:
         schema = _schema(document, kind)
         found = None if schema is None else _compared(what, kind, schema)
     except (AttributeError, TypeError) as error:  # a document of another shape: no reason to stop a controller
-        found = Finding(what, DOUBTFUL, f"not checked: /openapi/v3 is not understood: {error}")
+        found = unchecked(what, f"/openapi/v3 is not understood: {error}")
     if found is not None:
         yield found
 
@@ -76,7 +76,9 @@ def _compared(what: str, kind: Kind, schema: Mapping[str, Any]) -> Finding:
     for path, row in own.items():
         if path in served and (missing := _values(row) - _values(served[path])) and _values(served[path]):
             said.append(f"{path} cannot be {' or '.join(sorted(missing))}")
-    return Finding(what, DOUBTFUL, "; ".join(said), _FIX) if said else Finding(what, GOOD)
+    if not said:
+        return Finding(what, GOOD)
+    return Finding(what, WRONG if spec else DOUBTFUL, "; ".join(said), _FIX)
 
 
 def _values(row: Mapping[str, Any]) -> set[str]:

@@ -5,15 +5,15 @@ What the caller may not ask is not called good: the finding says which right it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from kerf.aws import surroundings
 from kerf.aws.requests.clients import Clients
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.ports import AlreadyGone, Forbidden, Listing, PortError
-from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from kerf.ports import AlreadyGone, Listing, PortError
+from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding, asked, unchecked
 from kerf.runtime.settings.options import Options
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -22,7 +22,9 @@ from kerf_api.v1.nodepool import NodePool
 AGENT: Final = "eks-pod-identity-agent"
 #: What nodes and Kerf call in a VPC without a way out, by the names of VPC endpoints. AL2023 nodes call EKS, too.
 SERVICES: Final = ("ec2", "ecr.api", "ecr.dkr", "eks", "s3", "ssm", "sts")
-_IDENTITY: Final = "EKS Pod Identity"
+POD_IDENTITY: Final = "EKS Pod Identity"
+SPOT_ROLE: Final = "service-linked role for spot"
+ENDPOINTS: Final = "VPC endpoints"
 _SPOT, _WINDOWS = "spot.amazonaws.com", "Windows"
 
 
@@ -37,27 +39,20 @@ def look(
 ) -> Iterator[Finding]:
     """One finding for each thing that this cluster needs."""
     if any(_may_launch_spot(pool) for pool in pools):
-        yield _spot_role(clients, isolated=options.isolated_vpc)
+        yield spot_role(clients, isolated=options.isolated_vpc)
     agent, unknown = _agent(kube)
     if options.isolated_vpc:
         yield _endpoints(clients, options, agent=agent)
     if unknown:
-        yield Finding(_IDENTITY, DOUBTFUL, unknown)
-    elif not agent:
+        yield unchecked(POD_IDENTITY, unknown)
+    elif agent:
+        yield Finding(POD_IDENTITY, GOOD, f"DaemonSet {AGENT} is installed")
+    else:
         yield _pod_identity(clients, options.cluster_name)
     for node_class in classes:
         # In an isolated VPC IAM cannot be asked, and a class with a role launches nothing.
         if node_class.family.startswith(_WINDOWS) and node_class.spec.role and not options.isolated_vpc:
             yield _windows(clients, options.cluster_name, node_class.name, node_class.spec.role)
-
-
-def _asked(what: str, ask: Callable[[], Finding], right: str) -> Finding:
-    try:
-        return ask()
-    except Forbidden:
-        return Finding(what, DOUBTFUL, f"not checked: needs {right}")
-    except PortError as error:
-        return Finding(what, DOUBTFUL, f"not checked: {error}")
 
 
 # --- spot ---------------------------------------------------------------------------------------------------------
@@ -70,26 +65,27 @@ def _may_launch_spot(pool: NodePool) -> bool:
     return pool.managed and labels.CAPACITY_TYPE in wanted and wanted[labels.CAPACITY_TYPE].has(labels.SPOT)
 
 
-def _spot_role(clients: Clients, *, isolated: bool) -> Finding:
-    what = "service-linked role for spot"
+def spot_role(clients: Clients, *, isolated: bool) -> Finding:
+    """The role without which EC2 launches no spot instance for Kerf, whose policies do not allow to create it."""
+    what = SPOT_ROLE
     if isolated:
-        return Finding(what, DOUBTFUL, "not checked: needs an IAM endpoint, and ISOLATED_VPC is set")
+        return unchecked(what, "needs an IAM endpoint, and ISOLATED_VPC is set")
 
     def ask() -> Finding:
         try:
             surroundings.find_spot_role(clients)
         except AlreadyGone:
-            seen = f"there is no role {surroundings.SPOT_ROLE}: EC2 may refuse the first spot instance"
-            return Finding(what, DOUBTFUL, seen, f"aws iam create-service-linked-role --aws-service-name {_SPOT}")
+            seen = f"there is no role {surroundings.SPOT_ROLE}: EC2 refuses the first spot instance"
+            return Finding(what, WRONG, seen, f"aws iam create-service-linked-role --aws-service-name {_SPOT}")
         return Finding(what, GOOD)
 
-    return _asked(what, ask, "iam:GetRole")
+    return asked(what, ask, "iam:GetRole")
 
 
 # --- networks without a way out -----------------------------------------------------------------------------------
 def _endpoints(clients: Clients, options: Options, *, agent: bool) -> Finding:
     """`agent`: whether the Pod Identity agent runs, which calls EKS Auth."""
-    what = "VPC endpoints"
+    what = ENDPOINTS
     more = {"sqs": options.interruption_queue, "eks-auth": agent, "arc-zonal-shift": options.enable_zonal_shift}
 
     def ask() -> Finding:
@@ -101,7 +97,7 @@ def _endpoints(clients: Clients, options: Options, *, agent: bool) -> Finding:
         seen = f"ISOLATED_VPC is set, and the VPC has no endpoint of {', '.join(missing)}"
         return Finding(what, DOUBTFUL, seen, "create them, unless nodes reach these services in another way")
 
-    return _asked(what, ask, "eks:DescribeCluster and ec2:DescribeVpcEndpoints")
+    return asked(what, ask, "eks:DescribeCluster and ec2:DescribeVpcEndpoints")
 
 
 # --- credentials of pods ------------------------------------------------------------------------------------------
@@ -110,12 +106,12 @@ def _agent(kube: Lists) -> tuple[bool, str]:
     try:
         return any(one.metadata.name == AGENT for one in kube.list(kinds.DAEMON_SET).items), ""
     except PortError as error:
-        return False, f"not checked: DaemonSets cannot be listed: {error}"
+        return False, f"needs list daemonsets.apps: {error}"
 
 
 def _pod_identity(clients: Clients, cluster_name: str) -> Finding:
     """The finding of a cluster without the agent: whether ServiceAccounts need it."""
-    what = _IDENTITY
+    what = POD_IDENTITY
 
     def ask() -> Finding:
         accounts = sorted(surroundings.pod_identity_accounts(clients, cluster_name))
@@ -128,7 +124,7 @@ def _pod_identity(clients: Clients, cluster_name: str) -> Finding:
         have = "1 ServiceAccount has" if len(accounts) == 1 else f"{len(accounts)} ServiceAccounts have"
         return Finding(what, WRONG, f"{have} a role ({accounts[0]}), and there is no DaemonSet {AGENT}", fix)
 
-    return _asked(what, ask, "eks:ListPodIdentityAssociations and eks:DescribeCluster")
+    return asked(what, ask, "eks:ListPodIdentityAssociations and eks:DescribeCluster")
 
 
 # --- Windows ------------------------------------------------------------------------------------------------------
@@ -145,4 +141,4 @@ def _windows(clients: Clients, cluster_name: str, class_name: str, role: str) ->
             return Finding(what, WRONG, f"the entry of role {role} is of type {found}: Windows nodes do not join", fix)
         return Finding(what, GOOD)
 
-    return _asked(what, ask, "iam:GetRole and eks:DescribeAccessEntry")
+    return asked(what, ask, "iam:GetRole and eks:DescribeAccessEntry")

@@ -1,0 +1,77 @@
+"""The Kerf that runs in the cluster: its settings, ServiceAccount and pods, as its Deployment has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from kerf.runtime.preflight.asking import Account, Asker, Right
+
+#: A variable that only the Deployment of Kerf's controller has.
+_OWN: Final = "LAUNCH_KEY_SECRET"
+_DEPLOYMENTS: Final = Right("list", "deployments", "apps")
+#: Where a variable may come from that only the cluster knows.
+_OBJECTS: Final = frozenset({"configMapKeyRef", "secretKeyRef"})
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The controller's Deployment. `elsewhere` are variables, or sources of them, that it takes from other objects.
+
+    `arguments` follow `run`. `selector` are the labels of its pods.
+    """
+
+    namespace: str
+    name: str
+    account: Account
+    environment: Mapping[str, str]
+    elsewhere: Sequence[str]
+    arguments: Sequence[str]
+    dns_policy: str
+    image: str
+    selector: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"Deployment {self.namespace}/{self.name}"
+
+    def pods(self, asker: Asker) -> list[Any]:
+        """Its pods, as JSON. Raises NotAllowed, PortError."""
+        labels = quote(",".join(f"{key}={value}" for key, value in sorted(self.selector.items())), safe="")
+        path = f"/api/v1/namespaces/{self.namespace}/pods?labelSelector={labels}"
+        return asker.rows(path, Right("list", "pods", namespace=self.namespace))
+
+
+def find(asker: Asker, namespace: str = "") -> Installed | None:
+    """The first controller by namespace and name; None when there is none. Raises NotAllowed, PortError."""
+    where = f"/namespaces/{namespace}" if namespace else ""
+    right = Right(_DEPLOYMENTS.verb, _DEPLOYMENTS.resource, _DEPLOYMENTS.group, namespace)
+    rows = asker.rows(f"/apis/apps/v1{where}/deployments", right)
+    found = [one for one in map(_installed, rows) if one is not None]
+    return min(found, key=lambda one: (one.namespace, one.name), default=None)
+
+
+def _installed(deployment: Mapping[str, Any]) -> Installed | None:
+    spec = deployment["spec"]
+    pod = spec["template"]["spec"]
+    for container in pod.get("containers") or ():
+        rows = container.get("env") or ()
+        arguments = [str(word) for word in container.get("args") or ()]
+        if arguments[:1] != ["run"] or not any(row["name"] == _OWN for row in rows):
+            continue
+        space = deployment["metadata"]["namespace"]
+        references = [row["name"] for row in rows if _OBJECTS & (row.get("valueFrom") or {}).keys()]
+        sources = [str(one.get("prefix") or next(iter(one))) for one in container.get("envFrom") or ()]
+        return Installed(
+            namespace=space,
+            name=deployment["metadata"]["name"],
+            account=Account(space, pod.get("serviceAccountName") or "default"),
+            environment={row["name"]: str(row.get("value") or "") for row in rows if "valueFrom" not in row},
+            elsewhere=references + sources,
+            arguments=arguments[1:],
+            dns_policy=pod.get("dnsPolicy") or "ClusterFirst",
+            image=container["image"],
+            selector=spec["selector"].get("matchLabels") or {},
+        )
+    return None

@@ -1,0 +1,197 @@
+"""All checks in their order: those before installation, then those of the Kerf that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from kerf.aws.cloud import AwsCloud
+from kerf.aws.requests.clients import Clients
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.ports import PortError
+from kerf.runtime.preflight import account as aws
+from kerf.runtime.preflight import (
+    account_limits,
+    admission,
+    cluster,
+    controller,
+    identity,
+    served,
+    situation,
+    surroundings,
+    to_come,
+)
+from kerf.runtime.preflight.asking import Account, Asker, Kube
+from kerf.runtime.preflight.checks import CHECKS, Check
+from kerf.runtime.preflight.findings import GOOD, UNCHECKED, WRONG, Finding, unchecked
+from kerf.runtime.preflight.situation import Given, Situation
+from kerf.runtime.settings.options import Options
+from kerf.runtime.settings.settings import SettingsError
+
+Result = tuple[Check, Finding]
+#: What `surroundings` finds, by the check.
+_AROUND: Final = {
+    surroundings.SPOT_ROLE: "spot-role",
+    surroundings.ENDPOINTS: "endpoints",
+    surroundings.POD_IDENTITY: "agent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The ways to the cluster and to AWS. `kube` raises PortError; `clients` and `cloud` raise SettingsError."""
+
+    kube: Callable[[], Kube]
+    clients: Callable[[Options], Clients]
+    cloud: Callable[[Options, Any], AwsCloud]
+    now: Callable[[], datetime]
+
+
+def look(world: World, given: Given, unreachable: str) -> Iterator[Result]:
+    """Every finding with its check. `unreachable` is the fix for an API server that does not answer.
+
+    Raises SettingsError when nothing names the settings.
+    """
+    asker, first = _api_server(world, unreachable)
+    yield CHECKS["api-server"], first
+    try:
+        found = situation.find(asker, given)
+    except SettingsError as error:
+        if asker is None:
+            return
+        if not any(problem.startswith("Deployment ") for problem in error.problems):
+            raise
+        yield CHECKS["settings"], Finding("settings", WRONG, "; ".join(error.problems), "correct the chart's values")
+        return
+    yield from _named("settings", _settings(found))
+    clients = world.clients(found.options)
+    if asker is None:
+        yield from _account(clients, found, world.now)
+        return
+    pools, classes = _all(asker, kinds.NODE_POOL), _all(asker, kinds.NODE_CLASS)
+    yield from _before(asker, clients, found, world.now)
+    yield from _first_node(clients, found.options, pools, classes)
+    around = surroundings.look(asker.kube, clients, found.options, pools or (), classes or ())
+    yield from ((CHECKS[_AROUND.get(one.what, "windows")], one) for one in around)
+    if found.expected is None:
+        yield from _after(asker, clients, found)
+        yield from _named("node-classes", _classes(world, asker, found, classes))
+
+
+def _api_server(world: World, unreachable: str) -> tuple[Asker | None, Finding]:
+    try:
+        kube = world.kube()
+    except PortError as error:
+        return None, Finding("API server", WRONG, str(error), unreachable)
+    first = cluster.version(kube)
+    if first.how == WRONG and not first.seen.startswith("Kubernetes"):
+        return None, Finding(first.what, WRONG, first.seen, unreachable)
+    return Asker(kube), first
+
+
+def _settings(found: Situation) -> Iterator[Finding]:
+    if found.unknown:
+        yield unchecked("settings", f"{found.unknown}; they are {found.of}")
+        return
+    yield Finding("settings", GOOD, found.of)
+    if found.installed is not None and (more := controller.elsewhere(found.installed)) is not None:
+        yield more
+
+
+# --- before -------------------------------------------------------------------------------------------------------
+def _account(clients: Clients, found: Situation, now: Callable[[], datetime]) -> Iterator[Result]:
+    options = found.options
+    yield CHECKS["clock"], identity.clock(clients, now)
+    caller = aws.caller(clients)
+    yield CHECKS["aws"], caller
+    if caller.how == WRONG:
+        return
+    yield from _named("aws-permissions", aws.calls(clients, options))
+    yield from _named("queue", aws.queue(clients, options.interruption_queue))
+    if options.interruption_queue:
+        yield CHECKS["rules"], account_limits.rules(clients, options.interruption_queue, isolated=options.isolated_vpc)
+    yield from _named("quota", account_limits.quotas(clients, isolated=options.isolated_vpc))
+    if options.enable_zonal_shift:
+        yield from _named("zonal-shift", aws.zonal_shift(clients, options.cluster_name))
+
+
+def _before(asker: Asker, clients: Clients, found: Situation, now: Callable[[], datetime]) -> Iterator[Result]:
+    yield CHECKS["region"], identity.region(asker, clients)
+    yield from _named("cluster-name", identity.cluster_name(asker, clients, found))
+    yield from _account(clients, found, now)
+    policy = found.installed or found.expected
+    if policy is not None:
+        yield CHECKS["dns"], controller.dns(asker, policy.dns_policy)
+    else:
+        yield CHECKS["dns"], unchecked(controller.DNS, found.unknown)
+    if found.account is not None:
+        yield CHECKS["controller-role"], _role(asker, clients, found, found.account)
+    if found.expected is not None:
+        yield CHECKS["image-name"], to_come.image_name(found.expected.image)
+
+
+def _role(asker: Asker, clients: Clients, found: Situation, account: Account) -> Finding:
+    """Before installation the values annotate the ServiceAccount, which is not there."""
+    if found.expected is None:
+        return controller.role(asker, clients, found.options, account)
+    return controller.role_finding(clients, found.options, account, found.expected.role)
+
+
+def _first_node(
+    clients: Clients, options: Options, pools: Sequence[Any] | None, classes: Sequence[Any] | None
+) -> Iterator[Result]:
+    """What nobody has named yet is assumed as the examples have it."""
+    if not classes:
+        role = to_come.node_role(clients, options.cluster_name, isolated=options.isolated_vpc)
+        yield CHECKS["node-role"], role
+        yield from _named("discovery", to_come.discovery(clients, options.cluster_name))
+    if not pools:
+        yield CHECKS["spot-role"], surroundings.spot_role(clients, isolated=options.isolated_vpc)
+
+
+# --- after --------------------------------------------------------------------------------------------------------
+def _after(asker: Asker, clients: Clients, found: Situation) -> Iterator[Result]:
+    settings, account = found.options.settings, found.account
+    blocked = None if account is None else cluster.may_ask_for(asker, account)
+    served_kinds = list(cluster.kinds_served(asker, settings, cluster.Whose(account, blocked is None)))
+    yield from _named("kinds", served_kinds)
+    yield from _named("definitions", served.look(asker.kube))
+    if blocked is None:
+        yield from _named("permissions", cluster.permissions(asker, settings, account))
+    else:
+        yield CHECKS["permissions"], blocked
+    if account is not None:
+        lease = found.options.leader_election_name
+        yield CHECKS["controller-clock"], controller.clock(asker, account.namespace, lease)
+    if found.installed is not None:
+        yield CHECKS["image"], controller.image(asker, found.installed)
+    else:
+        yield CHECKS["image"], unchecked(controller.IMAGE, found.unknown)
+    yield CHECKS["webhook"], admission.look(asker)
+    if not any(one.how in (WRONG, UNCHECKED) for one in served_kinds):
+        yield from _named("node-pools", cluster.node_pools(asker.kube))
+
+
+def _classes(world: World, asker: Asker, found: Situation, classes: Sequence[Any] | None) -> Iterator[Finding]:
+    if classes is None:
+        yield unchecked("EC2NodeClasses", "they cannot be listed")
+        return
+    try:
+        yield from aws.look_at_classes(world.cloud(found.options, asker.kube), classes)
+    except PortError as error:
+        yield Finding("EC2NodeClasses", WRONG, str(error))
+
+
+def _all(asker: Asker, kind: Kind) -> list[Any] | None:
+    """All objects of a kind; None when they are not served, or may not be listed."""
+    try:
+        return list(asker.kube.list(kind).items)
+    except PortError:
+        return None
+
+
+def _named(check: str, findings: Iterable[Finding]) -> Iterator[Result]:
+    return ((CHECKS[check], one) for one in findings)
