@@ -52,7 +52,7 @@ HEAD: Final = (
     "peak nodes",
     "pods waited, h",
     "came back",
-    "dearer",
+    "cost rose",
 )
 
 

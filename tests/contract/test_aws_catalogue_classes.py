@@ -139,7 +139,7 @@ def test_172_a_profile_is_made_with_its_role_and_tags(aws: MotoAws, real: MotoAc
     assert made.get("Tags") == [{"Key": "team", "Value": "x"}]
 
 
-def test_173_a_profile_that_has_lost_its_role_is_mended(aws: MotoAws, real: MotoAccount) -> None:
+def test_173_a_profile_that_has_lost_its_role_is_fixed(aws: MotoAws, real: MotoAccount) -> None:
     cloud, iam = real.cloud, aws.client("iam")
     path, of = profile_of(real, "mended")
     cloud.ensure_instance_profile("mended", real.role, path, {"a": "b"})
@@ -330,7 +330,7 @@ def test_127_templates_themselves_have_the_users_tags(aws: MotoAws, real: MotoAc
     assert {"Key": "team", "Value": "platform"} in made["Tags"]
 
 
-def test_183_templates_go_with_their_class_and_where_that_fails_it_is_told(aws: MotoAws, real: MotoAccount) -> None:
+def test_183_templates_are_deleted_with_their_class_and_a_failure_is_reported(aws: MotoAws, real: MotoAccount) -> None:
     ec2, wanted = aws.client("ec2"), request(real, "of-default")
     real.cloud.create_fleet(wanted)
     (mine,) = wanted.templates

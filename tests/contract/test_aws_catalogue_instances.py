@@ -61,7 +61,7 @@ def test_051_a_template_that_has_vanished_is_made_again_and_the_call_repeated_on
     assert (len(aws.calls("CreateFleet")), len(aws.calls("CreateLaunchTemplate"))) == (2, 1)
 
 
-def test_052_one_that_has_vanished_again_is_told(aws: MotoAws, real: MotoAccount) -> None:
+def test_052_one_that_has_vanished_again_is_reported(aws: MotoAws, real: MotoAccount) -> None:
     wanted = request(real, "vanishing")
     aws.fail("CreateFleet", "InvalidLaunchTemplateName.NotFoundException", times=2)
     aws.clear_calls()
@@ -150,7 +150,7 @@ def test_221_the_version_is_the_api_servers_or_with_an_eks_control_plane_what_ek
     assert told == aws.settings.kubernetes_version
 
 
-def test_221_one_that_is_too_old_is_an_error_and_a_newer_one_is_told(aws: MotoAws) -> None:
+def test_221_one_that_is_too_old_is_an_error_and_a_newer_one_is_logged(aws: MotoAws) -> None:
     with pytest.raises(Invalid, match=r"1\.25"):
         versioned(aws, "1.25").cluster()
     stream = io.StringIO()
@@ -203,7 +203,7 @@ def test_214_a_price_that_aws_gave_once_is_kept_where_there_is_no_estimate_eithe
             assert state.catalogues.region.on_demand == prices
 
 
-def test_214_in_an_isolated_vpc_nobody_asks_for_the_price_list_and_spot_is_read(aws: MotoAws) -> None:
+def test_214_in_an_isolated_vpc_the_price_list_is_not_read_and_spot_is(aws: MotoAws) -> None:
     cloud = aws_cloud(aws, isolated_vpc=True)
     aws.clear_calls()
     known = looking.region(cloud)

@@ -50,7 +50,7 @@ def templates(aws: MotoAws) -> set[str]:
         ("no", "No identity-based policy allows the action"),
     ],
 )
-def test_185_what_is_denied_is_told_with_the_call_and_by_what(
+def test_185_a_denied_call_is_reported_with_the_policy(
     aws: MotoAws, real: MotoAccount, action: str, reason: str, times: int, text: str, words: str
 ) -> None:
     aws.fail(action, DENIED, f"{text} Encoded authorization failure message: x1y2", status=403, times=times)
@@ -117,7 +117,7 @@ def test_186_of_several_that_will_not_do_the_first_counts(aws: MotoAws, real: Mo
         real.cloud.dry_run(tried)
 
 
-def test_187_a_profile_that_ec2_does_not_see_is_told(aws: MotoAws, real: MotoAccount) -> None:
+def test_187_a_profile_that_ec2_does_not_see_is_reported(aws: MotoAws, real: MotoAccount) -> None:
     usual = wanted(real)
     without = replace(usual, templates=(replace(usual.templates[0], instance_profile="nobody"),))
     problem = real.cloud.dry_run(without)
@@ -127,7 +127,7 @@ def test_187_a_profile_that_ec2_does_not_see_is_told(aws: MotoAws, real: MotoAcc
 
 
 @pytest.mark.refused("user_data")
-def test_191_user_data_that_is_too_large_is_told_and_what_is_malformed_otherwise_is_something_else(
+def test_191_user_data_that_is_too_large_is_reported_and_other_malformed_parts_are_another_error(
     aws: MotoAws, real: MotoAccount
 ) -> None:
     usual = wanted(real)

@@ -28,7 +28,7 @@ BUGS = (
                 ),
             ),
         ),
-        (f"{_VALIDATION}::test_185_before_it_was_tried_nobody_knows",),
+        (f"{_VALIDATION}::test_185_before_it_was_tried_the_result_is_unknown",),
     ),
     Bug(
         "dry run believed for another class",
@@ -52,7 +52,7 @@ BUGS = (
                 "not of.name",
             ),
         ),
-        (f"{_EXPRESSIONS}::test_192_before_the_types_are_known_nobody_knows_whether_an_expression_fails",),
+        (f"{_EXPRESSIONS}::test_192_before_the_types_are_known_no_expression_is_evaluated",),
     ),
     Bug(
         "reserved for other pods than there will be",

@@ -13,10 +13,10 @@ PAGE: Final = ROOT / "docs/behaviours.md"
 _HEAD: Final = """\
 # Numbered behaviours
 
-Kerf behaves as Karpenter does in what follows, number by number. A test bears the number in its name
-(`test_211_an_ailment_is_counted_once_until_the_instance_recovers`), and its name says the behaviour. Where Kerf
-differs on purpose, the page of the catalogue says why. `python -m tests.unit.behaviours` writes this page from the
-tests.
+Kerf behaves as Karpenter does in each numbered row. A test has the number in its name
+(`test_211_an_impairment_is_counted_once_until_the_instance_recovers`), and its name describes the behaviour. Where Kerf
+differs on purpose, the page of the catalogue gives the reason. `python -m tests.unit.behaviours` writes this page from
+the tests.
 """
 
 

@@ -52,7 +52,7 @@ def test_210_a_check_that_has_failed_for_two_minutes_ends_the_node(category: str
     }
 
 
-def test_210_before_that_it_is_borne() -> None:
+def test_210_before_that_it_is_tolerated() -> None:
     assert decided(claim("a"), check(ago=BORNE - SECOND)) == Plan()
 
 

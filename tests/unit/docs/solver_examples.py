@@ -58,7 +58,7 @@ def spread() -> str:
     found = spread_solution()
     zone_of = {key: node.zones[0] for node in found.new_nodes for key in node.pods}
     counts = dict(RUNNING)
-    rows: list[tuple[object, ...]] = [("pod", *ZONES, "zones that take one more", "goes to")]
+    rows: list[tuple[object, ...]] = [("pod", *ZONES, "zones that take one more", "placed in")]
     for key in found.order:
         admitted = [zone for zone in ZONES if counts[zone] + 1 - min(counts.values()) <= 1]
         rows.append((key.partition("/")[2], *counts.values(), ", ".join(admitted), zone_of[key]))
@@ -144,7 +144,7 @@ def search() -> str:
     first, last = searched(0), searched(1)
     for name, found in (("first", first), ("after the search", last)):
         rows.append((f"{name}: {_named(found.new_nodes)}", len(found.new_nodes), dollars(found.price)))
-    rows.append(("what it must cost at least", "", dollars(last.bound or 0)))
+    rows.append(("lower bound", "", dollars(last.bound or 0)))
     return table(rows)
 
 

@@ -14,7 +14,7 @@ INSTANCE = Impairment("i-1", INSTANCE_CHECK, NOW)
 OURS = {"i-1", "i-2"}
 
 
-def test_211_an_ailment_is_counted_once_until_the_instance_recovers() -> None:
+def test_211_an_impairment_is_counted_once_until_the_instance_recovers() -> None:
     notices = Notices()
     impairments = Impairments(notices)
     impairments.examined([SYSTEM], OURS, NOW)

@@ -163,7 +163,7 @@ def test_186_whose_company_is_meant() -> None:
         assert done.sizes() == ([2] if found else [1])
 
 
-def test_187_a_wish_for_company_yields_to_a_spread() -> None:
+def test_187_a_preferred_affinity_yields_to_a_spread() -> None:
     """One in each zone, and on each host."""
     for key in (ZONE, labels.HOSTNAME):
         wish = c.wishes(NEAR, key)

@@ -119,7 +119,7 @@ def test_094_a_daemon_counts_where_it_would_run() -> None:
     assert launches(plain, daemon(affinity=w.node_affinity([("team", "NotIn", ["red"])]))) == ["default"]
 
 
-def test_095_any_alternative_of_a_daemon_will_do_and_its_wishes_do_not_matter() -> None:
+def test_095_any_alternative_of_a_daemon_will_do_and_its_preferences_do_not_matter() -> None:
     """The second term matches; a preference for the impossible changes nothing."""
     terms = w.node_affinity([("team", "In", ["red"])], [(labels.OS, "In", ["linux"])])
     assert launches(w.pool(), daemon(affinity=terms)) == ["default"]

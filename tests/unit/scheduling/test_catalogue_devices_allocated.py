@@ -130,7 +130,7 @@ def test_230_a_claim_that_pods_share() -> None:
     assert d.run(d.classes(), d.claim("c"), shared, small, catalogue=(PLAIN,)).pending == []
 
 
-def test_231_a_device_is_free_when_nobody_holds_it() -> None:
+def test_231_a_device_is_free_when_no_claim_holds_it() -> None:
     """Held by a living pod it is not; by one that is going it is."""
     node, own = w.node("n"), d.published("s", d.device("gpu"), node="n")
     holder = d.pod("old", "held", node="n")

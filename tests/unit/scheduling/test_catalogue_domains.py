@@ -40,7 +40,7 @@ def test_162_a_zone_whose_pool_is_at_its_limit_is_no_domain() -> None:
     assert (w.counts(done.solution), len(done.pending)) == ([5, 5], 0)
 
 
-def test_163_values_of_further_keys_tell_revisions_apart() -> None:
+def test_163_values_of_further_keys_distinguish_revisions() -> None:
     """Two revisions of two pods share two hosts; a key that no pod has changes nothing."""
     spread = w.spread(labels.HOSTNAME, matchLabelKeys=["revision"])
     pods = [p for r in "ab" for p in c.web(2, spread, name=r, labels={"app": "web", "revision": r})]

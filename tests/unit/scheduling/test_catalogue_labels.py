@@ -54,7 +54,7 @@ def test_017_a_pod_picks_one_of_the_values_that_a_pool_offers() -> None:
     ("operator", "values", "fits"),
     [("In", ["v"], False), ("Exists", [], False), ("NotIn", ["v"], True), ("DoesNotExist", [], True)],
 )
-def test_018_a_custom_key_that_nobody_defines(operator: str, values: list[str], fits: bool) -> None:
+def test_018_a_custom_key_without_a_definition(operator: str, values: list[str], fits: bool) -> None:
     """Only what absence satisfies is served."""
     assert (not c.run(w.pool(), w.pod("p", **c.wants(("k", operator, values)))).pending) == fits
 

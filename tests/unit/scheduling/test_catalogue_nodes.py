@@ -148,7 +148,7 @@ def test_080_the_initialised_node_comes_first(with_node: bool) -> None:
     assert c.run(story, w.pod("p")).placed == {"p": "057"}
 
 
-def test_081_a_node_of_somebody_else_is_used_before_one_is_bought() -> None:
+def test_081_an_unmanaged_node_is_used_before_one_is_launched() -> None:
     """A hundred small pods on a large node without a claim."""
     node = w.node("theirs", cpu="100", memory="100Gi")
     done = c.run(w.pool(), node, w.replicas(100, "p", "10m"))

@@ -49,12 +49,12 @@ def answered(given: int, error: FleetError) -> World:
     return world
 
 
-def test_224_when_the_call_fails_all_of_them_are_told() -> None:
+def test_224_when_the_call_fails_all_of_them_get_the_error() -> None:
     world = answered(0, DENIED)
     assert {world.condition("Launched", f"c{n}") for n in range(5)} == {("Unknown", "Unauthorized")}
 
 
-def test_224_of_what_was_given_each_has_one_and_the_rest_is_told_why() -> None:
+def test_224_each_created_one_has_its_instance_and_the_rest_get_the_reason() -> None:
     world = answered(3, DENIED)
     found = [world.claim(f"c{n}") for n in range(5)]
     launched = [claim for claim in found if claim.is_true("Launched")]

@@ -87,7 +87,7 @@ def unprofiled(**spec: Any) -> World:
     return world
 
 
-def test_172_a_role_gets_a_profile_with_tags_and_its_name_is_told() -> None:
+def test_172_a_role_gets_a_profile_with_tags_and_the_status_has_its_name() -> None:
     world = unprofiled(tags={"team": "x"})
     made = world.done(EnsureInstanceProfile)[0]
     assert (made.role, made.path) == ("node-role", "/karpenter/us-west-2/demo/uid-default/")
@@ -199,7 +199,7 @@ def versioned(world: World, kind: kinds.Kind, name: str, hash_: str, version: st
 
 
 @pytest.mark.parametrize("old", ["v5", "v7", "v1"])
-def test_195_with_another_version_claims_are_hashed_anew_but_those_that_have_drifted(old: str) -> None:
+def test_195_with_another_version_claims_are_hashed_again_but_those_that_have_drifted(old: str) -> None:
     world = running(node_claim("a"), node_claim("b"))
     current = world.get(kinds.NODE_CLASS, "default").metadata.annotations[labels.NODECLASS_HASH]
     for kind, name in ((kinds.NODE_CLASS, "default"), (kinds.NODE_CLAIM, "a"), (kinds.NODE_CLAIM, "b")):
@@ -248,12 +248,12 @@ def test_196_terms_for_reservations_are_ids_or_filters_and_only_active_ones_are_
         ({"EndDate": THEN + timedelta(minutes=1)}, "active"),
     ],
 )
-def test_196_what_is_told_of_a_reservation(changes: dict[str, Any], state: str | None) -> None:
+def test_196_the_reported_state_of_a_reservation(changes: dict[str, Any], state: str | None) -> None:
     rows = nodeclass.reservations(of_rows([row(**changes)], THEN))
     assert [(one.id, one.interruptible, one.state) for one in rows] == ([("cr-1", False, state)] if state else [])
 
 
-def test_197_without_the_gate_nothing_is_said_of_reservations() -> None:
+def test_197_without_the_gate_reservations_are_not_reported() -> None:
     of, (one,) = node_class(), of_rows([row()], THEN)
     open_ = status(of, facts(reservations=(one,)))
     assert verdict(open_, "CapacityReservationsReady") == ("True", "CapacityReservationsReady")

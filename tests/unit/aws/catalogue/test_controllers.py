@@ -124,7 +124,7 @@ def test_213_where_there_is_nothing_to_tag_nothing_is_written(trouble: str) -> N
 
 
 # --- prices -----------------------------------------------------------------------------------------------------
-def test_214_prices_that_aws_does_not_tell_are_those_known_else_our_own() -> None:
+def test_214_prices_that_aws_does_not_return_are_those_known_else_our_own() -> None:
     sold = changed(region("m5.large", "c5.large"), on_demand={})
     assert priced(sold, {"m5.large": 96_000}, {}).on_demand == {"m5.large": 96_000, "c5.large": 85_000}
     pages = [product("m5.large", "0.1"), product("c5.large", "0.2")]
@@ -138,7 +138,7 @@ def test_214_china_pays_in_yuan_and_govcloud_has_no_list() -> None:
     assert [price_list(Clients(name)) is None for name in ("us-gov-west-1", "us-west-2")] == [True, False]
 
 
-def test_215_spot_in_a_zone_of_which_no_price_is_told_is_not_bought() -> None:
+def test_215_spot_in_a_zone_without_a_price_is_not_launched() -> None:
     told = spot_prices([spot_row("0.03", zone=zone) for zone in ZONES[:2]])
     (found,) = build(node_class(), facts(), changed(region("m5.large"), spot=told), SETTINGS)
     spot = {o.zone: o.available for o in found.offerings if o.capacity_type == "spot"}

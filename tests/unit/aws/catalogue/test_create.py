@@ -241,7 +241,7 @@ def test_027_a_machine_that_has_gone_is_free_again() -> None:
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_028_without_its_class_the_claim_is_given_up_and_that_is_told(gone: bool) -> None:
+def test_028_without_its_class_the_claim_is_given_up_and_an_event_reports_it(gone: bool) -> None:
     world = prepared(node_claim("a"))
     known = world.get(kinds.NODE_CLASS, "default")
     if gone:

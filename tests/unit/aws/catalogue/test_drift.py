@@ -137,7 +137,7 @@ def test_204_a_reservation_that_is_selected_no_more_is_drift_unless_the_machine_
 
 
 @pytest.mark.parametrize(("later", "expected"), [(1, "CapacityReservationDrift"), (-1, None)])
-def test_204_instances_are_listed_once_more_before_that_is_said(later: int, expected: str | None) -> None:
+def test_204_instances_are_listed_again_before_that_is_reported(later: int, expected: str | None) -> None:
     own = w.claim("1")
     own = replace(own, spec=replace(own.spec, node_class_ref=launched().spec.node_class_ref))
     notes = {**own.metadata.annotations, **launched().metadata.annotations}

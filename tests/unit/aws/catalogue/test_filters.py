@@ -161,7 +161,7 @@ def spot_at(**prices: int) -> Catalogue:
     return repriced(types, lambda o: prices[o.instance_type[:2]] if o.capacity_type == "spot" else o.price)
 
 
-def test_075_spot_that_is_dearer_than_the_cheapest_on_demand_is_left_out() -> None:
+def test_075_spot_above_the_cheapest_on_demand_price_is_left_out() -> None:
     found = request(claim("a", BOTH), types=spot_at(c5=85_000, m5=85_001))
     assert (found.capacity_type, names(found)) == ("spot", ["c5.large"])
     dear = request(claim("a", BOTH), types=spot_at(c5=90_000, m5=90_000))

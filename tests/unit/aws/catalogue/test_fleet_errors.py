@@ -109,7 +109,7 @@ def test_035_without_leave_for_the_role_that_spot_needs_nothing_is_bought_on_spo
     assert request(one, out_of_stock=closed).capacity_type == "on-demand"
 
 
-def test_035_that_is_told_of_the_claim() -> None:
+def test_035_an_event_on_the_claim_reports_it() -> None:
     world = prepared(node_claim("a"))
     world.given, world.errors = 0, (FleetError(SPOT_ROLE, "no", "m5.large", "us-west-2a", capacity=True),)
     for _ in range(2):

@@ -63,7 +63,7 @@ def variants(alias: str, version: str = "1.32") -> list[tuple[str, str]]:
         ("windows2022@latest", ["amd64 standard"]),
     ],
 )
-def test_161_what_each_alias_stands_for(alias: str, expected: list[str]) -> None:
+def test_161_the_parameters_of_each_alias(alias: str, expected: list[str]) -> None:
     assert [" ".join(row) for row in variants(alias)] == expected
 
 
@@ -100,7 +100,7 @@ def test_162_of_equal_age_the_greater_name_whatever_the_order() -> None:
     assert listed(*rows) == listed(*reversed(rows)) == ["ami-c"]
 
 
-def test_163_a_deprecated_image_is_told_as_such_and_does_for_now() -> None:
+def test_163_a_deprecated_image_is_reported_and_used_for_now() -> None:
     gone = status(node_class(), facts(images=(changed(STANDARD, deprecated=True),)))
     assert [(one.id, one.deprecated) for one in gone.amis] == [("ami-old", True)]
     assert verdict(gone, "AMIsReady") == ("True", "AMIsReady")

@@ -158,7 +158,7 @@ def said(world: World, type_: str = validation.CONDITION) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_192_before_the_types_are_known_nobody_knows_whether_an_expression_fails(dry: bool) -> None:
+def test_192_before_the_types_are_known_no_expression_is_evaluated(dry: bool) -> None:
     world = waiting()
     world.settings = changed(world.settings, disable_dry_run=not dry)
     world.settle()
@@ -190,7 +190,7 @@ def test_192_what_has_failed_is_not_said_again_before_the_types_are_known() -> N
     assert said(world) == ("Unknown", "AwaitingReconciliation")
 
 
-def test_192_what_is_missing_is_told_before_an_expression_that_fails() -> None:
+def test_192_missing_objects_are_reported_before_an_expression_that_fails() -> None:
     of = node_class(kubelet={"maxPods": "vcpus / 0"})
     failed = {validation.CONDITION: ("KubeletExpressionEvaluationFailed", "so")}
     new = status(of, facts(images=(), problems=failed), settings=changed(SETTINGS, gates=OPEN))

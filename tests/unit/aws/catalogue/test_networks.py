@@ -63,7 +63,7 @@ def test_022_interfaces_that_were_asked_for_are_promised() -> None:
     assert promised(FOUR, **{EFA: "1"}) == ("4", "4")
 
 
-def test_023_those_that_nobody_asked_for_are_neither_made_nor_promised() -> None:
+def test_023_unrequested_interfaces_are_neither_made_nor_promised() -> None:
     assert promised(ONE) == (None, None)
     assert [row.get("InterfaceType") for row in interfaces(launch(ONE))] == [None]
 

@@ -110,7 +110,7 @@ def test_106_when_what_they_follow_from_changes_they_are_others(spec: dict[str, 
     assert kept.look(facts(**changes), edited(**spec) if spec else None) != first
 
 
-def test_106_so_they_are_when_the_region_is_read_anew() -> None:
+def test_106_so_they_are_when_the_region_is_read_again() -> None:
     kept = Kept()
     first = kept.look(facts())
     kept.of.region = changed(region("m5.large"), on_demand={"m5.large": 1})

@@ -251,7 +251,7 @@ def test_219_of_a_machine_that_is_not_listed_nothing_is_known() -> None:
 
 
 @pytest.mark.parametrize("own", [{}, {GROUP: "pg-0near"}, {GROUP: "pg-0racks", PARTITION: "3"}])
-def test_219_where_there_is_no_partition_or_it_is_known_nobody_waits(own: dict[str, str]) -> None:
+def test_219_where_there_is_no_partition_or_it_is_known_no_node_waits(own: dict[str, str]) -> None:
     world = joining(own)
     tell(world, 2)
     world.settle()

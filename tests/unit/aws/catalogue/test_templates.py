@@ -196,7 +196,7 @@ def test_147_without_an_image_for_any_of_the_types_nothing_is_launched() -> None
 
 # --- interfaces -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("public", [True, False])
-def test_148_whether_there_is_a_public_address_is_said_when_it_is_set(public: bool) -> None:
+def test_148_a_public_address_is_requested_or_refused_when_it_is_set(public: bool) -> None:
     assert interface(associatePublicIPAddress=public)["AssociatePublicIpAddress"] is public
     assert "AssociatePublicIpAddress" not in interface()
 

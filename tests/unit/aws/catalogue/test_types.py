@@ -48,7 +48,7 @@ def test_079_branch_interfaces_are_had_on_types_that_can_be_trunked_only() -> No
 @pytest.mark.parametrize(
     ("operator", "value", "flex"), [("In", "true", True), ("NotIn", "true", False), ("In", "false", False)]
 )
-def test_080_flex_types_are_told_from_others(operator: str, value: str, flex: bool) -> None:
+def test_080_flex_types_are_distinguished_from_others(operator: str, value: str, flex: bool) -> None:
     found = asked(pod(wants=[(FLEX, operator, [value])]), rows=[BOUGHT, row(TYPE, "In", "m7i.large", "m7i-flex.large")])
     assert found.types == (["m7i-flex.large"] if flex else ["m7i.large"])
 

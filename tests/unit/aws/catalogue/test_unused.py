@@ -84,7 +84,7 @@ def test_199_few_go_for_each_time_that_they_are_listed(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [TEMPLATE, PROFILE])
 @pytest.mark.parametrize("source", [Source.NODE_CLAIMS, Source.NODE_CLASSES, Source.INSTANCES])
-def test_199_on_old_news_nothing_goes(kind: str, source: Source) -> None:
+def test_199_on_stale_data_nothing_is_deleted(kind: str, source: Source) -> None:
     world = shelve(prepared(), kind, "old")
     world.facts["fresh_at"] = dict.fromkeys(Source, world.now) | {source: world.now - timedelta(seconds=91)}
     plan = world.decide()
@@ -170,7 +170,7 @@ def test_175_each_role_has_a_profile_and_those_of_before_stay_for_an_hour() -> N
     assert went(world.decide()) == names[:2]
 
 
-def test_181_whoever_gives_a_profile_of_their_own_keeps_that_of_the_role_for_an_hour() -> None:
+def test_181_a_class_with_a_profile_of_its_own_keeps_that_of_the_role_for_an_hour() -> None:
     world, inventories = prepared(), Inventories()
     old = world.get(kinds.NODE_CLASS, "default").status.instance_profile
     inventories.listed(PROFILE, [Resource(PROFILE, old, old, NOW - 24 * HOUR)], NOW - 24 * HOUR)

@@ -63,13 +63,13 @@ def test_131_labels_that_kubelets_may_not_set_are_left_out(family: str) -> None:
 
 
 # --- AL2 --------------------------------------------------------------------------------------------------------
-def test_132_al2_is_told_the_number_of_pods() -> None:
+def test_132_al2_gets_the_number_of_pods() -> None:
     found = script(launched("AL2"))
     assert "--use-max-pods false" in found
     assert re.findall(r"--max-pods=(\d+)", found) == ["29"]
 
 
-def test_133_al2_is_told_the_clusters_dns() -> None:
+def test_133_al2_gets_the_clusters_dns() -> None:
     four, six = script(render("AL2")), script(render("AL2", cluster=IPV6))
     assert "--dns-cluster-ip '10.0.100.10'" in four
     assert "--ip-family" not in four
@@ -106,7 +106,7 @@ DIRECTORIES = ["--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/po
         *((text, False) for text in ("v1.46.0", "2.0.0", "latest")),
     ],
 )
-def test_136_older_bottlerocket_is_told_which_directories_to_move(version: str, named: bool) -> None:
+def test_136_older_bottlerocket_gets_the_directories_to_move(version: str, named: bool) -> None:
     found = tomllib.loads(render("Bottlerocket", raid0=True, image_version=version))["settings"]
     init, bind = found["bootstrap-commands"]["000-mount-instance-storage"]["commands"]
     assert init == ["apiclient", "ephemeral-storage", "init"]
@@ -236,7 +236,7 @@ def test_145_custom_user_data_are_what_the_user_wrote_to_the_byte(custom: str) -
     assert launched("Custom", userData=custom) == custom
 
 
-def test_121_nodes_of_custom_images_are_told_nothing_of_taints() -> None:
+def test_121_nodes_of_custom_images_get_no_taints_in_user_data() -> None:
     assert labels.DO_NOT_SYNC_TAINTS not in userdata.claim_labels(claim(), "Custom", "spot")
     for family in ("AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022", "Windows2025"):
         assert userdata.claim_labels(claim(), family, "spot")[labels.DO_NOT_SYNC_TAINTS] == "true"

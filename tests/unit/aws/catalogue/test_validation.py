@@ -66,7 +66,7 @@ def test_185_a_class_that_can_be_launched_from_is_valid() -> None:
     assert asked.request.tags[labels.TAG_NODECLASS] == "default"
 
 
-def test_185_before_it_was_tried_nobody_knows() -> None:
+def test_185_before_it_was_tried_the_result_is_unknown() -> None:
     world = begun()
     untried(world)
     assert told(world)[:2] == ("Unknown", "AwaitingReconciliation")
@@ -89,7 +89,7 @@ def untried(world: World) -> None:
         ("", "No identity-based policy allows the action"),
     ],
 )
-def test_185_what_is_denied_is_told_with_the_reason_and_nothing_is_launched(call: str, text: str, words: str) -> None:
+def test_185_a_denial_is_reported_with_the_reason_and_nothing_is_launched(call: str, text: str, words: str) -> None:
     world = tried(denial(call, f"{call}: UnauthorizedOperation: you may not {text}"))
     status, reason, message = told(world)
     assert (status, reason) == ("False", validation.DENIALS[call][0])
@@ -115,7 +115,7 @@ def test_185_what_is_denied_is_tried_again_and_so_is_what_was_fine() -> None:
     assert len(world.done(ValidateClass)) == 3
 
 
-def test_185_a_controller_that_begins_anew_believes_what_the_class_says_until_it_knows_better() -> None:
+def test_185_a_restarted_controller_trusts_the_status_until_it_has_tried_again() -> None:
     for problem, status in ((None, "True"), (denial("ec2:CreateFleet", "UnauthorizedOperation"), "False")):
         world = tried(problem)
         world.dry_runs.clear()
@@ -307,7 +307,7 @@ def test_190_with_its_class_goes_what_was_known_of_it() -> None:
     assert made.dry_runs == {}
 
 
-def test_190_without_dry_runs_a_class_is_valid_and_nobody_is_asked() -> None:
+def test_190_without_dry_runs_a_class_is_valid_and_nothing_is_called() -> None:
     world = World(stored(), node_pool())
     world.settings = changed(world.settings, disable_dry_run=True)
     world.settle()
@@ -320,7 +320,7 @@ def test_191_user_data_that_is_too_large_is_a_reason_of_its_own() -> None:
     assert told(tried((USER_DATA_TOO_LARGE, "16400"))) == ("False", USER_DATA_TOO_LARGE, "16400")
 
 
-def test_191_anything_else_is_told_and_decides_nothing() -> None:
+def test_191_any_other_error_is_reported_and_decides_nothing() -> None:
     fault = (UNEXPECTED, "ec2:CreateLaunchTemplate: InvalidUserData.Malformed: not base64")
     assert told(tried(fault)) == ("Unknown", *fault)
     world = tried(None)

@@ -92,7 +92,7 @@ def test_110_nothing_is_to_be_had_in_a_zone_shifted_away_until_it_is_over() -> N
     assert to_be_had(state, NOW + HOUR) == everywhere, "by itself"
 
 
-def test_110_one_that_is_called_off_is_over_and_one_without_an_end_holds_while_it_is_told() -> None:
+def test_110_a_cancelled_one_is_over_and_one_without_an_end_holds_while_it_is_reported() -> None:
     state = known(SHIFT)
     state.take(ShiftsRead((), NOW + MINUTE), NOW + MINUTE)
     assert to_be_had(state, NOW + MINUTE) == to_be_had(known(), NOW)
@@ -204,7 +204,7 @@ def test_058_of_a_machine_that_is_not_listed_the_claim_says_where_it_is() -> Non
     assert (world.done(TerminateInstance), refusals(plan).get("nodeclaim/a")) == ([], "ZonalShift")
 
 
-def test_058_without_the_setting_nobody_waits_for_it() -> None:
+def test_058_without_the_setting_no_launch_waits_for_it() -> None:
     world = running(node_claim("a"))
     world.facts["fresh_at"] = unlisted(Source.ZONAL_SHIFTS)
     drained(ending(world))
@@ -272,7 +272,7 @@ IN_A = {"key": labels.ZONE, "operator": "In", "values": ["us-west-2a"]}
 
 
 @pytest.mark.parametrize("requirements", [(), (IN_A,)])
-def test_218_a_node_pool_is_told_once_that_it_begins_and_once_that_it_is_over(requirements: Any) -> None:
+def test_218_a_node_pool_has_one_event_at_the_begin_and_one_at_the_end(requirements: Any) -> None:
     world = pools(*requirements)
     begin(world)
     (event,) = told(world)
@@ -321,7 +321,7 @@ def test_218_a_restart_repeats_nothing_and_takes_nothing_back() -> None:
     assert world.get(kinds.NODE_POOL, "default").metadata.annotations[labels.ZONAL_SHIFT] == before == "usw2-az1"
 
 
-def test_218_a_malformed_pool_is_told_as_one_without_requirements() -> None:
+def test_218_a_malformed_pool_has_the_event_of_one_without_requirements() -> None:
     world = pools()
     known_pool = world.get(kinds.NODE_POOL, "default")
     bad = node_pool(requirements=[{"key": "a", "operator": "Gt", "values": ["x"]}])

@@ -71,7 +71,9 @@ def test_013_a_node_that_goes_or_has_not_begun() -> None:
 
 @pytest.mark.parametrize(("pools", "expected"), [(["default"], "NoNodePoolLabel"), (["other"], "NodePoolNotFound")])
 @pytest.mark.parametrize("pods", [(), ("web",)])
-def test_014_a_node_of_no_pool_stays_and_that_is_told(pools: list[str], expected: str, pods: tuple[str, ...]) -> None:
+def test_014_a_node_of_no_pool_stays_and_an_event_reports_it(
+    pools: list[str], expected: str, pods: tuple[str, ...]
+) -> None:
     """On node and claim, whether there are pods on it or not."""
     a = w.claim("a")
     own = labelled(w.node(a), labels.NODEPOOL) if expected == "NoNodePoolLabel" else w.node(a)

@@ -149,7 +149,7 @@ def test_109_a_balanced_pool_says_by_what_score_a_move_was_approved(policy: str)
     assert names(single) == [("Node", "node-a"), ("NodeClaim", "a")]
 
 
-def test_109_nothing_is_said_of_a_move_that_was_not_worth_it() -> None:
+def test_109_a_move_that_was_not_worth_it_is_not_reported() -> None:
     little = m.machine("t.little", 4, 190_000)
     world = one(w.pool(consolidationPolicy="Balanced"), m.pod("1", "a", cpu="3500m"))
     facts: dict[str, Any] = {"catalogues": {"default": (LARGE, little)}}

@@ -24,7 +24,7 @@ def lone(own: Any = None, type_: Any = OLD, **more: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(("worst", "zones"), [(100_000, {m.A, m.B}), (99_999, {m.A, m.B, m.C})])
-def test_072_a_type_that_is_dear_in_one_zone_that_is_allowed_does_not_replace(worst: int, zones: set[str]) -> None:
+def test_072_a_type_that_is_expensive_in_one_allowed_zone_does_not_replace(worst: int, zones: set[str]) -> None:
     """Spot is cheap in two zones; in the third it costs what the node does, so the new one may not come up there."""
     spot = {(m.A, m.SPOT): 10_000, (m.B, m.SPOT): 10_000, (m.C, m.SPOT): worst}
     (found,) = m.proposed(*lone(), types=(OLD, m.machine("c.new", 2, offers=spot)))
@@ -165,7 +165,7 @@ IGNORE = Settings("test", preference_policy="Ignore")
 
 
 @pytest.mark.parametrize(("settings", "expected"), [(None, []), (IGNORE, [("a", "delete"), ("b", "delete")])])
-def test_091_wishes_that_are_ignored_stop_no_deletion(settings: Settings | None, expected: list[Any]) -> None:
+def test_091_ignored_preferences_stop_no_deletion(settings: Settings | None, expected: list[Any]) -> None:
     """Pods that would rather be apart."""
     nodes = [each for name in "abc" for each in m.host(name, OLD)]
     pods = [m.pod(name, name, cpu="100m", **apart(required=False)) for name in "abc"]
@@ -173,7 +173,7 @@ def test_091_wishes_that_are_ignored_stop_no_deletion(settings: Settings | None,
 
 
 @pytest.mark.parametrize(("settings", "expected"), [(None, []), (IGNORE, [("a", "replace")])])
-def test_091_wishes_that_are_ignored_stop_no_replacement(settings: Settings | None, expected: list[Any]) -> None:
+def test_091_ignored_preferences_stop_no_replacement(settings: Settings | None, expected: list[Any]) -> None:
     """Pods that would rather be where it is dear."""
     dear, cheap = m.machine("m.dear", 2, 100_000), m.machine("c.cheap", 2, offers={(m.B, m.ON_DEMAND): 20_000})
     term = {"matchExpressions": [{"key": labels.ZONE, "operator": "In", "values": [m.A]}]}

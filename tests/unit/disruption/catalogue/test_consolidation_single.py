@@ -71,7 +71,7 @@ def test_070_only_nodes_that_nothing_protects_go(by: str) -> None:
     ("policy", "ready", "goes"),
     [("AlwaysAllow", "False", True), ("AlwaysAllow", "True", False), (None, "False", False)],
 )
-def test_071_a_budget_that_always_lets_sick_pods_go_holds_no_node_of_theirs(
+def test_071_a_budget_that_always_allows_unhealthy_pods_blocks_no_node_of_theirs(
     policy: str | None, ready: str, goes: bool
 ) -> None:
     sick = m.pod("1", "a", pod_conditions=[{"type": "Ready", "status": ready}])
@@ -86,7 +86,7 @@ def test_074_of_two_nodes_that_cost_the_same_the_one_with_fewer_pods_goes() -> N
     assert m.moves(w.pool(), *swapped, types=TYPES) == [("b", "delete")]
 
 
-def test_075_pods_that_nobody_makes_anew_hold_no_node() -> None:
+def test_075_pods_without_a_controller_block_no_node() -> None:
     pods = [m.pod("1", "a"), m.pod("2", "b"), m.pod("3", "b")]
     bare = [replace(pod, metadata=replace(pod.metadata, owner_references=())) for pod in pods]
     world = carried_out(w.pool(), *m.host("a", LARGE), *m.host("b", LARGE), *bare)

@@ -107,7 +107,7 @@ def budget(name: str, allowed: int = 0) -> PodDisruptionBudget:
         (["one", "two"], "several PodDisruptionBudgets, which eviction does not support: default/one, default/two"),
     ],
 )
-def test_167_why_an_eviction_was_refused_is_told_on_the_node(budgets: list[str], words: str) -> None:
+def test_167_the_reason_of_a_refused_eviction_is_reported_on_the_node(budgets: list[str], words: str) -> None:
     """Beside how many pods it waits for."""
     world = draining(pod("web", "node-a"))
     for name in budgets:

@@ -170,7 +170,7 @@ def test_119_hashes_are_compared_when_all_is_there_and_versions_agree(mine: dict
 
 
 @pytest.mark.parametrize("kind", [kinds.NODE_POOL, kinds.NODE_CLASS])
-def test_120_a_new_version_of_the_hash_drifts_nobody(kind: kinds.Kind) -> None:
+def test_120_a_new_version_of_the_hash_drifts_no_node(kind: kinds.Kind) -> None:
     """Who has drifted keeps the hash by which it did, and gets the version only."""
     world = life.running(life.node_claim("a"), life.node_claim("b"))
     current = world.get(kind, "default").metadata.annotations[HASH_OF[kind]]

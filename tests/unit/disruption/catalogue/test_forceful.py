@@ -115,7 +115,7 @@ def test_131_one_that_has_not_registered_or_has_its_instance_stays() -> None:
 
 
 @pytest.mark.parametrize(("number", "gone"), [(5, True), (6, False)])
-def test_131_several_go_at_once_and_many_only_when_somebody_has_looked(number: int, gone: bool) -> None:
+def test_131_several_are_deleted_at_once_and_many_only_after_a_person_has_checked(number: int, gone: bool) -> None:
     names = [f"c{i}" for i in range(number)]
     found = sorted(deleted(noted(lost(*names))))
     assert found == ([f"nodeclaim/{name}" for name in names] if gone else [])

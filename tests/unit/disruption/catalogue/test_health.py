@@ -53,7 +53,7 @@ def measured(memory: str, *, ready: bool = True) -> World:
         ("7372Mi", ("False", "ConsistencyCheckFailed")),
     ],
 )
-def test_133_a_node_that_is_far_smaller_than_promised_is_told_once(memory: str, found: tuple[str, str]) -> None:
+def test_133_a_node_that_is_far_smaller_than_promised_is_reported_once(memory: str, found: tuple[str, str]) -> None:
     """By more than a tenth, of something that its claim asks for."""
     world = measured(memory)
     plans = [world.decide()]
@@ -66,7 +66,7 @@ def test_133_a_node_that_is_far_smaller_than_promised_is_told_once(memory: str, 
     assert [("memory" in words, "cpu" in words) for words in told] == [(True, False)] * (found[0] == "False")
 
 
-def test_133_before_a_node_is_usable_nothing_is_said() -> None:
+def test_133_before_a_node_is_usable_nothing_is_reported() -> None:
     """Nor of what is not ours."""
     world = measured("1Gi", ready=False)
     world.settle()

@@ -82,7 +82,7 @@ def test_146_so_it_is_when_its_class_is_not_ready() -> None:
     assert given_up(world.decide()) == ["NodeClassNotReady"]
 
 
-def test_146_another_error_is_told_and_the_claim_stays() -> None:
+def test_146_another_error_is_reported_and_the_claim_stays() -> None:
     """In 300 letters."""
     world = failing(DENIED)
     world.settle()
@@ -245,6 +245,6 @@ def test_151_every_driver_must_have_published_its_latest_pool(slices: list[Resou
     assert claiming(*slices).condition("Initialized") == expected
 
 
-def test_151_where_claims_of_devices_do_not_count_nobody_waits_for_them() -> None:
+def test_151_where_claims_of_devices_do_not_count_no_node_waits_for_them() -> None:
     assert claiming(ignore=True).condition("Initialized") == READY
     assert claiming(drivers="").condition("Initialized") == READY

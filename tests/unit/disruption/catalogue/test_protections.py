@@ -105,7 +105,7 @@ def test_017_a_duration_protects_for_so_long(minutes: int, expected: str, told: 
 
 
 @pytest.mark.parametrize("text", ["abc", "0s", "-5m"])
-def test_018_what_is_no_duration_protects_nothing_and_is_told(text: str) -> None:
+def test_018_an_invalid_duration_protects_nothing_and_is_reported(text: str) -> None:
     assert w.code(w.pool(), *w.pairs("a"), lasting(text)) == ""
     events = gracefully(lasting(text)).events
     assert [(e.type, e.reason) for e in events if e.ref.kind == "Pod"] == [("Warning", "InvalidDoNotDisruptAnnotation")]

@@ -172,7 +172,7 @@ def test_130_more_than_a_fifth_is_not_repaired(nodes: int, sick: int, repaired: 
     assert all(f"{sick} of {nodes} nodes of NodePool default" in r.reason.text for r in plan.refusals)
 
 
-def test_130_nodes_count_as_sick_before_their_patience_is_over() -> None:
+def test_130_nodes_count_as_unhealthy_before_their_toleration_is_over() -> None:
     objects = fleet(7, 1) + [v for n in ("x", "y") for v in ill(n, since=NOW - MINUTE)]
     assert gone(looked(objects)) == []
 

@@ -105,7 +105,7 @@ def test_what_had_no_place_before_is_nobody_s_debt() -> None:
     assert (found.blocker, found.new_nodes) == (None, ())
 
 
-def test_023_a_node_of_somebody_else_may_take_pods() -> None:
+def test_023_an_unmanaged_node_may_take_pods() -> None:
     answers: list[Solution] = []
     other = w.node(w.claim("other"))
     found = simulated(*w.pairs("a"), w.pod("web", "a"), other, solutions=answers)

@@ -42,7 +42,7 @@ def node_of(world: World) -> Any:
 
 
 # --- 155 and 156 ------------------------------------------------------------------------------------------------
-def test_155_a_node_that_somebody_deletes_goes_with_its_claim() -> None:
+def test_155_a_node_that_a_user_deletes_is_removed_with_its_claim() -> None:
     world = running(*map(node_claim, "abcd"))
     world.put(pod("web", "node-a"))
     for name in ("node-a", "node-b"):
@@ -75,7 +75,7 @@ def test_155_one_without_a_claim_or_with_two_is_drained_and_goes_too(claims: int
     assert [world.get(kinds.NODE_CLAIM, name) is not None for name in ("a", "twin")] == [claims > 0] * 2
 
 
-def test_155_a_node_of_somebody_else_is_left_alone() -> None:
+def test_155_an_unmanaged_node_is_left_alone() -> None:
     world = running(node_claim("a"))
     node = world.node("node-a")
     meta = replace(node.metadata, name="other", uid="u", labels={}, finalizers=("x/y",), owner_references=())
