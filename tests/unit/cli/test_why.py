@@ -253,7 +253,7 @@ def test_the_change_that_would_let_a_node_of_a_live_cluster_go_is_told() -> None
     told = node_page.page(why_node(found, claim), found.now)
     assert " stays: no replacement would be cheaper" in told.splitlines()[0]
     assert "pod default/web-" in told
-    assert "  Underutilized  NodePool general: allow " in told.partition("\nWhat would let it go\n")[2]
+    assert "  Underutilized  NodePool general: allow " in told.partition("\nChanges that would allow it\n")[2]
     assert [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")] == before
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
-from tests.words.check import Phrase, found_in
+from tests.words.check import Phrase, found_in, hits
 from tests.words.texts import Text, messages, prose
 
 BANNED = [Phrase(re.compile(r"\banew\b", re.IGNORECASE), "again", frozenset({"docs", "messages"}))]
+
+
+def test_no_text_has_a_phrase_of_the_list() -> None:
+    assert hits() == []
 
 
 def test_prose_is_read_with_its_lines_and_code_is_not() -> None:

@@ -30,7 +30,7 @@ def page(found: Judgement, now: datetime) -> str:
         lines += ["", "What holds it", *_holds(found, now)]
     remedied = [end for end in found.ends if end.remedies is not None]
     if remedied:
-        lines += ["", "What would let it go", *(line for end in remedied for line in _remedies(found, end))]
+        lines += ["", "Changes that would allow it", *(line for end in remedied for line in _remedies(found, end))]
     if found.budgets is not None:
         lines += ["", *budgets(found.budgets, now)]
     return "\n".join(line.rstrip() for line in lines) + "\n"

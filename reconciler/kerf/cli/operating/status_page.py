@@ -29,7 +29,7 @@ def _lines(
     yield (
         f"loop      looked {_span(pace['looked_seconds_ago'])} ago"
         + (f", looks again in {_span(max(due, 0))}" if due is not None else "")
-        + f"; {pace['news_waiting']} news wait; a turn takes {_span(pace['median_turn_seconds'])},"
+        + f"; {pace['news_waiting']} watch events wait; a reconcile takes {_span(pace['median_turn_seconds'])},"
         f" {_span(pace['longest_turn_seconds'])} at most"
     )
     yield (

@@ -26,13 +26,14 @@ kerf why nodeclaim NAME [--kubeconfig FILE] [--context NAME] [settings]
 kerf why nodepool NAME [--kubeconfig FILE] [--context NAME] [settings]
 kerf why pod|node|nodeclaim|nodepool NAME -f PATH [-f PATH ...] [settings]
 
-Of a pod: where it would go, what it waits for, or why it has no place: what each rule left of every NodePool's instance
-types, what came nearest, and the smallest edit that helps. Of a node (by the name of its Node or NodeClaim, or by the
-ID of its instance): where it stands, what would end it and when, everything that holds it, the single change that would
-let it go and what that saves, and what the budgets of its NodePool allow; a NodeClaim is answered for like its node. Of
-a NodePool: whether nodes can be made from it, its conditions and those of its EC2NodeClass that are not True, its
-back-off, limits and budgets. Actions that fail are named with their error, as events report them. It lists and
-describes, and writes nothing.
+A pod: its node, the reason for its wait, or the reasons of all NodePools: the instance types left after each rule, the
+nearest one, and the smallest edit that helps.
+A node (by the name of its Node or NodeClaim, or by the ID of its instance) or a NodeClaim: its stage, the causes that can
+terminate it and when, everything that blocks them, the single change that would allow it with its savings, and the
+budgets of its NodePool.
+A NodePool: whether nodes can be made from it, its conditions and those of its EC2NodeClass that are not True, its
+back-off, limits and budgets.
+Failing actions are named with their error, as events report them. The command only lists and reads objects.
 
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --kubeconfig FILE   the cluster; as kubectl would without it

@@ -151,7 +151,7 @@ _ROWS: Final = (
         "synchronize the machine's clock …",
     ),
     (
-        "nobody has built Kerf's image",
+        "Kerf's image has not been built",
         "image-name",
         "image of Kerf: no public registry has kerf/controller, the default of the chart",
         "build and push it (docs/images.md), and set controller.image.repository",

@@ -57,12 +57,13 @@ def look(
 
 # --- spot ---------------------------------------------------------------------------------------------------------
 def _may_launch_spot(pool: NodePool) -> bool:
-    """Without a requirement Kerf launches on demand."""
+    """Without a requirement the NodeClaims of a static NodePool are launched on demand, all others also on spot."""
     try:
         wanted = pool.requirements()
     except ValueError:  # the NodePool's own finding says so
         return False
-    return pool.managed and labels.CAPACITY_TYPE in wanted and wanted[labels.CAPACITY_TYPE].has(labels.SPOT)
+    asked = wanted[labels.CAPACITY_TYPE].has(labels.SPOT) if labels.CAPACITY_TYPE in wanted else not pool.static
+    return pool.managed and asked
 
 
 def spot_role(clients: Clients, *, isolated: bool) -> Finding:
