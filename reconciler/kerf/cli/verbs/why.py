@@ -28,8 +28,8 @@ kerf why pod|node|nodeclaim|nodepool NAME -f PATH [-f PATH ...] [settings]
 
 A pod: its node, the reason for its wait, or the reasons of all NodePools: the instance types left after each rule, the
 nearest one, and the smallest edit that helps.
-A node (by the name of its Node or NodeClaim, or by the ID of its instance) or a NodeClaim: its stage, the causes that can
-terminate it and when, everything that blocks them, the single change that would allow it with its savings, and the
+A node (by the name of its Node or NodeClaim, or by the ID of its instance) or a NodeClaim: its stage, the causes that
+can terminate it and when, everything that blocks them, the single change that would allow it with its savings, and the
 budgets of its NodePool.
 A NodePool: whether nodes can be made from it, its conditions and those of its EC2NodeClass that are not True, its
 back-off, limits and budgets.
