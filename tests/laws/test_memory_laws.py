@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from kerf.model import kinds
 from kerf.model.changes.indexes import InstanceIndex, PodIndex
 from kerf.model.changes.journal import Journal
+from kerf.model.changes.pdbs import PdbIndex
 from kerf.model.cluster import Cluster
 from kerf.model.kubernetes.objects import (
     LabelSelector,
@@ -25,7 +26,6 @@ from kerf.model.kubernetes.objects import (
     PodDisruptionBudgetStatus,
 )
 from kerf.model.memory import Memory, Step, Turn, planning
-from kerf.model.pdbs import PdbIndex
 from kerf.model.plan import INTERNAL_ERROR, Plan, Source
 from kerf.model.snapshot import Snapshot
 from kerf_api.v1.meta import ObjectMeta

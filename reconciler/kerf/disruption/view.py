@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from kerf.disruption.command import Command, command_of
 from kerf.model.aws.instance_type import InstanceType
+from kerf.model.changes.pdbs import Pdbs
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory, Step, Turn
-from kerf.model.pdbs import Pdbs
 from kerf.model.snapshot import Snapshot
 from kerf_api.requirements import Requirements
 from kerf_api.v1.nodepool import NodePool, parse_entries

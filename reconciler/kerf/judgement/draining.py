@@ -11,12 +11,12 @@ from kerf.lifecycle.termination.drain import forced_at, must_go, waiting_pods, w
 from kerf.lifecycle.termination.volumes import attached
 from kerf.lifecycle.view import View
 from kerf.model import failures
+from kerf.model.changes.pdbs import Pdbs
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
 from kerf.model.failures import EVICTION_FAILED, TERMINATION_FAILED
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
-from kerf.model.pdbs import Pdbs
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import labels
 from kerf_api.v1 import conditions

@@ -6,8 +6,8 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     snapshot.py      all that a decision may depend on        noting.py   what a step has looked up in it
     plan.py          all that a decision may ask for          boundaries.py kept.py
     writes.py        how a changed object becomes a write
-    overlays.py pdbs.py replicas.py claims.py mismatches.py ends.py backoff.py
-    changes/         tables that follow the cluster
+    overlays.py replicas.py claims.py mismatches.py ends.py backoff.py failures.py
+    changes/         tables that follow the cluster, and the budgets of pods that rest on them
     aws/             what AWS has and is asked for
     kinds.py settings.py annotations.py instants.py gauges.py
     kubernetes/      objects of the cluster as values

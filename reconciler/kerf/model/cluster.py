@@ -22,11 +22,11 @@ from kerf.model.changes.following import Following
 from kerf.model.changes.grouping import Grouping
 from kerf.model.changes.indexes import InstanceIndex, PodIndex, SpecIndex
 from kerf.model.changes.journal import Journal
+from kerf.model.changes.pdbs import PdbIndex
 from kerf.model.kinds import Kind, Ref
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.overlays import NOTHING, Overlaid, Overlays
-from kerf.model.pdbs import PdbIndex
 from kerf.model.settings import Settings
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot, StateNode
 from kerf_api import labels

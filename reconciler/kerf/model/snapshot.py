@@ -20,12 +20,12 @@ from kerf.model.aws.launch_marks import LaunchMark
 from kerf.model.changes.following import COMPARED, FOLLOWED, GROUND, NOT_FOR_STEPS, WHOLE, by_following
 from kerf.model.changes.indexes import InstanceIndex, PodIndex
 from kerf.model.changes.journal import Journal
+from kerf.model.changes.pdbs import Budget, Selectors
 from kerf.model.failures import Failure
 from kerf.model.instants import ALWAYS
 from kerf.model.kept import Field
 from kerf.model.kubernetes import devices, objects, storage, workloads
 from kerf.model.overlays import PoolKey
-from kerf.model.pdbs import Budget, Selectors
 from kerf.model.plan import Action, Nomination, Reason, Source
 from kerf.model.settings import Settings
 from kerf_api import labels

@@ -6,9 +6,9 @@ Source: scheduling reference §1.4 to §1.6.
 from __future__ import annotations
 
 from kerf.model.boundaries import broken
+from kerf.model.changes.pdbs import Pdbs
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.pdbs import Pdbs
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.pods.requirements import own_problem
 from kerf.scheduling.solve import PodRefusal

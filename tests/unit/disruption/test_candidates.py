@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from kerf.disruption.candidates import costs
 from kerf.disruption.candidates.candidates import Blocker, Candidate
+from kerf.model.changes.pdbs import Pdbs
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.pdbs import Pdbs
 from kerf_api import labels
 from tests.unit.disruption.worlds import PROTECTED, claim, code, judged, node, pdb, pod, pool, snapshot, torn
 

@@ -28,6 +28,7 @@ NOT_THE_CONTROLLER: Final = (
     "runtime/preflight/",
     "runtime/process/releasing.py",
     "runtime/observe/looking.py",
+    "runtime/observe/reported.py",
     "kube/",
     "sandbox/",
 )

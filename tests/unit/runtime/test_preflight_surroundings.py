@@ -72,10 +72,10 @@ class Server:
         return Listing(tuple(decode(DaemonSet, row) for row in rows), "1")
 
 
-def pool(*capacity_types: str, group: str = "karpenter.k8s.aws") -> NodePool:
+def pool(*capacity_types: str, group: str = "karpenter.k8s.aws", **more: Any) -> NodePool:
     ref = {"group": group, "kind": "EC2NodeClass", "name": "default"}
     rows = [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": list(capacity_types)}]
-    spec = {"template": {"spec": {"nodeClassRef": ref, "requirements": rows if capacity_types else []}}}
+    spec = {"template": {"spec": {"nodeClassRef": ref, "requirements": rows if capacity_types else []}}, **more}
     return decode(NodePool, {"metadata": {"name": "general"}, "spec": spec})
 
 
@@ -115,7 +115,11 @@ def test_the_role_for_spot(answer: Any, how: str, words: str) -> None:
     assert ("create-service-linked-role" in one.fix) == (answer == GONE)
 
 
-@pytest.mark.parametrize("other", [pool("on-demand"), pool(), pool("spot", group="eks.amazonaws.com")])
+def test_a_nodepool_without_a_requirement_launches_spot_too() -> None:
+    assert found(Account({"get_role": GONE}), pool())[SPOT].how == WRONG
+
+
+@pytest.mark.parametrize("other", [pool("on-demand"), pool(replicas=3), pool("spot", group="eks.amazonaws.com")])
 def test_who_launches_no_spot_needs_no_such_role(other: NodePool) -> None:
     account = Account({"get_role": GONE})
     assert SPOT not in found(account, other)

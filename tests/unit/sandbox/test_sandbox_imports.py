@@ -14,7 +14,7 @@ FORBIDDEN = (
     "kerf.disruption",
     "kerf.lifecycle",
     "kerf.model.kubernetes.pods",
-    "kerf.model.pdbs",
+    "kerf.model.changes.pdbs",
     "kerf.model.kubernetes.selectors",
     "kerf.model.kubernetes.workloads",
 )

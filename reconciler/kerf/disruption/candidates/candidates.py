@@ -18,10 +18,10 @@ from kerf.disruption.on_nodes import node_events
 from kerf.disruption.view import View
 from kerf.model import kinds
 from kerf.model.boundaries import broken
+from kerf.model.changes.pdbs import why_held
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.memory import Step
-from kerf.model.pdbs import why_held
 from kerf.model.plan import Plan, Reason, Refusal
 from kerf.model.snapshot import StateNode
 from kerf_api import labels

@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 
 from kerf.lifecycle.view import View
 from kerf.model import kinds
+from kerf.model.changes.pdbs import Pdbs, why_held
 from kerf.model.failures import EVICTION_FAILED, eviction
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
-from kerf.model.pdbs import Pdbs, why_held
 from kerf.model.plan import Event, EvictPod, Plan, Reason, Source, joined
 from kerf.model.writes import deletion, normal, warning
 
