@@ -16,8 +16,10 @@ from kerf.lifecycle.garbage.garbage_guard import HALTED
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model import failures
 from kerf.model.ends import HELD
-from kerf.model.failures import EVICTION_FAILED, STUCK, TERMINATION_FAILED, Failure
+from kerf.model.failures import EVICTION_FAILED, READ, STUCK, TERMINATION_FAILED, Failure
 from kerf.model.instants import rfc3339
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
 from kerf.provisioning.provision import NOT_YET
 from kerf_api.v1 import conditions
@@ -32,7 +34,8 @@ ACTION_FAILS: Final = "ActionFails"
 PODS_UNSCHEDULABLE: Final = "PodsUnschedulable"
 NOT_READY: Final = "NotReady"
 GUARD: Final = "GuardTripped"
-CODES: Final = (ACTION_FAILS, PODS_UNSCHEDULABLE, NOT_READY, GUARD)
+NOT_SCHEDULED: Final = "NotScheduled"
+CODES: Final = (ACTION_FAILS, PODS_UNSCHEDULABLE, NOT_READY, GUARD, NOT_SCHEDULED)
 #: A node takes about a minute: before that a pod without a place may be on its way.
 UNSCHEDULABLE_AFTER: Final = timedelta(minutes=1)
 #: An action that may come off by itself, and a condition that is not known yet, need a person after this time.
@@ -50,6 +53,7 @@ _OF_AWS: Final = frozenset(
         "EnsureInstanceProfile",
         "EnsureTemplate",
         "LaunchInstances",
+        READ,
         "TagInstance",
         "TerminateInstance",
         "ValidateClass",
@@ -117,6 +121,8 @@ def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeCl
 
 
 def _fix(failure: Failure) -> str:
+    if failure.object == failures.of_aws("queue") and failure.outcome != "forbidden":
+        return "create the queue, or correct settings.interruptionQueue; kerf preflight checks queue and rules"
     if failure.outcome == "forbidden" and failure.verb in _OF_AWS:
         return _IAM_FIX
     return _FIXES.get(
@@ -154,6 +160,23 @@ def unschedulable(rows: Iterable[Unplaced], now: datetime) -> Iterator[Trouble]:
         fix = f"kerf why pod {first.pod} names the smallest edit that helps"
         words = f"has no place{others}: {text}"
         yield Trouble(PODS_UNSCHEDULABLE, f"pod/{first.pod}", words, fix, first.since, len(waiting))
+
+
+def unscheduled(every: Iterable[Pod], now: datetime) -> Iterator[Trouble]:
+    """The pods that their scheduler has neither bound nor refused for `PATIENCE`, by scheduler.
+
+    Kerf makes no node for a pod before its scheduler has refused it.
+    """
+    waiting: dict[str, list[tuple[datetime, str]]] = {}
+    for pod in every:
+        created = pod.metadata.creation_timestamp
+        if pods.unanswered(pod) and created is not None and now - created >= PATIENCE:
+            waiting.setdefault(pod.spec.scheduler_name, []).append((created, pod.key))
+    for name, rows in sorted(waiting.items()):
+        since, first = min(rows)
+        many = f"1 pod ({first})" if len(rows) == 1 else f"{len(rows)} pods ({_names(key for _, key in rows)})"
+        text = f"has neither bound nor refused {many}"
+        yield Trouble(NOT_SCHEDULED, f"scheduler/{name}", text, "see that the scheduler runs", since, len(rows))
 
 
 # --- conditions -------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ STUCK: Final = frozenset({"forbidden", "invalid", "failed"})
 #: The reasons of the conditions Drained and InstanceTerminating while their action fails.
 EVICTION_FAILED: Final = "EvictionFailed"
 TERMINATION_FAILED: Final = "TerminationFailed"
+#: The verb of reads of AWS.
+READ: Final = "Read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,11 @@ class Failure:
         length = durations.go_text(timedelta(seconds=max(round((now - self.since).total_seconds()), 0)))
         attempts = f"{self.times} attempt{'' if self.times == 1 else 's'}, " if self.times else ""
         return f"{self.text} ({attempts}since {rfc3339(self.since)}, {length} ago)"
+
+
+def of_aws(question: str) -> str:
+    """The object of the failure of a read of AWS, such as `queue` or `class/default`."""
+    return f"aws/{question.replace(' ', '-')}"
 
 
 def key(verb: str, subject: str) -> str:

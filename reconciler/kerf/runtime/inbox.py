@@ -160,6 +160,14 @@ class ChoreFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ChoreRecovered:
+    """A poll that had failed is done; its answer comes apart."""
+
+    key: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """An action was performed, or not. `outcome` is `ok` or what stopped it; `value` is what the port answered."""
 
@@ -171,6 +179,9 @@ class Done:
     #: The look in which it was decided.
     reconcile_id: str = field(default="", compare=False)
 
+
+#: The fate of a poll, beside its answer.
+Polled = ChoreFailed | ChoreRecovered
 
 News = (
     Listed
@@ -190,6 +201,7 @@ News = (
     | Received
     | Proposed
     | ChoreFailed
+    | ChoreRecovered
     | Done
 )
 

@@ -178,6 +178,7 @@ def _troubles(state: State, now: datetime) -> Iterator[Trouble]:
     yield from troubles.not_ready(pools.values(), classes.values(), now)
     yield from troubles.stuck_claims(claims.values(), known, now)
     yield from troubles.unschedulable(_unplaced(state, now), now)
+    yield from troubles.unscheduled(state.cluster.objects(kinds.POD).values(), now)
     for source in sorted(state.freshness.doubted):
         text = "an update could not be processed: nothing that rests on this kind is removed until the next start"
         yield Trouble(troubles.GUARD, source.value, text, "restart the pod, and report this with its log")

@@ -11,6 +11,7 @@ import pytest
 from kerf.judgement import troubles
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model.failures import Failure, key
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -100,6 +101,52 @@ def test_pods_without_a_place_are_told_by_cause_the_cause_of_most_first() -> Non
 )
 def test_pods_that_are_young_or_put_off_or_out_are_no_trouble(row: Unplaced) -> None:
     assert not list(troubles.unschedulable([row], NOW))
+
+
+# --- schedulers ---------------------------------------------------------------------------------------------------
+def unjudged(name: str, ago: float, scheduler: str = "default-scheduler", **more: Any) -> Pod:
+    meta = {"name": name, "namespace": "d", "uid": name, "creationTimestamp": stamp(NOW - ago * MINUTE)}
+    spec = {"schedulerName": scheduler, **more.pop("spec", {})}
+    return decode(Pod, {"metadata": {**meta, **more.pop("meta", {})}, "spec": spec, "status": more})
+
+
+def test_pods_that_no_scheduler_answers_are_one_trouble_for_each_scheduler() -> None:
+    rows = [unjudged("b", 3), unjudged("a", 5), unjudged("c", 9, "mine")]
+    default, mine = troubles.unscheduled(rows, NOW)
+    assert (default.code, default.object, default.times) == ("NotScheduled", "scheduler/default-scheduler", 2)
+    assert (default.since, default.fix) == (NOW - 5 * MINUTE, "see that the scheduler runs")
+    assert default.text == "has neither bound nor refused 2 pods (d/a, d/b)"
+    assert (mine.object, mine.text) == ("scheduler/mine", "has neither bound nor refused 1 pod (d/c)")
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        unjudged("young", 1.9),
+        unjudged("bound", 9, spec={"nodeName": "n"}),
+        unjudged("gated", 9, spec={"schedulingGates": [{"name": "g"}]}),
+        unjudged("refused", 9, conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]),
+        unjudged("expected", 9, nominatedNodeName="n"),
+        unjudged("done", 9, phase="Succeeded"),
+        unjudged("going", 9, meta={"deletionTimestamp": stamp(NOW)}),
+    ],
+    ids=lambda pod: str(pod.metadata.name),
+)
+def test_other_pods_wait_for_no_scheduler(pod: Pod) -> None:
+    assert not list(troubles.unscheduled([pod], NOW))
+
+
+def test_a_queue_that_is_gone_has_a_fix_of_its_own() -> None:
+    rows = [
+        Failure("Read", "aws/queue", "unavailable", "NonExistentQueue", NOW - 3 * MINUTE, NOW, 9),
+        Failure("Read", "aws/spot-prices", "unavailable", "timed out", NOW - 1 * MINUTE, NOW, 2),
+        Failure("Read", "aws/instances", "forbidden", "AccessDenied", NOW, NOW, 1),
+    ]
+    queue, instances = troubles.failing(rows, NOW)
+    assert (queue.object, queue.text) == ("aws/queue", "Read fails: NonExistentQueue")
+    assert queue.fix.startswith("create the queue, or correct settings.interruptionQueue")
+    assert instances.text == "Read is forbidden: AccessDenied"
+    assert "IAM role" in instances.fix
 
 
 # --- conditions -------------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ import pytest
 from kerf.model.failures import key
 from kerf.model.kinds import Ref
 from kerf.model.plan import EnsureInstanceProfile, EvictPod, Reason
-from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, NotLeading
+from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Invalid, NotLeading, Unavailable
 from kerf.runtime.act.results import absorb
-from kerf.runtime.inbox import Done
+from kerf.runtime.inbox import ChoreFailed, ChoreRecovered, Done
 from kerf.runtime.state.failures import FORGOTTEN_AFTER
 from tests.unit.runtime.test_own_writes import NOW, after, state
 
@@ -78,3 +78,17 @@ def test_it_is_about_the_object_of_the_action() -> None:
     absorb(done("forbidden", error=Forbidden("no"), action=ensure), known)
     (found,) = known.snapshot(NOW).failures.values()
     assert (found.verb, found.object) == ("EnsureInstanceProfile", "ec2nodeclass/c")
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [(Forbidden("no"), "forbidden"), (Invalid("wrong"), "invalid"), (Unavailable("slow"), "unavailable")],
+)
+def test_a_read_of_aws_that_fails_is_known_until_it_succeeds(error: Exception, outcome: str) -> None:
+    known = state()
+    for seconds in (0, 5):
+        known.take(ChoreFailed("spot prices", error, after(seconds)), after(seconds))
+    (found,) = known.snapshot(after(6)).failures.values()
+    assert (found.verb, found.object, found.outcome, found.times) == ("Read", "aws/spot-prices", outcome, 2)
+    known.take(ChoreRecovered("spot prices", after(9)), after(9))
+    assert not known.snapshot(after(9)).failures

@@ -139,7 +139,9 @@ def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]
     waiting = found.read(
         "pods without a node", lambda: kube.list(kinds.POD, field_selector=_WAITING), "list pods in all namespaces"
     )
-    yield from troubles.unschedulable(_unplaced(waiting.items if waiting is not None else ()), now)
+    unbound = waiting.items if waiting is not None else ()
+    yield from troubles.unschedulable(_unplaced(unbound), now)
+    yield from troubles.unscheduled(unbound, now)
     objects = ((kind, one) for kind, rows in values.items() for one in rows)
     yield from troubles.guarded((str(Ref.of(kind, one)), one.status.conditions) for kind, one in objects)
 

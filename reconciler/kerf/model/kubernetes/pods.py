@@ -101,6 +101,12 @@ def provisionable(pod: Pod, nodes: Mapping[str, object] | None = None) -> bool:
     return refused and not placed and active(pod) and not of_daemon_set(pod) and not of_node(pod)
 
 
+def unanswered(pod: Pod) -> bool:
+    """Whether the scheduler of a pod has neither bound nor refused it; no scheduler takes a gated one."""
+    judged = bool(pod.spec.node_name or pod.spec.scheduling_gates or pod.status.nominated_node_name)
+    return not judged and active(pod) and all(c.type != "PodScheduled" for c in pod.status.conditions)
+
+
 def waiting_since(pod: Pod) -> datetime | None:
     """Since when the kube-scheduler has no node for the pod; its creation where the pod does not say."""
     known = [c.last_transition_time for c in pod.status.conditions if c.type == "PodScheduled"]

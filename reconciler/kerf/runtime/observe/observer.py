@@ -22,6 +22,7 @@ from kerf.model.backoff import Steps
 from kerf.ports import Clock, Cloud
 from kerf.runtime.inbox import (
     ChoreFailed,
+    ChoreRecovered,
     ClusterRead,
     Described,
     Examined,
@@ -199,6 +200,8 @@ class Observer:
         asked: datetime | None = None
         try:
             self._inbox.put(chore.ask(at))
+            if self._backoff.until(chore.key) is not None:
+                self._inbox.put(ChoreRecovered(chore.key, self._clock.now()))
             self._backoff.succeeded(chore.key)
             asked = at
         except Exception as error:  # whatever it was: the question is asked again, later

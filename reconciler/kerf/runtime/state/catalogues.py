@@ -15,7 +15,7 @@ from kerf.ec2.pricing.prices import priced
 from kerf.model.aws.cloud import ClassFacts, DryRun, ProfileAttempt, Region
 from kerf.model.aws.instance_type import Catalogue, OfferingKey
 from kerf.model.settings import Settings
-from kerf.runtime.inbox import ChoreFailed, PricesRead, RegionRead
+from kerf.runtime.inbox import ChoreRecovered, Polled, PricesRead, RegionRead
 from kerf.runtime.state.learned import LearnedMemory, Machine
 from kerf.runtime.state.notices import Notices, TypesFailed
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -77,7 +77,7 @@ class Catalogues:
         """Nothing is built before prices of each of these keys are read, or have failed to be read."""
         self._awaited.update(keys)
 
-    def read(self, news: RegionRead | PricesRead | ChoreFailed) -> None:
+    def read(self, news: RegionRead | PricesRead | Polled) -> None:
         """Take in the region's types and zones, prices, or that AWS has not answered: then types get estimates.
 
         A price that AWS no longer gives stays as it was.
@@ -88,7 +88,7 @@ class Catalogues:
             if isinstance(news, PricesRead):
                 self._on_demand.update(news.on_demand)
                 self._spot.update(news.spot)
-            elif news.key not in self._awaited:
+            elif isinstance(news, ChoreRecovered) or news.key not in self._awaited:
                 return
             self._awaited.discard(news.key)
         self._renew_region()

@@ -8,6 +8,8 @@ from typing import Final
 
 from kerf.model import failures
 from kerf.model.failures import Failure
+from kerf.ports import Forbidden, Invalid
+from kerf.runtime.inbox import ChoreRecovered, Polled
 
 #: An action that was not tried again for this long is not wanted any more. The longest back-off is a minute.
 FORGOTTEN_AFTER: Final = timedelta(minutes=5)
@@ -33,6 +35,16 @@ class Failures:
     def succeeded(self, verb: str, subject: str) -> None:
         """Forget the failure of an action that the API has accepted."""
         self._known.pop(failures.key(verb, subject), None)
+
+    def read(self, news: Polled) -> None:
+        """Count a failed read of AWS, or forget those of a read that succeeded."""
+        subject = failures.of_aws(news.key)
+        if isinstance(news, ChoreRecovered):
+            self.succeeded(failures.READ, subject)
+            return
+        outcomes = {Forbidden: "forbidden", Invalid: "invalid"}
+        found = (outcome for type_, outcome in outcomes.items() if isinstance(news.error, type_))
+        self.failed(failures.READ, subject, next(found, "unavailable"), str(news.error), news.at)
 
     def gone(self, subject: str) -> None:
         """Forget the failures about an object that does not exist any more."""

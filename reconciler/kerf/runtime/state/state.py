@@ -26,7 +26,6 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.inbox import (
     Changed,
-    ChoreFailed,
     ClusterRead,
     Described,
     Examined,
@@ -34,6 +33,7 @@ from kerf.runtime.inbox import (
     Inventoried,
     Listed,
     News,
+    Polled,
     PricesRead,
     Proposed,
     Received,
@@ -197,7 +197,9 @@ class State:
         self.catalogues.resolved(news.name, news.uid, news.facts, news.at, current=current)
 
     @_take.register
-    def _(self, news: RegionRead | PricesRead | ChoreFailed, now: datetime) -> None:
+    def _(self, news: RegionRead | PricesRead | Polled, now: datetime) -> None:
+        if isinstance(news, Polled):
+            self.failures.read(news)
         self.catalogues.read(news)
 
     @_take.register

@@ -166,8 +166,7 @@ def test_120_what_is_known_of_the_region_is_kept_while_it_cannot_be_read() -> No
         observer.run_due(clock.now())
         news = inbox.drain()
         for item in news:
-            if not isinstance(item, ChoreFailed):
-                known.take(item, clock.now())
+            known.take(item, clock.now())
         return [item.key for item in news if isinstance(item, ChoreFailed)]
 
     assert look() == []
@@ -177,10 +176,12 @@ def test_120_what_is_known_of_the_region_is_kept_while_it_cannot_be_read() -> No
     clock.sleep(REGION_EVERY.total_seconds())
     assert look() == ["region"]
     assert known.catalogues.region is before
+    assert [one.object for one in known.snapshot(clock.now()).failures.values()] == ["aws/region"]
     faults.down = False
     clock.sleep(STEPS.longest.total_seconds())
     assert look() == []
     assert known.catalogues.region == before
+    assert not known.snapshot(clock.now()).failures
 
 
 # --- capacity reservations --------------------------------------------------------------------------------------
