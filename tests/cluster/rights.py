@@ -64,6 +64,7 @@ PROVOKED: Final = {
             "Secrets are not listed",
         ),
         ("test_operations.py::test_without_leave_to_evict_a_drain_waits_and_says_why", "a drain waits"),
+        ("test_slips.py::test_after_installation", "preflight names what the controller may not do"),
         ("test_status.py::test_an_eviction_that_is_forbidden", "the status names what is forbidden"),
         ("test_status.py::test_permissions_that_the_caller_lacks_are_named", "an account that may not look"),
         ("test_rights.py::test_whose_finalizers_may_not_be_updated_nobody_may_own", "an admission plugin asks"),

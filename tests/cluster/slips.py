@@ -35,7 +35,7 @@ spec:
 apiVersion: v1
 kind: Pod
 metadata: {name: coredns, namespace: kube-system, labels: {k8s-app: kube-dns}}
-spec: {containers: [{name: coredns, image: coredns}]}
+spec: {nodeName: own, containers: [{name: coredns, image: coredns}]}
 ---
 apiVersion: apps/v1
 kind: DaemonSet
@@ -289,7 +289,7 @@ BEFORE: Final[dict[str, Maker]] = {
     "the IAM role of nodes is missing, before there is an EC2NodeClass": _without_role(NODE_ROLE),
     "subnets have no discovery tag, before there is an EC2NodeClass": _SUBNETS,
     "security groups have no discovery tag, before there is an EC2NodeClass": _GROUPS,
-    "nobody has built Kerf's image": _nothing,
+    "Kerf's image has not been built": _nothing,
 }
 #: With an installed Kerf, a NodePool and an EC2NodeClass.
 AFTER: Final[dict[str, Maker]] = {
