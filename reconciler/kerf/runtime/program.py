@@ -26,7 +26,7 @@ from kerf.runtime.parts import Parts
 from kerf.runtime.preflight import served
 from kerf.runtime.process import collecting, connecting, debugging, health, signals
 from kerf.runtime.process.clock import SteadyClock, SystemClock
-from kerf.runtime.process.connecting import NAMESPACE_FILE, Where
+from kerf.runtime.process.connecting import Where
 from kerf.runtime.process.log_level import LogLevel
 from kerf.runtime.secrets.keepers import Keepers
 from kerf.runtime.secrets.launch_keys import LaunchKeys
@@ -224,9 +224,7 @@ class Process:
 
     @property
     def _namespace(self) -> str:
-        if self._options.system_namespace:
-            return self._options.system_namespace
-        return NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else ""
+        return self._options.system_namespace or connecting.own_namespace()
 
     @property
     def _own_lease(self) -> LeaseName | None:

@@ -12,6 +12,7 @@ from typing import Any
 from kerf.disruption.forced import interruption
 from kerf.model import kinds, overlays
 from kerf.model.aws.accounts import Measured
+from kerf.model.failures import STUCK
 from kerf.model.kept import dropped
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import (
@@ -65,8 +66,6 @@ _NEXT_PASS = timedelta(seconds=30)
 FINE = frozenset({"ok", "gone", "exists"})
 #: Ways for an action to end that are nobody's fault and need no line in the log.
 _QUIET = FINE | {"conflict", "blocked", "world_changed"}
-#: Ways that looking again does not cure: somebody must do something, so they are events on the object as well.
-_STUCK = frozenset({"forbidden", "invalid", "failed"})
 _STUCK_TOLD_SECONDS = 600
 _EVENT_LENGTH = 1000
 #: Pods that are refused before any placement is tried.
@@ -274,7 +273,7 @@ class Telemetry(Troubles):
             self.trouble("action failed", f"{verb} forbidden", error, same=True, **fields)
         else:
             self.trouble("action failed", action.key, error, **fields)
-        if outcome in _STUCK and known is not None:
+        if outcome in STUCK and known is not None:  # another attempt does not fix it
             words = f"{verb} failed: {error}"
             self.events.write(
                 Event(

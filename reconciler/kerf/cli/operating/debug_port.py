@@ -41,7 +41,7 @@ def base(url: str) -> str:
 
 
 def ask(url: str, path: str, query: dict[str, str] | None = None, *, method: str = "GET", seconds: float = 15) -> bytes:
-    """The answer's body. Raises Silent, and Unreached when nobody listens."""
+    """The answer's body. Raises Silent, and Unreached when no process listens."""
     whole = f"{base(url)}{path}" + (f"?{urlencode(query)}" if query else "")
     request = urllib.request.Request(whole, headers=_authorization(url), method=method)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # this host needs no proxy

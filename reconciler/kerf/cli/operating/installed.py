@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from kerf.judgement.troubles import Trouble
-from kerf.model.instants import of_api
+from kerf.model.instants import of_api, rfc3339
 from kerf.ports import Lease
 
 NOT_INSTALLED: Final = "NotInstalled"
@@ -131,7 +131,7 @@ def _container(row: Manifest, meta: Manifest, created: datetime | None, now: dat
 def _ending(ended: Manifest, finished: datetime | None) -> str:
     reason = f" ({ended['reason']})" if ended.get("reason") else ""
     message = f": {str(ended['message']).strip()}" if ended.get("message") else ""
-    at = f" at {finished:%Y-%m-%dT%H:%M:%SZ}" if finished is not None else ""
+    at = f" at {rfc3339(finished)}" if finished is not None else ""
     return f"; last ended with exit code {ended.get('exitCode', '?')}{reason}{at}{message}"
 
 
@@ -146,5 +146,5 @@ def _of_lease(found: Installed, now: datetime) -> Iterator[Trouble]:
             NO_LEADER, name, "no replica holds it: nothing is decided", "the pods and their logs show the cause"
         )
     elif lease.renewed is not None and now - lease.renewed > LEASE_OLD_AFTER:
-        text = f"{lease.holder} has not renewed it since {lease.renewed:%Y-%m-%dT%H:%M:%SZ}: nothing is decided"
+        text = f"{lease.holder} has not renewed it since {rfc3339(lease.renewed)}: nothing is decided"
         yield Trouble(NO_LEADER, name, text, "the pods and their logs show the cause", lease.renewed)

@@ -20,7 +20,7 @@ from kerf.model.plan import Reason
 from kerf.ports import Forbidden, Lease, Listing, PortError
 from kerf.runtime.leadership.leases import KARPENTER
 from kerf.runtime.observe import reported
-from kerf.runtime.process.connecting import NAMESPACE_FILE
+from kerf.runtime.process.connecting import own_namespace
 
 T = TypeVar("T")
 _CONTROLLER: Final = "app.kubernetes.io/component=controller"
@@ -60,17 +60,12 @@ class Outside:
 def look(kube: Reads, namespace: str, now: datetime) -> Outside:
     """Everything that the API server shows of Kerf. Raises PortError when it does not answer at all."""
     kube.request("GET", "/version")
-    found = Outside(namespace=namespace or _own_namespace())
+    found = Outside(namespace=namespace or os.environ.get("SYSTEM_NAMESPACE") or own_namespace())
     seen = _installed(kube, found)
     found.problems += installed.troubles(seen, now)
     found.leader = seen.lease.holder if seen.lease is not None else ""
     found.problems += _of_cluster(kube, found, now)
     return found
-
-
-def _own_namespace() -> str:
-    own = os.environ.get("SYSTEM_NAMESPACE", "")
-    return own or (NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else "")
 
 
 # --- Kerf itself ------------------------------------------------------------------------------------------------

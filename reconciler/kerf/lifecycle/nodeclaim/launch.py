@@ -238,8 +238,8 @@ def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Pl
     wait = view.snapshot.not_before.get(f"launch/{request.group}")
     if wait is not None and wait > view.snapshot.now:
         failure = view.snapshot.failures.get(key("LaunchInstances", f"fleet/{request.group}"))
-        told = [_wait(view, claim, "LaunchFailed", failure.text) for claim in members] if failure is not None else []
-        return joined((Plan(next_due=wait), *told))
+        waits = [_wait(view, claim, "LaunchFailed", failure.text) for claim in members] if failure is not None else []
+        return joined((Plan(next_due=wait), *waits))
     names = tuple(claim.name for claim in members)
     reason = Reason("Launch", f"{len(names)} node claims, {request.capacity_type}")
     return act(LaunchInstances(reason=reason, request=request, claims=names), due=due)

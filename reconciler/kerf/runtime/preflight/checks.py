@@ -16,7 +16,7 @@ AFTER: Final = "after installation"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`needs` are the permissions of whoever runs it, in the cluster and in AWS."""
+    """`needs` are the caller's permissions, in the cluster and in AWS."""
 
     name: str
     phase: str

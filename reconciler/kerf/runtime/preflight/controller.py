@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kerf.aws import facts_of_account as facts
 from kerf.aws.requests.clients import Clients
+from kerf.model.instants import of_api
 from kerf.ports import AlreadyGone, PortError
 from kerf.runtime.preflight import identity
 from kerf.runtime.preflight.asking import Account, Asker, Right
@@ -158,14 +159,7 @@ def _times(lease: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:
     """When it was renewed by its holder's clock, and by the API server's."""
     rows = [row for row in lease["metadata"].get("managedFields") or () if "f:renewTime" in str(row.get("fieldsV1"))]
     taken = max((str(row.get("time") or "") for row in rows), default="")
-    return _time((lease.get("spec") or {}).get("renewTime")), _time(taken)
-
-
-def _time(text: Any) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text) if text else None
-    except (TypeError, ValueError):
-        return None
+    return of_api((lease.get("spec") or {}).get("renewTime")), of_api(taken)
 
 
 def elsewhere(installed: Installed) -> Finding | None:

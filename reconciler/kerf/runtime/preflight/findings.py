@@ -27,7 +27,7 @@ class Finding:
 
 
 class NotAllowed(Exception):
-    """Whoever asks lacks this permission. Nothing was asked for without it."""
+    """The caller lacks this permission, and nothing was requested without it."""
 
 
 def unchecked(what: str, reason: str) -> Finding:

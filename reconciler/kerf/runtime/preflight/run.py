@@ -143,7 +143,7 @@ def _role(asker: Asker, clients: Clients, found: Situation, account: Account) ->
 def _first_node(
     clients: Clients, options: Options, pools: Sequence[Any] | None, classes: Sequence[Any] | None
 ) -> Iterator[Result]:
-    """What nobody has named yet is assumed as the examples have it."""
+    """Names that are not given are assumed to be those of the examples."""
     if not classes:
         role = to_come.node_role(clients, options.cluster_name, isolated=options.isolated_vpc)
         yield CHECKS["node-role"], role

@@ -36,7 +36,7 @@ class Given:
 class Situation:
     """`installed` and `expected` are None where `unknown` names why it is not known whether Kerf is installed.
 
-    `account` is the controller's ServiceAccount, `assumed` what nobody said.
+    `account` is the controller's ServiceAccount, `assumed` are values that neither flags nor files give.
     """
 
     options: Options

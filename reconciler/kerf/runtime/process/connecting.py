@@ -58,6 +58,11 @@ def client(
     return KubeClient.in_cluster(**told)
 
 
+def own_namespace() -> str:
+    """The namespace of the pod that this process runs in; empty outside of a cluster."""
+    return NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else ""
+
+
 def clients(options: Options) -> Clients:
     """AWS by itself. Raises SettingsError."""
     return Clients(options.region or _region(), endpoint_url=options.aws_endpoint_url or None)
