@@ -61,7 +61,8 @@ def _failed(snapshot: Snapshot, state: StateNode) -> Iterator[Fact]:
     names += [f"nodeclaim/{claim.name}", f"instance/{claim.assigned_instance}"] if claim is not None else []
     known = failures.of(snapshot.failures, *names)
     yield from (Fact(one.standing(snapshot.now)) for one in known)
-    for condition in claim.status.conditions if claim is not None and not snapshot.failures else ():
+    acting = any(one.verb != failures.READ for one in snapshot.failures.values())
+    for condition in claim.status.conditions if claim is not None and not acting else ():
         if condition.reason in (EVICTION_FAILED, TERMINATION_FAILED) and condition.status != TRUE:
             yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
 

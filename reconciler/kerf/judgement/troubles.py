@@ -232,8 +232,8 @@ def stuck_claims(claims: Iterable[NodeClaim], known: Mapping[str, Failure], now:
 
 
 def _failed_end(claim: NodeClaim, known: Mapping[str, Failure]) -> Condition | None:
-    """The condition that reports a failing eviction or termination, unless the failures themselves are known."""
-    if known:
+    """The condition that reports a failing eviction or termination, unless failures of actions are known themselves."""
+    if any(one.verb != READ for one in known.values()):
         return None
     failed = (EVICTION_FAILED, TERMINATION_FAILED)
     return next((one for one in claim.status.conditions if one.reason in failed and one.status != TRUE), None)
