@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,3 +11,16 @@ Files = Annotated[list[str] | None, typer.Option("-f", "--file", help="a cluster
 Kubeconfig = Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")]
 KubeContext = Annotated[str, typer.Option("--context", help="context of the kubeconfig")]
 Output = Annotated[str, typer.Option("-o", "--output", help="text or json")]
+
+
+def taken(arguments: Sequence[str], name: str) -> tuple[str, list[str]]:
+    """The value of an option among arguments, empty without it, and the others. The last one counts."""
+    value, others, words = "", list[str](), iter(arguments)
+    for word in words:
+        if word == name:
+            value = next(words, "")
+        elif word.startswith(f"{name}="):
+            value = word.removeprefix(f"{name}=")
+        else:
+            others.append(word)
+    return value, others

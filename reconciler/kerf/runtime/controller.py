@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from queue import SimpleQueue
 
 from kerf.ec2 import interruptions
 from kerf.ec2.instance_types import catalogue
@@ -30,6 +29,7 @@ from kerf.runtime.observe.reflector import Reflector
 from kerf.runtime.parts import Parts
 from kerf.runtime.process.clock import SteadyClock
 from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
+from kerf.runtime.questions import Questions
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.state.notices import ImpairmentFound, MessageRead, Noticed, ObjectChanged, TypesFailed
 from kerf.runtime.state.state import State
@@ -85,7 +85,7 @@ class Controller:
         self._observer = Observer(ports.cloud, clock, self.inbox, self.state, may_act, self._askers)
         self._proposer = parts.proposer or self._own_proposer()
         self._propose_at, self._threads = clock.now(), list[threading.Thread]()
-        self._latest, self._questions = Plan(), SimpleQueue[Future[Working]]()
+        self._latest, self.questions = Plan(), Questions(self.inbox.wake)
         self._reflectors = [
             Reflector(kind, ports.kube, clock, self.inbox, self.telemetry.watch_failed)
             for kind in kinds.watched(settings)
@@ -147,7 +147,7 @@ class Controller:
         return plan
 
     def status(self) -> Working:
-        """How the loop is doing. Only its own thread may ask; others `ask` for it."""
+        """How the loop is doing. Only its own thread may ask; others ask by `questions`."""
         return working(
             self.state,
             self._latest,
@@ -157,17 +157,6 @@ class Controller:
             waiting=len(self.inbox),
             turns=self.telemetry.turns.latest(),
         )
-
-    def ask(self, seconds: float) -> Working:
-        """`status`, asked by another thread. Raises TimeoutError when the loop does not come to it in time."""
-        asked: Future[Working] = Future()
-        self._questions.put(asked)
-        self.inbox.wake()
-        return asked.result(seconds)
-
-    def _answer(self) -> None:
-        while not self._questions.empty():
-            self._questions.get().set_result(self.status())
 
     def _stand_by(self, now: datetime) -> None:
         """Who decides nothing waits for nothing of his own: what was due once must not keep the loop awake.
@@ -353,7 +342,7 @@ class Controller:
             began = self._clock.now()
             with self._precedence.turn(), self.telemetry.turns.timed():
                 self.tick()
-            self._tell(self._answer)
+            self._tell(self.questions.answer)
             if self.synced and not told:
                 told = True
                 on_sync()

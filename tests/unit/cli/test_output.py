@@ -81,7 +81,7 @@ NEEDY = {
     "run": ["--bogus"],
 }
 #: The demo and the migration are played by their own tests.
-ELSEWHERE = {"demo", "migrate"}
+ELSEWHERE = {"demo", "migrate", "snapshot"}
 
 
 def test_every_verb_is_tried() -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import stat
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,15 +24,22 @@ from kerf.model import kinds
 from kerf.model.plan import Plan, Reason, Refusal
 from kerf.runtime import status
 from kerf.runtime.controller import Controller
+from kerf.runtime.observe.looking import captured
 from kerf.runtime.process import debugging
 from kerf.runtime.process.health import Server
 from kerf.runtime.process.log_level import LogLevel
 from kerf.runtime.process.profiling import Busy, Profiler
+from kerf.runtime.questions import Questions
 from kerf.runtime.status import Replica, Status
 from kerf.sandbox.world import World
+from kerf.snapshots import files
+from kerf.snapshots.files import compressed
+from kerf.snapshots.reading import read
+from kerf.snapshots.writing import lines
 from kerf.sockets import loopback
 from kerf.telemetry.log.logs import Threshold, make_logger
 from tests.ipv6 import LOOPBACK
+from tests.worlds import node_class
 
 from .loops import Decider, controller, node
 
@@ -44,9 +54,12 @@ class Night:
         self.loop = controller(self.world, decide)
         self.log_level = LogLevel(self.threshold, make_logger(self.threshold, self.stream))
         self.replica, self.late = REPLICA, False
-        asked = debugging.routes(self.status, self.log_level, self.loop.telemetry.turns.as_json)
+        asked = debugging.routes(self.status, self.snapshot, self.log_level, self.loop.telemetry.turns.as_json)
         self.server = Server(0, {}, loopback, asked=asked, local=True)
         self.url = f"http://127.0.0.1:{self.server.port}"
+
+    def snapshot(self) -> bytes:
+        return compressed(lines(captured(self.loop.state, self.world.clock.now()), b"key"))
 
     def status(self) -> Status:
         if self.late:
@@ -181,13 +194,47 @@ def test_the_loop_answers_other_threads_between_two_looks() -> None:
     loop: Controller = controller(world, Decider())
     thread = threading.Thread(target=loop.run, args=(stop,), daemon=True)
     thread.start()
-    found = loop.ask(10)
+    found = loop.questions.ask(loop.status, 10)
     stop.set()
     loop.inbox.wake()
     thread.join(10)
     assert found.missing == ()
     with pytest.raises(TooLate):
-        loop.ask(0.05)
+        loop.questions.ask(loop.status, 0.05)
+
+
+def test_a_question_that_fails_is_told_to_who_asked_and_the_loop_goes_on() -> None:
+    questions = Questions(lambda: None)
+    with ThreadPoolExecutor(2) as threads:
+        failing = threads.submit(questions.ask, lambda: 1 // 0, 10)
+        fine = threads.submit(questions.ask, lambda: 7, 10)
+        while not (failing.done() and fine.done()):
+            questions.answer()
+        assert fine.result() == 7
+        with pytest.raises(ZeroDivisionError):
+            failing.result()
+
+
+# --- a snapshot -------------------------------------------------------------------------------------------------
+def test_the_port_has_what_the_controller_sees_as_a_file(night: Night, tmp_path: Path) -> None:
+    night.world.apply(node_class())
+    night.world.run(night.loop, timedelta(minutes=1))
+    file = tmp_path / "now.snapshot"
+    code, said = night.kerf("snapshot", "-o", str(file), "--controller")
+    assert (code, stat.S_IMODE(file.stat().st_mode)) == (0, 0o600), said
+    found = read(files.lines(file.read_bytes()))
+    assert found.snapshot.class_facts["default"].subnets
+    assert found.region is not None
+    assert found.snapshot.fresh_at == night.loop.state.snapshot(night.world.clock.now()).fresh_at
+
+
+def test_names_of_a_controllers_snapshot_can_be_replaced(night: Night, tmp_path: Path) -> None:
+    night.world.apply(node_class(name="payments"))
+    night.world.run(night.loop, timedelta(minutes=1))
+    file = tmp_path / "now.snapshot"
+    assert night.kerf("snapshot", "-o", str(file), "--controller", "--hash-names")[0] == 0
+    assert not any(b"payments" in line for line in files.lines(file.read_bytes()))
+    assert read(files.lines(file.read_bytes())).names == "pseudonyms"
 
 
 # --- the log level ----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typer.main import get_command
 from kerf.cli.app import app, verbs
 from kerf.cli.pages.labels import labels_page
 from kerf.cli.pages.signals import events_page, metrics_page
+from kerf.cli.pages.snapshots import snapshots_page
 from kerf.runtime.preflight.checks import CHECKS
 from kerf.runtime.preflight.slips import SLIPS
 from kerf.runtime.settings.options import OWN, SAME, Options
@@ -158,6 +159,7 @@ PAGES: Final = {
     "metrics.md": metrics_page,
     "events.md": events_page,
     "labels.md": labels_page,
+    "snapshots.md": snapshots_page,
 }
 
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output, taken
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from kerf.kube.client import KubeClient
-    from kerf.model.failures import Failure
     from kerf.model.snapshot import Snapshot
-    from kerf.runtime.settings.options import Options
 
 _USAGE = """\
 kerf why pod [NAMESPACE/]NAME [--kubeconfig FILE] [--context NAME] [settings]
@@ -25,6 +18,7 @@ kerf why node NAME [--kubeconfig FILE] [--context NAME] [settings]
 kerf why nodeclaim NAME [--kubeconfig FILE] [--context NAME] [settings]
 kerf why nodepool NAME [--kubeconfig FILE] [--context NAME] [settings]
 kerf why pod|node|nodeclaim|nodepool NAME -f PATH [-f PATH ...] [settings]
+kerf why pod|node|nodeclaim|nodepool NAME --snapshot FILE
 
 A pod: its node, the reason for its wait, or the reasons of all NodePools: the instance types left after each rule, the
 nearest one, and the smallest edit that helps.
@@ -36,6 +30,7 @@ back-off, limits and budgets.
 Failing actions are named with their error, as events report them. The command only lists and reads objects.
 
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
+  --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
   -o, --output FORMAT text or json; text by default
@@ -51,10 +46,6 @@ _NOUNS: Final = {
     **dict.fromkeys(("node", "nodes", "no", "nodeclaim", "nodeclaims"), "node"),
     **dict.fromkeys(("nodepool", "nodepools"), "nodepool"),
 }
-
-
-class Mistake(Exception):
-    """The command makes no sense, in words."""
 
 
 def why(
@@ -73,28 +64,50 @@ def why(
     if not kind:
         typer.echo(_USAGE, err=True)
         raise typer.Exit(2)
+    from kerf.cli.answering.captures import Mistake
     from kerf.ports import PortError
 
     try:
         answered = _asked_about(kind, name)
         if output not in ("text", "json"):
             raise Mistake(f"--output: {output!r} is neither text nor json")
-        options = _options(context.args, offline=bool(file))
-        snapshot = _of_files(file, options, told=output == "text") if file else _live(options, kubeconfig, kube_context)
+        found = _found(context.args, file or [], (kubeconfig, kube_context), told=output == "text")
     except Mistake as error:
         typer.echo(f"kerf why: {error}", err=True)
         raise typer.Exit(2) from error
     except PortError as error:
         typer.echo(f"kerf why: cannot look: {error}", err=True)
         raise typer.Exit(1) from error
-    text, known = answered(snapshot, name, output == "json")
+    text, known = answered(found, name, output == "json")
     typer.echo(text, nl=False)
     if not known:
         raise typer.Exit(1)
 
 
+def _found(arguments: list[str], paths: list[str], where: tuple[str, str], *, told: bool) -> Snapshot:
+    """Where the answer comes from. Raises Mistake, PortError."""
+    from kerf.cli.answering import captures
+
+    file, arguments = taken(arguments, "--snapshot")
+    if file and paths:
+        raise captures.Mistake("--snapshot and -f exclude each other")
+    if file:
+        if arguments:
+            raise captures.Mistake(f"{arguments[0]}: the settings are those of the snapshot")
+        return captures.of_file(file).snapshot
+    options = captures.options(arguments, offline=bool(paths))
+    if not paths:
+        return captures.live("why", options, *where).snapshot
+    captured, words = captures.of_manifests(paths, options)
+    if told:
+        typer.echo(f"{words}\n")
+    return captured.snapshot
+
+
 def _asked_about(kind: str, name: str) -> Answered:
     """Who answers. Raises Mistake."""
+    from kerf.cli.answering.captures import Mistake
+
     noun = _NOUNS.get(kind.lower())
     if noun is None:
         known = "a pod, a node, a NodeClaim or a NodePool can: kerf why pod NAMESPACE/NAME, kerf why node NAME"
@@ -131,73 +144,3 @@ def _pool(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
 
     found = why(snapshot, name.removeprefix("nodepool/"))
     return answers.as_json(found) if as_json else pool_page.page(found, snapshot.now), found.code != UNKNOWN
-
-
-def _options(arguments: list[str], *, offline: bool) -> Options:
-    """The settings. Files need no cluster's name. Raises Mistake."""
-    from kerf.runtime.settings import settings
-
-    given = dict(os.environ)
-    if offline:
-        given.setdefault("CLUSTER_NAME", "files")
-    try:
-        return settings.parse(arguments, given)
-    except settings.SettingsError as error:
-        raise Mistake("\n".join(error.problems)) from error
-
-
-def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
-    from kerf.model.kinds import Kind
-    from kerf.runtime.leadership.leases import USUAL, LeaseName
-    from kerf.runtime.observe import looking
-    from kerf.runtime.process import connecting
-    from kerf.runtime.process.clock import SystemClock
-    from kerf.runtime.settings.settings import SettingsError
-
-    def poisoned(kind: Kind, problem: str) -> None:
-        typer.echo(f"kerf why: a {kind.name} cannot be read: {problem}", err=True)
-
-    clock = SystemClock()
-    where = connecting.Where(kubeconfig, kube_context)
-    kube = connecting.client(options, where, poisoned, patience=connecting.PATIENCE)
-    try:
-        cloud = connecting.cloud(options, kube, clock)
-    except SettingsError as error:
-        raise Mistake("\n".join(error.problems)) from error
-    spaces = {options.leader_election_namespace, options.system_namespace, "kerf"} - {""}
-    places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
-    found = looking.look(kube, cloud, options.settings, clock)
-    since = looking.stored_since(kube, sorted(places))
-    return replace(
-        found, leading_since=None if since is None else min(since, found.now), failures=_reported(kube, found.now)
-    )
-
-
-def _reported(kube: KubeClient, now: datetime) -> dict[str, Failure]:
-    """The failing actions, as far as events may be read."""
-    from kerf.ports import PortError
-    from kerf.runtime.observe import reported
-
-    try:
-        return reported.read(kube, now)
-    except PortError as error:
-        words = "not checked: actions that fail: needs permission to list events in all namespaces"
-        typer.echo(f"kerf why: {words} ({error})", err=True)
-        return {}
-
-
-def _of_files(paths: list[str], options: Options, *, told: bool) -> Snapshot:
-    from kerf.cli.answering import cluster_files
-    from kerf.cli.gathering import sources
-    from kerf.runtime.observe import looking
-    from kerf.runtime.process.clock import SystemClock
-
-    try:
-        found = cluster_files.read(sources.find(paths))
-    except (sources.NotFound, cluster_files.BadFile) as error:
-        raise Mistake(str(error)) from error
-    types = cluster_files.ShippedTypes.beside(found.objects)
-    if told:
-        count = len(types.region().types)
-        typer.echo(f"{count} instance types that come with Kerf, in {', '.join(types.zones)}; AWS was not asked.\n")
-    return looking.look(found, types, options.settings, SystemClock())

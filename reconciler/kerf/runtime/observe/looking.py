@@ -6,10 +6,12 @@ but for what only its memory holds: what is out of stock, whom it nominated wher
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from importlib.metadata import version
 from typing import Protocol
 
 from kerf.ec2.instance_types import catalogue
@@ -23,6 +25,7 @@ from kerf.ports import Clock, Forbidden, Lease, Listing, PortError
 from kerf.runtime.inbox import ClusterRead, Examined, Listed, RegionRead, Resolved, ShiftsRead
 from kerf.runtime.leadership.leases import LeaseName, leading_since
 from kerf.runtime.state.state import State
+from kerf.snapshots.captured import Captured
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
 
@@ -69,6 +72,11 @@ def region(cloud: Describes) -> Region:
 
 def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Snapshot:
     """The cluster as it is. Raises PortError when something cannot be read."""
+    return capture(kube, cloud, settings, clock).snapshot
+
+
+def capture(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Captured:
+    """The same with the region's facts, as it is saved. Raises PortError when something cannot be read."""
     state = State(settings, build=catalogue.build, interpret=lambda message: None)
     now = clock.now()
     for kind in kinds.watched(settings):
@@ -86,7 +94,19 @@ def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Sna
         if not node_class.metadata.unreadable:
             facts = cloud.resolve(node_class, cluster)
             state.take(Resolved(node_class.name, node_class.metadata.uid, facts, now), now)
-    return replace(state.snapshot(now), batch=None)  # nobody is to serve these pods: that they wait holds nothing up
+    seen = captured(state, now)  # nobody is to serve these pods: that they wait holds nothing up
+    return replace(seen, snapshot=replace(seen.snapshot, batch=None))
+
+
+def captured(state: State, now: datetime) -> Captured:
+    """What a state contains, as it is saved: a copy that later events do not change. Only its thread may ask."""
+    return Captured(state.snapshot(now).detached(), state.catalogues.region, software())
+
+
+def software() -> dict[str, str]:
+    """The versions of Kerf, of Python and of the libraries whose results depend on their version, by name."""
+    libraries = {name: version(name) for name in ("kerf", "numpy", "highspy")}
+    return {**libraries, "python": platform.python_version(), "machine": platform.machine()}
 
 
 def stored_since(kube: Reads, names: Iterable[LeaseName]) -> datetime | None:

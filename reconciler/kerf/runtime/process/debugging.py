@@ -27,6 +27,7 @@ from kerf.sockets import loopback
 from kerf_api import durations
 
 _PROFILE_SECONDS: Final = 10.0
+GZIP: Final = "application/gzip"
 Query = Mapping[str, str]
 
 
@@ -55,11 +56,12 @@ class DebugServer(Server):
 
 
 def routes(
-    status: Callable[[], Status], log_level: LogLevel, turns: Callable[[], bytes]
+    status: Callable[[], Status], snapshot: Callable[[], bytes], log_level: LogLevel, turns: Callable[[], bytes]
 ) -> Mapping[Asked, Callable[[Query], Answer]]:
-    """By method and path."""
+    """By method and path. `status` and `snapshot` (a file) raise TimeoutError when the loop does not answer."""
     return {
-        ("GET", "/status"): lambda query: _status(status),
+        ("GET", "/status"): lambda query: _of_loop(lambda: (200, JSON, msgspec.json.encode(status()) + b"\n")),
+        ("GET", "/debug/snapshot"): lambda query: _of_loop(lambda: (200, GZIP, snapshot())),
         ("GET", "/debug/log-level"): lambda query: _said(log_level.level),
         ("PUT", "/debug/log-level"): lambda query: _change(log_level, query),
         **of_profiling(turns),
@@ -89,10 +91,10 @@ def _profile(profiler: Profiler, query: Query) -> Answer:
         return 409, TEXT, b"a profile is being taken already\n"
 
 
-def _status(status: Callable[[], Status]) -> Answer:
+def _of_loop(answer: Callable[[], Answer]) -> Answer:
     """A loop that does not answer is the answer: where it stands."""
     try:
-        return 200, JSON, msgspec.json.encode(status()) + b"\n"
+        return answer()
     except TooLate:
         return 503, TEXT, f"the loop does not answer; this is where the threads stand\n\n{profiling.threads()}".encode()
 

@@ -1,0 +1,95 @@
+"""Where a verb that only reads has its Snapshot from: a live cluster, manifests, or a file of `kerf snapshot`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import typer
+
+from kerf.cli.answering import cluster_files
+from kerf.cli.gathering import sources
+from kerf.kube.client import KubeClient
+from kerf.model.failures import Failure
+from kerf.model.kinds import Kind
+from kerf.ports import PortError
+from kerf.runtime.leadership.leases import USUAL, LeaseName
+from kerf.runtime.observe import looking, reported
+from kerf.runtime.process import connecting
+from kerf.runtime.process.clock import SystemClock
+from kerf.runtime.settings import settings
+from kerf.runtime.settings.options import Options
+from kerf.runtime.settings.settings import SettingsError
+from kerf.snapshots import files, reading
+from kerf.snapshots.captured import Captured
+
+
+class Mistake(Exception):
+    """The command makes no sense, or a file of it cannot be used, in words."""
+
+
+def options(arguments: Sequence[str], *, offline: bool) -> Options:
+    """The settings. Files need no cluster's name. Raises Mistake."""
+    given = dict(os.environ)
+    if offline:
+        given.setdefault("CLUSTER_NAME", "files")
+    try:
+        return settings.parse(arguments, given)
+    except SettingsError as error:
+        raise Mistake("\n".join(error.problems)) from error
+
+
+def live(verb: str, options: Options, kubeconfig: str, kube_context: str) -> Captured:
+    """The cluster as it is. What cannot be read is reported for `kerf <verb>`. Raises Mistake, PortError."""
+
+    def poisoned(kind: Kind, problem: str) -> None:
+        typer.echo(f"kerf {verb}: a {kind.name} cannot be read: {problem}", err=True)
+
+    clock = SystemClock()
+    where = connecting.Where(kubeconfig, kube_context)
+    kube = connecting.client(options, where, poisoned, patience=connecting.PATIENCE)
+    try:
+        cloud = connecting.cloud(options, kube, clock)
+    except SettingsError as error:
+        raise Mistake("\n".join(error.problems)) from error
+    spaces = {options.leader_election_namespace, options.system_namespace, "kerf"} - {""}
+    places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
+    found = looking.capture(kube, cloud, options.settings, clock)
+    since, now = looking.stored_since(kube, sorted(places)), found.snapshot.now
+    leading = None if since is None else min(since, now)
+    return replace(found, snapshot=replace(found.snapshot, leading_since=leading, failures=_reported(verb, kube, now)))
+
+
+def _reported(verb: str, kube: KubeClient, now: datetime) -> dict[str, Failure]:
+    """The failing actions, as far as events may be read."""
+    try:
+        return reported.read(kube, now)
+    except PortError as error:
+        words = "not checked: actions that fail: needs permission to list events in all namespaces"
+        typer.echo(f"kerf {verb}: {words} ({error})", err=True)
+        return {}
+
+
+def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]:
+    """A cluster of these files, and what its instance types are, in words. Raises Mistake."""
+    try:
+        found = cluster_files.read(sources.find(list(paths)))
+    except (sources.NotFound, cluster_files.BadFile) as error:
+        raise Mistake(str(error)) from error
+    types = cluster_files.ShippedTypes.beside(found.objects)
+    count = len(types.region().types)
+    words = f"{count} instance types that come with Kerf, in {', '.join(types.zones)}; AWS was not asked."
+    return looking.capture(found, types, options.settings, SystemClock()), words
+
+
+def of_file(path: str) -> Captured:
+    """What `kerf snapshot` saved. Raises Mistake."""
+    try:
+        return reading.read(files.lines(Path(path).read_bytes()))
+    except OSError as error:
+        raise Mistake(f"{path}: {error.strerror or error}") from error
+    except reading.Unreadable as error:
+        raise Mistake(f"{path}: {error}") from error

@@ -1,0 +1,183 @@
+"""Objects and facts as a file may contain them: without the annotations, user data and messages of anybody's making.
+
+User data becomes a digest by a key that the file does not contain: whoever has text and key can compare them. A hash
+that covers what was left out is written as the hash of what is left, wherever it stands, so that nodes drift in the
+file that drift in the cluster, and no others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace as changed
+
+from kerf.ec2.nodeclass.validation import identity
+from kerf.model import kinds
+from kerf.model.aws.cloud import ClusterFacts, DryRun, FleetRequest, Instance, LaunchTemplate
+from kerf.model.aws.interruptions import Interruption, Message
+from kerf.model.kinds import Kind
+from kerf.model.kubernetes.objects import Pod, PodTemplate
+from kerf.model.snapshot import Proposal, Snapshot
+from kerf.snapshots.fields import ANNOTATIONS, MESSAGES_OF, TAG_PREFIXES, TAGS
+from kerf_api import labels
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.hashes import nodeclass_hash, nodepool_hash
+from kerf_api.v1.nodepool import NodePool
+
+T = TypeVar("T")
+#: A comment in every language that user data is written in, so that it is as valid as what it stands for.
+_WORKLOADS: Final = (kinds.DAEMON_SET, kinds.DEPLOYMENT, kinds.REPLICA_SET, kinds.STATEFUL_SET)
+_DIGEST: Final = "# digest:"
+
+
+class Sanitizer:
+    """The rules for one file.
+
+    `key` is the key of its digests; `hashes` maps hashes that the cluster's objects bear to those of the same objects
+    in the file.
+    """
+
+    def __init__(self, key: bytes, snapshot: Snapshot) -> None:
+        self._key = key
+        self._special: Mapping[str, Callable[[Any], Any]] = {
+            kinds.POD.name: self._pod,
+            kinds.NODE_POOL.name: self._pool,
+            kinds.NODE_CLASS.name: self._class,
+            kinds.POD_TEMPLATE.name: self._templated,
+            **{kind.name: self._workload for kind in _WORKLOADS},
+        }
+        self._hashes: dict[str, str] = {}
+        self._cluster = snapshot.cluster
+        for pool in snapshot.node_pools.values():
+            self._note(nodepool_hash, pool, self._pool(pool))
+        for node_class in snapshot.node_classes.values():
+            self._note(self._class_hash, node_class, self._class(node_class))
+        self._identities = {
+            identity(one): identity(self.object(kinds.NODE_CLASS, one)) for one in snapshot.node_classes.values()
+        }
+
+    def object(self, kind: Kind, value: Any) -> Any:
+        """An object of the cluster as the file has it."""
+        special = self._special.get(kind.name)
+        value = value if special is None else special(value)
+        kept = self._annotations(value.metadata.annotations)
+        if kept is value.metadata.annotations:
+            return value
+        return changed(value, metadata=changed(value.metadata, annotations=kept))
+
+    def digest(self, text: str) -> str:
+        """What stands for a text that is left out; equal texts have equal ones."""
+        if text.startswith(_DIGEST):
+            return text
+        return _DIGEST + hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
+
+    # --- facts --------------------------------------------------------------------------------------------------
+    def instance(self, one: Instance) -> Instance:
+        """An instance with those of its tags that decisions read."""
+        tags = {key: text for key, text in one.tags.items() if key in TAGS or key.startswith(TAG_PREFIXES)}
+        return one if len(tags) == len(one.tags) else replace(one, tags=tags)
+
+    def interruption(self, one: Interruption) -> Interruption:
+        """What a message of the queue announces."""
+        return replace(one, message=self.message(one.message))
+
+    def message(self, one: Message) -> Message:
+        """A message without its body, and without the receipt by which anybody could delete it."""
+        return Message(one.id, "", "", one.sent)
+
+    def dry_run(self, one: DryRun) -> DryRun:
+        """With the identity of the class as the file has it."""
+        return replace(one, identity=self._identities.get(one.identity, one.identity))
+
+    def proposal(self, one: Proposal) -> Proposal:
+        """A proposal of consolidation, with its NodeClaims as the file has others."""
+        return replace(one, replacements=tuple(self.object(kinds.NODE_CLAIM, claim) for claim in one.replacements))
+
+    def request(self, one: FleetRequest) -> FleetRequest:
+        """A fleet request with digests in place of user data."""
+        return changed(one, templates=tuple(map(self.template, one.templates)))
+
+    def template(self, one: LaunchTemplate) -> LaunchTemplate:
+        """A launch template with a digest in place of its user data."""
+        return changed(one, user_data=self.digest(one.user_data)) if one.user_data else one
+
+    # --- objects ------------------------------------------------------------------------------------------------
+    def _pod(self, pod: Pod) -> Pod:
+        conditions = pod.status.conditions
+        if not any(one.message and one.type not in MESSAGES_OF for one in conditions):
+            return pod
+        told = tuple(one if one.type in MESSAGES_OF else changed(one, message="") for one in conditions)
+        return changed(pod, status=changed(pod.status, conditions=told))
+
+    def _pool(self, pool: NodePool) -> NodePool:
+        meta = pool.spec.template.metadata
+        kept = {key: text for key, text in meta.annotations.items() if key in ANNOTATIONS}
+        if len(kept) == len(meta.annotations):
+            return pool
+        template = changed(pool.spec.template, metadata=changed(meta, annotations=kept))
+        return changed(pool, spec=changed(pool.spec, template=template))
+
+    def _workload(self, value: Any) -> Any:
+        spec = self._templated(value.spec)
+        return value if spec is value.spec else changed(value, spec=spec)
+
+    def _templated(self, value: T) -> T:
+        """What has a pod template, whose annotations are those that decisions read."""
+        template: PodTemplate = value.template  # type: ignore[attr-defined]
+        kept = self._annotations(template.metadata.annotations)
+        if kept is template.metadata.annotations:
+            return value
+        meta = changed(template.metadata, annotations=kept)
+        return changed(value, template=changed(template, metadata=meta))  # type: ignore[type-var]
+
+    def _class(self, node_class: EC2NodeClass) -> EC2NodeClass:
+        text = node_class.spec.user_data
+        if not text:
+            return node_class
+        return changed(node_class, spec=changed(node_class.spec, user_data=self.digest(text)))
+
+    def _annotations(self, found: Mapping[str, str]) -> Mapping[str, str]:
+        """Those that are kept, as they are kept; the same mapping when nothing is left out or changed."""
+        if not found:
+            return found
+        kept = {key: self._annotation(key, text) for key, text in found.items() if key in ANNOTATIONS}
+        return found if kept == found else kept
+
+    def _annotation(self, key: str, text: str) -> str:
+        if key == labels.LAUNCH_REQUEST:
+            return self.launch_request(text)
+        for real, written in self._hashes.items():
+            text = text.replace(real, written)
+        return text
+
+    def patched(self, notes: Mapping[str, str | None]) -> dict[str, str | None]:
+        """The annotations of a patch; None removes one."""
+        kept = {key: text for key, text in notes.items() if key in ANNOTATIONS}
+        return {key: None if text is None else self._annotation(key, text) for key, text in kept.items()}
+
+    def launch_request(self, text: str) -> str:
+        """The text of a fleet request with digests in place of user data; empty when it cannot be read, as nobody knows
+        what it contains."""
+        try:
+            request = msgspec.json.decode(text, type=FleetRequest)
+        except (msgspec.DecodeError, RecursionError):
+            return ""
+        return msgspec.json.encode(self.request(request)).decode()
+
+    # --- hashes -------------------------------------------------------------------------------------------------
+    def _note(self, hashed: Callable[[T], str], value: T, written: T) -> None:
+        if written is value:
+            return
+        try:
+            self._hashes[hashed(value)] = hashed(written)
+        except ValueError:  # a duration that cannot be read: there is no hash of it anywhere
+            return
+
+    def _class_hash(self, node_class: EC2NodeClass) -> str:
+        cluster = self._cluster
+        return nodeclass_hash(node_class, cluster.ca_bundle if isinstance(cluster, ClusterFacts) else "")

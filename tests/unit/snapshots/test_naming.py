@@ -1,0 +1,122 @@
+"""Pseudonyms: no name is left, and what is decided is the same up to names."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kerf.decide import decide
+from kerf.model import kinds
+from kerf.model.aws.cloud import ClusterFacts
+from kerf.model.cluster import build
+from kerf.model.plan import Plan
+from kerf.snapshots import naming
+from kerf.snapshots.captured import Captured
+from kerf.snapshots.reading import Unreadable, read
+from kerf.snapshots.writing import lines
+from kerf_api.v1.meta import decode
+
+from .test_sanitizing import life
+from .worlds import SETTINGS, busy
+
+
+def _renamed(found: Captured) -> Captured:
+    return read(naming.renamed(lines(found, b"key")))
+
+
+def _form(plan: Plan) -> tuple[object, ...]:
+    """A plan without names."""
+    found = [(type(one).__name__, getattr(one, "verb", ""), one.reason.code) for one in plan.actions]
+    refused = Counter((one.subject.partition("/")[0], one.reason.code) for one in plan.refusals)
+    return found, refused, Counter(one.reason for one in plan.events), plan.next_due, plan.purchase
+
+
+@pytest.mark.parametrize("moment", ["launching", "at_rest", "edited"])
+def test_the_plan_is_the_same_up_to_names(moment: str) -> None:
+    found: Captured = getattr(life(), moment)
+    assert _form(decide(_renamed(found).snapshot)) == _form(decide(found.snapshot))
+
+
+def test_so_it_is_for_a_cluster_at_work() -> None:
+    assert _form(decide(_renamed(busy()).snapshot)) == _form(decide(busy().snapshot))
+
+
+def test_no_name_of_the_cluster_is_left() -> None:
+    text = b"".join(naming.renamed(lines(busy(), b"key"))).decode()
+    snapshot = busy().snapshot
+    names = {*snapshot.node_claims, *snapshot.nodes, *snapshot.node_pools}
+    for pod in snapshot.pods.values():
+        names |= {pod.metadata.name, *(text for key, text in pod.metadata.labels.items() if not key.endswith("-hash"))}
+    left = {name for name in names if f'"{name}"' in text or f"/{name}" in text}
+    assert len(names) > 50
+    assert left <= {"spot"}, "a word of the API stays, though a NodePool is called so"
+
+
+def test_the_order_of_names_stays() -> None:
+    before, after = busy().snapshot, _renamed(busy()).snapshot
+    assert [pod.metadata.uid for _, pod in sorted(before.pods.items())] == [
+        pod.metadata.uid for _, pod in sorted(after.pods.items())
+    ]
+    assert [claim.metadata.uid for _, claim in sorted(before.node_claims.items())] == [
+        claim.metadata.uid for _, claim in sorted(after.node_claims.items())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "manifest", "kept", "gone"),
+    [
+        ("Pod", {"metadata": {"labels": {"team.example.com/unit": "Payments"}}}, [], ["team", "Payments", "example"]),
+        ("Pod", {"metadata": {"labels": {"version": "v2", "tier": "17"}}}, ["17"], ['"version":"', "v2", "tier"]),
+        ("Pod", {"metadata": {"labels": {"phase": "Running"}}, "status": {"phase": "Running"}}, ['"Running"'], []),
+        ("Pod", {"spec": {"nodeSelector": {"karpenter.sh/capacity-type": "spot"}}}, ['"spot"'], []),
+        ("Pod", {"spec": {"nodeSelector": {"disk": "fast"}}}, [], ["disk", "fast"]),
+        ("Pod", {"spec": {"tolerations": [{"key": "gpu", "operator": "Exists"}]}}, ['"Exists"'], ["gpu"]),
+        (
+            "Pod",
+            {"spec": {"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "aurora"}}]}},
+            [],
+            ["aurora"],
+        ),
+        (
+            "Node",
+            {"spec": {"taints": [{"key": "team/gpu", "value": "red", "effect": "NoSchedule"}]}},
+            ["NoSchedule"],
+            ["gpu", "red"],
+        ),
+        ("Node", {"metadata": {"labels": {"topology.kubernetes.io/zone": "us-west-2a"}}}, ["us-west-2a"], []),
+        ("Namespace", {"metadata": {"labels": {"owner": "bob"}}}, [], ["owner", "bob"]),
+    ],
+)
+def test_what_is_a_name_and_what_is_a_word_of_the_api(
+    kind: str, manifest: dict[str, Any], kept: list[str], gone: list[str]
+) -> None:
+    of = kinds.BY_NAME[kind]
+    meta = {"name": "zeppelin", "namespace": "" if of.cluster_scoped else "moscow", **manifest.get("metadata", {})}
+    value = decode(of.type, {**manifest, "metadata": meta})
+    found = Captured(build([value], now=busy().snapshot.now, settings=SETTINGS))
+    text = b"".join(line for line in naming.renamed(lines(found, b"key")) if b'"objects"' in line).decode()
+    assert [one for one in kept if one not in text] == []
+    assert [one for one in [*gone, "zeppelin", "moscow"] if one in text] == []
+
+
+def test_the_account_is_left_out() -> None:
+    own = ClusterFacts("prod", "https://x", arn="arn:aws:eks:us-west-2:123456789012:cluster/prod")
+    facts = replace(busy().snapshot, cluster=own)
+    text = b"".join(naming.renamed(lines(replace(busy(), snapshot=facts), b"key")))
+    assert b"123456789012" not in text
+    assert b"arn:aws:eks:us-west-2:000000000000:" in text
+
+
+@pytest.mark.parametrize("line", [b"nothing", b"[1]"])
+def test_what_is_no_line_is_unreadable(line: bytes) -> None:
+    with pytest.raises(Unreadable, match="line 1: "):
+        list(naming.renamed([line]))
+
+
+def test_the_header_says_so() -> None:
+    assert json.loads(next(iter(naming.renamed(lines(busy(), b"key")))))["names"] == "pseudonyms"
+    assert _renamed(busy()).names == "pseudonyms"
