@@ -32,10 +32,10 @@ from kerf.sandbox.api.api_server import Record
 from kerf.sandbox.aws.catalogue import spot_price
 from kerf.sandbox.aws.cloud import SandboxCloud
 from kerf.sandbox.aws.machines import Machine
+from kerf.sandbox.calm import Calm
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, ResolvedImage
-from tests.simulation.calm import Calm
 from tests.simulation.stage import Play, Seam
 
 from . import predecessor

@@ -1,5 +1,5 @@
 """The controller in a scenario's world, with the simulation's invariants at its shoulder: they are looked at after each
-of its looks. A world in which nothing happens is passed through quickly (`tests/simulation/calm.py`).
+of its looks. A world in which nothing happens is passed through quickly (`reconciler/kerf/sandbox/calm.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
 from kerf.runtime.parts import Parts
+from kerf.sandbox.calm import Calm
 from kerf.sandbox.world import World
-from tests.simulation.calm import Calm
 from tests.simulation.chaos import Proposals, bugs
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Invariants

@@ -23,10 +23,10 @@ from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
 from kerf.runtime.parts import Parts
 from kerf.runtime.proposer import Proposer
+from kerf.sandbox.calm import Calm
 from kerf.sandbox.world import World
 from tests.referee.cost import lp_bound
 from tests.simulation.bill import Bill
-from tests.simulation.calm import Calm
 from tests.simulation.chaos import Proposals, bugs
 from tests.simulation.load import STEP, Service
 from tests.simulation.thrift import Thrift

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from kerf.model import kinds as model
-from kerf.model.aws.cloud import Subnet
+from kerf.model.aws.cloud import Region, Subnet
 from kerf.model.kinds import Kind
 from kerf.ports import PortError, Ports
 from kerf.sandbox.api import kinds
@@ -85,8 +85,7 @@ class World:
         self.clock = VirtualClock(start)
         self.agenda = Agenda(self.clock)
         self.server = ApiServer(self.clock.now, seed=seed)
-        subnets = tuple(one.thing for one in account.subnets(cluster_name, zones) if isinstance(one.thing, Subnet))
-        region = catalogue.region(zones, types)
+        region, subnets = self._place(cluster_name, zones, types)
         self.ec2 = Ec2(self.clock.now, self.agenda, region, subnets, self.weather, seed)
         self.kube = SandboxKube(self.server, self.clock.now, self.faults)
         self.cloud = SandboxCloud(self.ec2, self.clock, self.faults, cluster_name)
@@ -107,8 +106,20 @@ class World:
             drivers,
             Scheduler(self.server, self.agenda, self.clock.now, self.weather),
         )
+        self._furnish()
+
+    def _furnish(self) -> None:
+        """What every cluster has from the start."""
         for name in ("default", "kube-system"):
             self.server.create(model.NAMESPACE, {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}})
+
+    def _place(
+        self, cluster_name: str, zones: tuple[str, ...], types: Iterable[str] | None
+    ) -> tuple[Region, tuple[Subnet, ...]]:
+        """The region with its instance types, and the account's subnets."""
+        tagged = account.subnets(cluster_name, zones)
+        subnets = tuple(one.thing for one in tagged if isinstance(one.thing, Subnet))
+        return catalogue.region(zones, types), subnets
 
     # --- a user's hands -------------------------------------------------------------------------------------------
     def apply(self, manifest: Mapping[str, Any]) -> None:

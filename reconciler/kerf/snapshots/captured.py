@@ -18,6 +18,7 @@ class Captured:
         region: instance types, zones and prices; None until AWS has answered.
         software: the versions of Kerf and of the libraries that made it, by name.
         unknown: kinds and facts of a file that this version does not know.
+        of_file: it has been read from a file, which lacks user data and annotations.
         names: `plain`, or `pseudonyms` for those of a file in their place.
     """
 
@@ -26,3 +27,4 @@ class Captured:
     software: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     names: str = "plain"
+    of_file: bool = False

@@ -123,7 +123,7 @@ def _captured(reader: _Reader, header: Header) -> Captured:
             except (Unresolvable, ValueError):  # as for the controller: not known
                 continue
     snapshot = reader.cluster.snapshot(now=_utc(header.at), settings=settings, catalogues=catalogues, **reader.facts)
-    return Captured(snapshot, reader.region, header.software, tuple(sorted(set(reader.unknown))), header.names)
+    return Captured(snapshot, reader.region, header.software, tuple(sorted(set(reader.unknown))), header.names, True)
 
 
 def _utc(at: datetime) -> datetime:

@@ -26,6 +26,7 @@ def printing(event, arguments):
 sys.addaudithook(printing)
 """
 EXAMPLE = "manifests/examples/general-purpose.yaml"
+SNAPSHOT = "tests/unit/snapshots/versions/1.snapshot"
 OLD = "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {}\n"
 
 
@@ -57,6 +58,10 @@ def text(_: str) -> None:
 Parsed = Callable[[str], object]
 #: By verb: its words, and how each of its formats is read.
 CALLS: dict[str, list[tuple[list[str], Parsed]]] = {
+    "plan": [
+        (["--snapshot", SNAPSHOT, "--horizon", "1m", "-o", "json"], json.loads),
+        (["--snapshot", SNAPSHOT, "--horizon", "1m", "-o", "markdown"], text),
+    ],
     "validate": [
         *((["--format", form, EXAMPLE], json.loads) for form in ("json", "sarif", "gitlab")),
         (["--format", "junit", EXAMPLE], ElementTree.fromstring),

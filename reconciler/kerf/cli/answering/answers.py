@@ -1,4 +1,4 @@
-"""What `kerf why` answers for programs: the same values that its pages are made of, as JSON.
+"""What `kerf why` and `kerf plan` answer for programs: the same values that its pages are made of, as JSON.
 
 Names are in camel case, instants in RFC 3339, edits in words; money is in millionths of a dollar per hour.
 """
@@ -17,10 +17,11 @@ from kerf.scheduling.answers.edits import PodEdit, PoolEdit
 if TYPE_CHECKING:
     from kerf.judgement.pools import PoolJudgement
     from kerf.judgement.values import Judgement
+    from kerf.planning.forecast import Forecast
     from kerf.provisioning.why import Answer
 
 
-def as_json(answer: Judgement | Answer | PoolJudgement) -> str:
+def as_json(answer: Judgement | Answer | PoolJudgement | Forecast) -> str:
     """One JSON object, with a line break at its end."""
     return json.dumps({"version": 1, **_plain(answer)}, indent=2) + "\n"
 

@@ -149,6 +149,13 @@ class ApiServer:
         stored = admission.on_create(kind, {**fresh, "metadata": meta})
         return self._store(kind, self._plugged(kind, stored), None)
 
+    def restore(self, kind: Kind, manifest: Manifest) -> Record:
+        """Put in an object as another API server had it: with its UID, times, generation and status.
+
+        Its resource version is a new one. Raises Invalid.
+        """
+        return self._store(kind, {"apiVersion": kind.api_version, "kind": kind.name, **copied(manifest)}, None)
+
     def patch(
         self,
         kind: Kind,

@@ -101,6 +101,23 @@ class Ec2:
         self._listeners: list[Callable[[Machine], None]] = []
 
     # --- steering -------------------------------------------------------------------------------------------------
+    def adopt(self, machine: Machine) -> None:
+        """An instance that another cloud launched."""
+        self.instances[machine.id] = machine
+        self.used_addresses.setdefault(machine.subnet_id, 0)
+        self.changes += 1
+
+    def boot(self, machine: Machine) -> None:
+        """Let an adopted instance that has no node yet start as if it had been launched now."""
+        machine.state = "pending"
+        self._agenda.after(self.weather.launch_seconds, lambda: self._start(machine))
+
+    def left(self, reservation_id: str) -> int:
+        """How many more machines may be launched into a reservation; 0 when there is none."""
+        known = self._reservations.get(reservation_id)
+        one = known.thing if known is not None else None
+        return self._left_of(one) if isinstance(one, CapacityReservation) else 0
+
     def stock_out(self, instance_type: str, zone: str, capacity_type: str, until: datetime) -> None:
         """Nothing to have of this type there until then; `*` stands for every type, zone or capacity type."""
         self._stock_outs[(instance_type, zone, capacity_type)] = until
@@ -349,7 +366,7 @@ class Ec2:
     def _turn(self, machine: Machine, state: str) -> None:
         machine.state = state
         if state == "terminated":
-            self.used_addresses[machine.subnet_id] -= 1
+            self.used_addresses[machine.subnet_id] = self.used_addresses.get(machine.subnet_id, 0) - 1
         detail = {"instance-id": machine.id, "state": state}
         self.send("aws.ec2", "EC2 Instance State-change Notification", detail)
         for listener in self._listeners:

@@ -72,6 +72,10 @@ class Kubelets:
         """The instance behind a node; None for one that a user made."""
         return self._machines.get(node_name)
 
+    def adopt(self, node_name: str, machine: Machine) -> None:
+        """An instance is that of a node that is about to be put in; it is there already, and registers nothing."""
+        self._machines[node_name] = machine
+
     def alive(self, node_name: str) -> bool:
         machine, node = self._machines.get(node_name), self._server.find(kinds.NODE, "", node_name)
         stopped = node is None or STOPPED_LABEL in node.value.metadata.labels

@@ -1,0 +1,152 @@
+"""What `kerf plan` prints: text for a terminal, Markdown for a pull request. Money is in US dollars."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Final
+
+from kerf.planning.forecast import Forecast
+from kerf.planning.outcomes import Departure, Outcome
+from kerf_api import durations
+
+#: A table is as long in a terminal and in a comment, unless all rows are asked for.
+MOST_ROWS: Final = 40
+
+
+def page(found: Forecast, *, most: int = MOST_ROWS) -> str:
+    """The whole text, with a line break at its end."""
+    lines = [*_summary(found), *_order(found, most), *_waiting(found, most), *_rest(found)]
+    return "\n".join(lines) + "\n"
+
+
+def markdown(found: Forecast, *, most: int = MOST_ROWS) -> str:
+    """The same as Markdown; whatever comes from the cluster is escaped."""
+    rows = [f"| {what} | {_escaped(text)} |" for what, text in _figures(found)]
+    lines = ["### Kerf's plan for this change", "", "| | |", "|---|---|", *rows]
+    if found.planned.departures:
+        lines += ["", "<details><summary>Nodes that go</summary>", "", _HEAD, _RULE]
+        lines += [f"| {' | '.join(map(_escaped, row))} |" for row in _rows(found, most)]
+        lines += [*_more(len(found.planned.departures), most), "", "</details>"]
+    for title, points in (("Pods", _pods(found, most)), ("Risks", _risks(found)), ("Assumed", found.guesses)):
+        told = [f"- {_escaped(text)}" for text in points]
+        lines += ["", f"**{title}**", "", *told] if told else []
+    return "\n".join(lines) + "\n"
+
+
+_HEAD: Final = "| after | NodeClaim | NodePool | node | pods | reason |"
+_RULE: Final = "|---|---|---|---|---|---|"
+
+
+# --- the parts --------------------------------------------------------------------------------------------------
+def _summary(found: Forecast) -> list[str]:
+    width = max(len(what) for what, _ in _figures(found))
+    return [f"{what:<{width}}  {text}" for what, text in _figures(found)]
+
+
+def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
+    planned, otherwise = found.planned, found.otherwise
+    after = found.now.nodes - len(planned.departures) + len(planned.arrivals)
+    yield "nodes", f"{found.now.nodes} now, {after} after; {_departing(found)}, {len(planned.arrivals)} come"
+    evicted, anyway = len(planned.moves), len(otherwise.moves)
+    yield "pods", f"{_count(evicted, 'eviction')}{f', {anyway} without the change' if otherwise is not planned else ''}"
+    new, placed = len(found.newly_waiting), len(found.newly_placed)
+    yield "unschedulable", f"{_count(len(planned.waiting), 'pod')} after; {new} more and {placed} fewer than without it"
+    change = _percent(found.now.total, planned.total)
+    other = f"; without the change {_price(otherwise.total)}" if otherwise is not planned else ""
+    yield "price", f"{_price(found.now.total)} now, {_price(planned.total)} after{change}{other}"
+    for pool in sorted({*found.now.cost, *planned.cost}):
+        before, then = found.now.cost.get(pool, 0), planned.cost.get(pool, 0)
+        if before != then:
+            yield f"  NodePool {pool}", f"{_price(before)} now, {_price(then)} after{_percent(before, then)}"
+    yield "duration", _duration(planned)
+
+
+def _departing(found: Forecast) -> str:
+    reasons = Counter(one.reason for one in found.planned.departures)
+    told = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    anyway = len(found.planned.departures) - len(found.caused)
+    also = f"; {anyway} of them also without the change" if anyway and found.otherwise is not found.planned else ""
+    return f"{len(found.planned.departures)} go{f' ({told}{also})' if told else ''}"
+
+
+def _duration(outcome: Outcome) -> str:
+    if not outcome.departures and not outcome.arrivals:
+        return "nothing changes"
+    length = durations.go_text(timedelta(seconds=round(outcome.duration.total_seconds())))
+    return f"{length} until nothing more happens" if outcome.at_rest else f"not done after {length}"
+
+
+def _order(found: Forecast, most: int) -> Iterator[str]:
+    if not found.planned.departures:
+        return
+    rows = [("after", "NodeClaim", "NodePool", "node", "pods", "reason"), *_rows(found, most)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    yield ""
+    yield "Nodes that go, in order:"
+    for row in rows:
+        yield "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+    yield from (f"  {text}" for text in _more(len(found.planned.departures), most))
+
+
+def _rows(found: Forecast, most: int) -> Iterator[tuple[str, ...]]:
+    caused = {one.node.name for one in found.caused}
+    for one in found.planned.departures[:most]:
+        reason = one.reason if one.node.name in caused or found.otherwise is found.planned else f"{one.reason} (anyway)"
+        yield _after(found, one), one.node.name, one.node.nodepool, _node(one), str(one.node.pods), reason
+
+
+def _after(found: Forecast, one: Departure) -> str:
+    return durations.go_text(timedelta(seconds=round((one.started - found.planned.began).total_seconds())))
+
+
+def _node(one: Departure) -> str:
+    return " ".join(filter(None, (one.node.instance_type, one.node.zone, one.node.capacity_type)))
+
+
+def _more(count: int, most: int) -> list[str]:
+    return [f"... and {count - most} more; --all shows them"] if count > most else []
+
+
+def _waiting(found: Forecast, most: int) -> Iterator[str]:
+    told = list(_pods(found, most))
+    yield from ("", *told) if told else ()
+
+
+def _pods(found: Forecast, most: int) -> Iterator[str]:
+    for one in found.newly_waiting[:most]:
+        yield f"unschedulable because of the change: pod {one.pod}: {one.reason or 'its reason is not known'}"
+    yield from _more(len(found.newly_waiting), most)
+    for one in found.newly_placed[:most]:
+        yield f"schedulable because of the change: pods like {one.pod}"
+
+
+def _rest(found: Forecast) -> Iterator[str]:
+    for title, points in (("Risks", tuple(_risks(found))), ("Assumed", found.guesses)):
+        if points:
+            yield from ("", f"{title}:", *(f"  - {text}" for text in points))
+
+
+def _risks(found: Forecast) -> Iterable[str]:
+    return (one.text for one in found.risks)
+
+
+# --- words ------------------------------------------------------------------------------------------------------
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _price(amount: int) -> str:
+    return f"${amount / 1e6:,.3f}/h"
+
+
+def _percent(before: int, after: int) -> str:
+    return f" ({100 * (after - before) / before:+.1f} %)" if before else ""
+
+
+def _escaped(text: str) -> str:
+    """For a cell or a point of Markdown: no markup, no HTML, no mention of a person."""
+    for mark in "\\`*_{}[]<>()#|~@!":
+        text = text.replace(mark, f"\\{mark}" if mark not in "<>@" else f"&#{ord(mark)};")
+    return " ".join(text.split())

@@ -1,0 +1,188 @@
+"""`kerf plan`: what a change of NodePools and EC2NodeClasses would do to a cluster, before it is made."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from kerf.cli.parser import Parser
+
+if TYPE_CHECKING:
+    from kerf.planning.changes import Change
+    from kerf.planning.forecast import Forecast
+    from kerf.snapshots.captured import Captured
+
+FORMATS: Final = ("text", "json", "markdown")
+_ABOUT: Final = """\
+Show what a change of NodePools, EC2NodeClasses and other objects would do: nodes that go and come and in which order,
+evictions, pods that become unschedulable or schedulable, price, and duration under budgets.
+
+The cluster comes to life in memory, with the same controller, twice: with the change and without it. Neither the
+cluster nor AWS is changed. Without files the plan is what will happen anyway.
+"""
+_EPILOG: Final = """\
+Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
+With --snapshot the settings are those of the snapshot. KERF_DIGEST_KEY is the key with which it was saved: without it,
+user data is taken to be unchanged.
+
+Conditions of --fail-on, by commas: unschedulable (a pod becomes unschedulable), cost+N% (the price after is more than
+N % above the price now), disruption>N% (more than N % of the nodes go because of the change).
+
+Exit codes: 0 done; 1 a condition of --fail-on holds; 2 the command or a file is wrong, or something cannot be read."""
+_DEFAULT_HORIZON: Final = "24h"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Read the command line, make the plan, print it; the exit code."""
+    asked, rest = _parser().parse_known_args(arguments)
+    from kerf.cli.answering.captures import Mistake
+    from kerf.cli.reports import escaping
+    from kerf.planning.changes import BadChange
+    from kerf.planning.worlds import Unplannable
+    from kerf.ports import PortError
+
+    try:
+        conditions = _conditions(asked.fail_on)
+        horizon = _horizon(asked.horizon)
+        captured = _captured(asked, rest)
+        change, assumed = _change(asked, captured)
+        found = _forecast(captured, change, horizon, assumed)
+    except (Mistake, BadChange, Unplannable, PortError) as error:
+        escaping.complain(f"kerf plan: {error}")
+        return 2
+    sys.stdout.write(_told(found, asked))
+    failed = [text for text in conditions if _holds(text, found)]
+    for text in failed:
+        escaping.complain(f"kerf plan: --fail-on {text}: it holds")
+    return 1 if failed else 0
+
+
+def _parser() -> Parser:
+    parser = Parser("kerf plan", description=_ABOUT, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="changed manifests: a file, a folder, a pattern, or -")
+    add("--delete", action="append", default=[], metavar="KIND/NAME", help="an object that is deleted; repeatable")
+    add("--snapshot", default="", metavar="FILE", help="a file of `kerf snapshot`; neither cluster nor AWS is asked")
+    add("-f", "--file", action="append", default=[], metavar="PATH", help="a cluster from manifests; repeatable")
+    add("--kubeconfig", default="", metavar="FILE", help="the cluster; as kubectl would without it")
+    add("--context", default="", metavar="NAME", help="context of the kubeconfig")
+    add("--horizon", default=_DEFAULT_HORIZON, metavar="DURATION", help=f"how far to look ({_DEFAULT_HORIZON})")
+    add("--fail-on", default="", metavar="CONDITIONS", help="conditions under which the exit code is 1")
+    add("-o", "--output", choices=FORMATS, default="text", help="format of the plan (text)")
+    add("--all", action="store_true", help="all nodes and pods, however many")
+    return parser
+
+
+def _horizon(text: str) -> timedelta:
+    from kerf.cli.answering.captures import Mistake
+    from kerf_api import durations
+
+    try:
+        found = durations.parse_go(text)
+    except ValueError as error:
+        raise Mistake(f"--horizon: {error}") from error
+    if found is None or found <= timedelta(0):
+        raise Mistake(f"--horizon: {text!r} is no duration above 0, such as 24h")
+    return found
+
+
+# --- what is planned --------------------------------------------------------------------------------------------
+def _captured(asked: Namespace, rest: Sequence[str]) -> Captured:
+    from kerf.cli.answering import captures
+
+    if asked.snapshot:
+        if asked.file or rest:
+            raise captures.Mistake(f"--snapshot and {'-f' if asked.file else rest[0]} exclude each other")
+        return captures.of_file(asked.snapshot)
+    options = captures.options(rest, offline=bool(asked.file))
+    if asked.file:
+        return captures.of_manifests(asked.file, options)[0]
+    return captures.live("plan", options, asked.kubeconfig, asked.context)
+
+
+def _change(asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:
+    """What is applied and deleted, and what had to be assumed. Raises Mistake."""
+    from kerf.cli.answering import captures, cluster_files
+    from kerf.cli.gathering import sources
+    from kerf.planning import changes
+    from kerf.snapshots.sanitizing import Sanitizer
+
+    try:
+        found = [one for source in sources.find(asked.paths) for _, one in cluster_files.manifests(source)]
+    except (sources.NotFound, cluster_files.BadFile) as error:
+        raise captures.Mistake(str(error)) from error
+    change = changes.Change(changes.relevant(found), tuple(map(_deleted, asked.delete)))
+    if asked.paths and not change.applied:
+        kinds = ", ".join(sorted(changes.KINDS))
+        raise captures.Mistake(f"{' '.join(asked.paths)}: no object of a kind that changes a plan ({kinds})")
+    if change and captured.names != "plain":
+        raise captures.Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
+    if not captured.of_file:
+        return change, []
+    key = os.environ.get("KERF_DIGEST_KEY", "")
+    digest = Sanitizer(key.encode(), captured.snapshot).digest if key else None
+    return changes.comparable(change, captured.snapshot, digest)
+
+
+def _deleted(text: str) -> tuple[str, str, str]:
+    """`KIND/NAME` or `KIND/NAMESPACE/NAME`. Raises Mistake."""
+    from kerf.cli.answering.captures import Mistake
+    from kerf.planning.changes import KINDS
+
+    kind, _, name = text.partition("/")
+    known = {one.lower(): one for one in KINDS}
+    if kind.lower() not in known or not name:
+        raise Mistake(f"--delete {text}: write KIND/NAME, with one of {', '.join(sorted(KINDS))}")
+    namespace, _, own = name.rpartition("/")
+    return known[kind.lower()], namespace, own
+
+
+def _forecast(captured: Captured, change: Change, horizon: timedelta, assumed: list[str]) -> Forecast:
+    from dataclasses import replace
+
+    from kerf.planning.forecast import forecast
+
+    found = forecast(captured, change, horizon=horizon)
+    return replace(found, guesses=(*assumed, *found.guesses))
+
+
+def _told(found: Forecast, asked: Namespace) -> str:
+    from kerf.cli.answering import answers, plan_page
+
+    most = sys.maxsize if asked.all else plan_page.MOST_ROWS
+    if asked.output == "json":
+        return answers.as_json(found)
+    return plan_page.markdown(found, most=most) if asked.output == "markdown" else plan_page.page(found, most=most)
+
+
+# --- conditions -------------------------------------------------------------------------------------------------
+def _conditions(text: str) -> list[str]:
+    """Raises Mistake."""
+    from kerf.cli.answering.captures import Mistake
+
+    found = [one.strip() for one in text.split(",") if one.strip()]
+    for one in found:
+        if one != "unschedulable" and _limit(one, "cost+") is None and _limit(one, "disruption>") is None:
+            raise Mistake(f"--fail-on {one}: write unschedulable, cost+N% or disruption>N%")
+    return found
+
+
+def _limit(text: str, prefix: str) -> float | None:
+    """The number of a condition such as `cost+10%`; None when it is another one."""
+    number = text.removeprefix(prefix).removesuffix("%")
+    if not text.startswith(prefix) or not text.endswith("%") or not number.replace(".", "", 1).isdigit():
+        return None
+    return float(number)
+
+
+def _holds(text: str, found: Forecast) -> bool:
+    if text == "unschedulable":
+        return bool(found.newly_waiting)
+    if (most := _limit(text, "cost+")) is not None:
+        return found.planned.total * 100 > found.now.total * (100 + most)
+    most = _limit(text, "disruption>") or 0.0
+    return len(found.caused) * 100 > found.now.nodes * most

@@ -1,0 +1,91 @@
+"""What happens in a life: nodes that go and come, pods that are evicted, and when something changed last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kerf.model import kinds
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import of_daemon_set
+from kerf.planning.outcomes import Departure, Move, PlannedNode
+from kerf.sandbox.api.api_server import Record
+from kerf.sandbox.phases import active
+from kerf.sandbox.world import World
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
+
+
+class Diary:
+    """It listens from the start on. `acting` is True while the controller acts: evictions are its doing then."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self.acting, self.changed = world, False, world.clock.now()
+        #: NodeClaims by the name of their node, and the keys of the pods there but for those of DaemonSets.
+        self._claims: dict[str, str] = {}
+        self._pods: dict[str, set[str]] = {}
+        #: The NodeClaims that were there at first; those of them that go, by name; others that went again.
+        self.first = frozenset(record.key[1] for record in world.server.records(kinds.NODE_CLAIM))
+        self.departures: dict[str, Departure] = {}
+        self.passing: dict[str, PlannedNode] = {}
+        self.moves: list[Move] = []
+        for kind in (kinds.NODE_CLAIM, kinds.POD):
+            for record in world.server.records(kind):
+                self._heard(record, record)
+        world.server.listen(self._heard)
+
+    def node(self, claim: NodeClaim) -> PlannedNode:
+        """A NodeClaim as a node of a plan."""
+        machine, own = self._world.ec2.instances.get(claim.instance_id), claim.metadata.labels
+        return PlannedNode(
+            claim.name,
+            claim.pool_name,
+            own.get(labels.INSTANCE_TYPE, ""),
+            own.get(labels.ZONE, ""),
+            own.get(labels.CAPACITY_TYPE, ""),
+            machine.price if machine is not None else 0,
+            len(self._pods.get(claim.status.node_name, ())),
+        )
+
+    def _heard(self, old: Record | None, new: Record | None) -> None:
+        record = new or old
+        if record is None:
+            return
+        if record.kind.name == kinds.NODE_CLAIM.name:
+            self._heard_claim(old, new)
+        elif record.kind.name == kinds.POD.name:
+            self._heard_pod(old.value if old is not None else None, new.value if new is not None else None)
+
+    def _heard_pod(self, old: Pod | None, new: Pod | None) -> None:
+        for pod in (old, new):
+            if pod is not None and pod.spec.node_name and not of_daemon_set(pod):
+                there = self._pods.setdefault(pod.spec.node_name, set())
+                (there.add if pod is new and active(pod) else there.discard)(pod.key)
+        if new is None or old is None or of_daemon_set(new) or not self.acting:
+            return
+        if new.metadata.deleting and not old.metadata.deleting:
+            self.changed = self._world.clock.now()
+            node = new.spec.node_name
+            self.moves.append(Move(self.changed, new.key, self._claims.get(node, node)))
+
+    def _heard_claim(self, old: Record | None, new: Record | None) -> None:
+        now, claim = self._world.clock.now(), (new or old).value  # type: ignore[union-attr]
+        if old is None or new is None:
+            self.changed = now
+        if claim.status.node_name:
+            self._claims[claim.status.node_name] = claim.name
+        if claim.metadata.deleting and claim.name not in self.departures and claim.name not in self.passing:
+            self.changed = now
+            if claim.name in self.first:
+                self.departures[claim.name] = Departure(self.node(claim), _reason(claim), now)
+            else:
+                self.passing[claim.name] = self.node(claim)
+        if new is None and claim.name in self.departures:
+            self.departures[claim.name] = replace(self.departures[claim.name], ended=now)
+
+
+def _reason(claim: NodeClaim) -> str:
+    """Why a NodeClaim goes, by the condition of a voluntary disruption or by Kerf's own note."""
+    condition = claim.condition("DisruptionReason")
+    if condition is not None and condition.status == "True":
+        return condition.reason
+    return claim.metadata.annotations.get(labels.ENDS, "").partition(" ")[2] or "Deleted"

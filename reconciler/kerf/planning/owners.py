@@ -1,0 +1,81 @@
+"""Workloads for pods whose controllers a snapshot does not have: without them no evicted pod would come back.
+
+Kerf watches ReplicaSets and StatefulSets only where a setting asks for them, and knows of Jobs and others by name. In a
+plan each keeps as many pods as it has now.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.model.kubernetes.objects import Pod
+from kerf.sandbox.phases import active
+from kerf_api.v1.meta import OwnerReference, encode
+
+#: Kinds of controllers that the sandbox runs itself; pods of others come back as those of a ReplicaSet do.
+_OWN: Final[Mapping[str, Kind]] = {"ReplicaSet": kinds.REPLICA_SET, "StatefulSet": kinds.STATEFUL_SET}
+#: What a pod has from its place, and not from its template.
+_OF_PLACE: Final = ("nodeName",)
+_NO_OTHERS: Final = ("DaemonSet", "Node")
+
+
+def controller_of(pod: Pod) -> OwnerReference | None:
+    """The owner that makes a new pod when this one goes."""
+    return next((one for one in pod.metadata.owner_references if one.controller), None)
+
+
+def kind_of(owner: OwnerReference) -> Kind | None:
+    """The kind of workload that stands for an owner; None for those that are there anyway."""
+    return None if owner.kind in _NO_OTHERS else _OWN.get(owner.kind, kinds.REPLICA_SET)
+
+
+def missing(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    """Manifests of workloads for pods whose controller's UID is not among the known ones, with their kinds."""
+    there, members = set(known), defaultdict[str, list[Pod]](list)
+    for pod in pods:
+        owner = controller_of(pod)
+        if owner is not None and kind_of(owner) is not None and owner.uid not in there:
+            members[owner.uid].append(pod)
+    for uid in sorted(members):
+        owner = controller_of(members[uid][0])
+        kind = kind_of(owner) if owner is not None else None
+        if owner is not None and kind is not None:
+            yield kind, _manifest(owner, kind, sorted(members[uid], key=lambda pod: pod.key))
+
+
+def _manifest(owner: OwnerReference, kind: Kind, pods: list[Pod]) -> dict[str, Any]:
+    model = next((pod for pod in pods if active(pod)), pods[0])
+    labels = dict(model.metadata.labels)
+    template = encode(model)["spec"]
+    meta = {"name": owner.name, "namespace": model.metadata.namespace, "uid": owner.uid, "generation": 1}
+    spec: dict[str, Any] = {
+        "replicas": sum(active(pod) for pod in pods),
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels, "annotations": dict(model.metadata.annotations)},
+            "spec": {key: value for key, value in template.items() if key not in _OF_PLACE},
+        },
+    }
+    if kind is kinds.STATEFUL_SET:
+        spec |= _ordered(model, spec["template"], pods)
+    return {"metadata": meta, "spec": spec}
+
+
+def _ordered(model: Pod, template: dict[str, Any], pods: list[Pod]) -> dict[str, Any]:
+    """Of a StatefulSet: as many as its highest ordinal says, each with the claims that bear its name."""
+    own, shared = list[dict[str, Any]](), list[dict[str, Any]]()
+    for volume in template["spec"].get("volumes", ()):
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
+        (own if claim == f"{volume.get('name')}-{model.metadata.name}" else shared).append(volume)
+    template["spec"] = {**template["spec"], "volumes": shared}
+    claims = [{"metadata": {"name": volume["name"]}, "spec": {}} for volume in own]
+    ordinals = [int(text) for pod in pods if (text := pod.metadata.name.rpartition("-")[2]).isdigit()]
+    return {
+        "volumeClaimTemplates": claims,
+        "replicas": max(ordinals, default=len(pods) - 1) + 1,
+        "podManagementPolicy": "Parallel",
+    }

@@ -1,0 +1,244 @@
+"""A world of the sandbox as a snapshot has it: the same objects and instances, at the same time.
+
+What the snapshot does not have is made up: workloads for pods (`owners.py`), and the user data of instances that have
+no node yet. Deployments are left out: their ReplicaSets keep the pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kerf.ec2.userdata.userdata import claim_labels, claim_taints
+from kerf.model import kinds
+from kerf.model.aws.cloud import Instance, Region, Subnet
+from kerf.model.aws.launch_marks import MarkedLaunch
+from kerf.model.cluster import FIELDS
+from kerf.model.kinds import Kind
+from kerf.model.snapshot import Snapshot
+from kerf.planning import owners, waits
+from kerf.planning.clouds import SnapshotCloud
+from kerf.ports import Ports
+from kerf.runtime.secrets.launch_keys import LaunchKeys
+from kerf.sandbox.api.kinds import CUSTOM
+from kerf.sandbox.aws.machines import Machine
+from kerf.sandbox.nodes.kubelets import NOT_READY
+from kerf.sandbox.world import World
+from kerf.snapshots.captured import Captured
+from kerf_api import labels
+from kerf_api.v1.meta import encode
+from kerf_api.v1.nodeclaim import NodeClaim
+
+#: What others refer to comes first; the rest follows in any order.
+_FIRST: Final = (kinds.NAMESPACE, kinds.NODE_CLASS, kinds.NODE_POOL, kinds.STORAGE_CLASS, kinds.PV, kinds.PVC)
+_LAST: Final = (kinds.NODE_CLAIM, kinds.NODE, kinds.CSI_NODE, kinds.VOLUME_ATTACHMENT, kinds.POD)
+#: Their controllers would make other ReplicaSets.
+_LEFT_OUT: Final = frozenset({kinds.DEPLOYMENT})
+_GRACE_SECONDS: Final = 30
+#: What definitions require of a condition.
+_WHOLE: Final = {"message": "", "reason": "", "status": "Unknown", "lastTransitionTime": "1970-01-01T00:00:00Z"}
+
+
+class Unplannable(Exception):
+    """A snapshot that cannot come to life, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A world as a snapshot has it, the ports of a controller in it, and AWS as the snapshot knows it."""
+
+    world: World
+    ports: Ports
+    cloud: SnapshotCloud
+    keys: LaunchKeys
+
+
+class SnapshotWorld(World):
+    """A world with the instance types and subnets of a snapshot, and nothing in it yet."""
+
+    def __init__(self, snapshot: Snapshot, region: Region, seed: int) -> None:
+        self._account = region, _subnets(snapshot)
+        super().__init__(
+            seed=seed,
+            start=snapshot.now,
+            cluster_name=snapshot.settings.cluster_name,
+            zones=tuple(sorted({zone for zones in region.zones_by_type.values() for zone in zones})),
+            weather=waits.observed(snapshot.node_claims.values()),
+        )
+        self.server.version = _newest(snapshot)
+
+    def _furnish(self) -> None:
+        """The namespaces are those of the snapshot."""
+
+    def _place(self, *_: object) -> tuple[Region, tuple[Subnet, ...]]:
+        return self._account
+
+
+def restored(captured: Captured, seed: int = 0) -> Restored:
+    """The world of a snapshot. Raises Unplannable when the snapshot has no instance types."""
+    snapshot, region = captured.snapshot, captured.region
+    if region is None:
+        raise Unplannable("the snapshot has no instance types: AWS had not answered when it was taken")
+    keys = LaunchKeys(snapshot.settings.cluster_name)
+    keys.use_own()
+    world = SnapshotWorld(snapshot, region, seed)
+    cloud = SnapshotCloud(world.ec2, world.clock, snapshot)
+    _stocks(world, snapshot)
+    _machines(world, snapshot, region)
+    _objects(world, snapshot, keys)
+    return Restored(world, Ports(world.kube, cloud, world.clock), cloud, keys)
+
+
+# --- EC2 --------------------------------------------------------------------------------------------------------
+def _subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
+    """Those of the EC2NodeClasses, and those of instances in others."""
+    found = {one.id: one for facts in snapshot.class_facts.values() for one in facts.subnets}
+    for one in snapshot.instances.values():
+        found.setdefault(one.subnet_id, Subnet(one.subnet_id, one.zone, one.zone_id))
+    return tuple(found[id_] for id_ in sorted(found))
+
+
+def _stocks(world: World, snapshot: Snapshot) -> None:
+    """Offerings that are out of stock, and capacity reservations with what is left of them."""
+    for (kind, zone, market), until in snapshot.out_of_stock.items():
+        world.ec2.stock_out(kind, zone, market, until)
+    held: dict[str, int] = {}
+    for instance in snapshot.instances.values():
+        if instance.reservation is not None:
+            held[instance.reservation.id] = held.get(instance.reservation.id, 0) + 1
+    for facts in snapshot.class_facts.values():
+        for one in facts.reservations:
+            world.ec2.reserve(replace(one, left=one.left + held.get(one.id, 0)), {})
+
+
+def _machines(world: World, snapshot: Snapshot, region: Region) -> None:
+    """The instances; those with a Node are that node's."""
+    for number, one in enumerate(snapshot.instances.values(), 1):
+        claim = next(iter(snapshot.claims_by_instance.get(one.id, ())), None)
+        machine = _machine(number, one, region, snapshot, claim)
+        world.ec2.adopt(machine)
+        nodes = snapshot.nodes_by_provider.get(one.provider_id, ())
+        for node in nodes:
+            world.kubelets.adopt(node.name, machine)
+        if not nodes and one.live:
+            world.ec2.boot(machine)
+
+
+def _machine(number: int, one: Instance, region: Region, snapshot: Snapshot, claim: NodeClaim | None) -> Machine:
+    spot = one.capacity_type == labels.SPOT
+    price = region.spot.get((one.instance_type, one.zone)) if spot else region.on_demand.get(one.instance_type)
+    return Machine(
+        id=one.id,
+        number=number,
+        instance_type=one.instance_type,
+        zone=one.zone,
+        zone_id=one.zone_id,
+        capacity_type=one.capacity_type,
+        image_id=one.image_id,
+        subnet_id=one.subnet_id,
+        security_group_ids=one.security_group_ids,
+        user_data=_flags(snapshot, claim, one.capacity_type),
+        volumes=(),
+        launched=one.launched,
+        visible_at=one.launched,
+        tags=dict(one.tags),
+        price=0 if one.reservation is not None else price or 0,
+        state=one.state,
+        reservation=one.reservation,
+        placement_group=one.placement_group,
+        partition=one.partition,
+        profile=one.profile,
+    )
+
+
+def _flags(snapshot: Snapshot, claim: NodeClaim | None, capacity_type: str) -> str:
+    """What a kubelet is told of the node of a NodeClaim, as its flags."""
+    node_class = snapshot.node_classes.get(claim.spec.node_class_ref.name) if claim is not None else None
+    if claim is None or node_class is None:
+        return ""
+    own = claim_labels(claim, node_class.family, capacity_type)
+    taints = ",".join(map(str, claim_taints(claim)))
+    named = ",".join(f"{key}={value}" for key, value in own.items())
+    return f'--node-labels="{named}" --register-with-taints="{taints}"'
+
+
+# --- objects ----------------------------------------------------------------------------------------------------
+def _newest(snapshot: Snapshot) -> int:
+    """The highest resource version: those of the world's own changes are higher."""
+    found = (one.metadata.resource_version for name in FIELDS.values() for one in getattr(snapshot, name).values())
+    return max((int(text) for text in found if text.isdigit()), default=0)
+
+
+def _objects(world: World, snapshot: Snapshot, keys: LaunchKeys) -> None:
+    rest = [kind for kind in kinds.KNOWN if kind not in (*_FIRST, *_LAST) and kind not in _LEFT_OUT]
+    for name in _spaces(snapshot):
+        if name not in snapshot.namespaces:
+            world.server.restore(kinds.NAMESPACE, {"metadata": {"name": name}})
+    for kind in (*_FIRST, *rest):
+        _restore(world, kind, (_manifest(kind, one) for one in getattr(snapshot, FIELDS[kind.name]).values()))
+    known = [one.metadata.uid for name in ("replica_sets", "stateful_sets") for one in getattr(snapshot, name).values()]
+    for kind, manifest in owners.missing(snapshot.pods.values(), known):
+        world.server.restore(kind, manifest)
+    _restore(world, kinds.NODE_CLAIM, (_claim(snapshot, keys, one) for one in _claims(snapshot)))
+    for kind in _LAST[1:]:
+        _restore(world, kind, (_manifest(kind, one) for one in getattr(snapshot, FIELDS[kind.name]).values()))
+
+
+def _restore(world: World, kind: Kind, manifests: Iterable[dict[str, Any]]) -> None:
+    for manifest in manifests:
+        world.server.restore(kind, manifest)
+
+
+def _spaces(snapshot: Snapshot) -> list[str]:
+    """The namespaces of objects; with pods alone a snapshot may lack theirs."""
+    tables = [getattr(snapshot, FIELDS[kind.name]).values() for kind in kinds.KNOWN if not kind.cluster_scoped]
+    return sorted({one.metadata.namespace for table in tables for one in table if one.metadata.namespace} | {"default"})
+
+
+def _claims(snapshot: Snapshot) -> Iterator[NodeClaim]:
+    yield from snapshot.node_claims.values()
+    for some in snapshot.foreign_by_provider.values():
+        yield from some
+
+
+def _manifest(kind: Kind, value: Any) -> dict[str, Any]:
+    manifest = encode(value)
+    meta = manifest["metadata"]
+    meta.pop("resourceVersion", None)
+    if kind is kinds.POD:
+        return _pod(manifest)
+    if kind is kinds.NODE and not value.ready:
+        meta["annotations"] = {**meta.get("annotations", {}), NOT_READY: "true"}
+    if kind in (kinds.REPLICA_SET, kinds.STATEFUL_SET):
+        meta.pop("ownerReferences", None)
+    status = manifest.get("status", {})
+    if "conditions" in status and kind.name in CUSTOM:
+        status["conditions"] = [{**_WHOLE, **one} for one in status["conditions"]]
+    return manifest
+
+
+def _pod(manifest: dict[str, Any]) -> dict[str, Any]:
+    """With what every pod of an API server has, and an owner of a kind that the sandbox runs."""
+    spec = {"terminationGracePeriodSeconds": _GRACE_SECONDS, "tolerations": [], **manifest.get("spec", {})}
+    status = {"phase": "Pending", "conditions": [], **manifest.get("status", {})}
+    meta = manifest["metadata"]
+    meta["ownerReferences"] = [_owner(one) for one in meta.get("ownerReferences", ())]
+    return {**manifest, "spec": spec, "status": status}
+
+
+def _owner(reference: dict[str, Any]) -> dict[str, Any]:
+    if not reference.get("controller") or reference.get("kind") in ("DaemonSet", "Node", "StatefulSet", "ReplicaSet"):
+        return reference
+    return {**reference, "apiVersion": kinds.REPLICA_SET.api_version, "kind": kinds.REPLICA_SET.name}
+
+
+def _claim(snapshot: Snapshot, keys: LaunchKeys, claim: NodeClaim) -> dict[str, Any]:
+    """A NodeClaim; a launch that the snapshot knows to be Kerf's own is marked by the key of this process."""
+    manifest = _manifest(kinds.NODE_CLAIM, claim)
+    mark, notes = snapshot.launch_marks.get(claim.name), claim.metadata.annotations
+    group, request = notes.get(labels.LAUNCH_GROUP, ""), notes.get(labels.LAUNCH_REQUEST, "")
+    if mark is not None and mark.group and group:
+        own = {labels.LAUNCH_MARK: keys.mark(MarkedLaunch.of(claim, group, request))}
+        manifest["metadata"]["annotations"] = {**notes, **own}
+    return manifest

@@ -1,0 +1,150 @@
+"""`kerf plan`: the page, formats, conditions, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
+
+from kerf.cli.answering import plan_page
+from kerf.cli.app import app
+from kerf.cli.demonstration.demo import manifests
+from kerf.cli.verbs.plan import main
+from kerf.snapshots import files, naming
+from kerf.snapshots.writing import lines
+from tests.unit.snapshots.worlds import busy
+
+POOL: dict[str, Any] = next(one for one in manifests("NodePool") if one["metadata"]["name"] == "general")
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("plan") / "now.snapshot"
+    file.write_bytes(files.compressed(lines(busy(), b"key")))
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def relabelled(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("plan") / "pool.yaml"
+    changed = json.loads(json.dumps(POOL))
+    changed["spec"]["template"]["metadata"]["labels"]["team"] = "web-platform"
+    with file.open("w") as out:
+        YAML().dump(changed, out)
+    return str(file)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_changed_label_replaces_the_nodes_of_its_pool(
+    snapshot: str, relabelled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, page, err = run(capsys, relabelled, "--snapshot", snapshot)
+    assert (code, err) == (0, "")
+    assert "Drifted" in page
+    names = [name for name, one in busy().snapshot.node_claims.items() if one.pool_name == "general"]
+    assert all(name in page for name in names)
+    assert "NodePool general" in page
+    assert "until nothing more happens" in page
+
+
+def test_without_a_change_it_says_what_happens_anyway(snapshot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, page, _ = run(capsys, "--snapshot", snapshot)
+    assert code == 0
+    assert "without the change" not in page
+
+
+def test_json(snapshot: str, relabelled: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text, _ = run(capsys, relabelled, "--snapshot", snapshot, "-o", "json")
+    found = json.loads(text)
+    assert code == 0
+    assert found["version"] == 1
+    assert {one["reason"] for one in found["planned"]["departures"]} >= {"Drifted"}
+    assert found["now"]["nodes"] == len(busy().snapshot.node_claims)
+
+
+def test_markdown_has_a_table(snapshot: str, relabelled: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text, _ = run(capsys, relabelled, "--snapshot", snapshot, "-o", "markdown")
+    assert code == 0
+    assert text.startswith("### Kerf's plan")
+    assert "| after | NodeClaim |" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["<script>", "a|b", "`x`", "@team", "[a](http://b)", "*bold*", "# head", "a\nb", "<!--"]
+)
+def test_nothing_from_the_cluster_is_markup(text: str) -> None:
+    told = plan_page._escaped(text)
+    assert not {"<", ">", "\n", "@"} & {*told}
+    assert all(told[i - 1] == "\\" for i, mark in enumerate(told) if mark in "|`[]*")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code"),
+    [
+        ("", 0),
+        ("unschedulable", 0),
+        ("disruption>1%", 1),
+        ("disruption>100%", 0),
+        ("cost+500%", 0),
+        ("unschedulable,disruption>0%", 1),
+    ],
+)
+def test_conditions_fail(
+    snapshot: str, relabelled: str, conditions: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, _, err = run(capsys, relabelled, "--snapshot", snapshot, "--fail-on", conditions)
+    assert found == code
+    assert ("it holds" in err) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--snapshot", "/nowhere"], "/nowhere: No such file or directory"),
+        (["/nowhere.yaml", "--snapshot", "SNAPSHOT"], "/nowhere.yaml"),
+        (["--snapshot", "SNAPSHOT", "-f", "x"], "--snapshot and -f exclude each other"),
+        (["--snapshot", "SNAPSHOT", "--batch-idle-duration=1s"], "--snapshot and --batch-idle-duration=1s exclude"),
+        (["--snapshot", "SNAPSHOT", "--horizon", "soon"], "--horizon: "),
+        (["--snapshot", "SNAPSHOT", "--horizon", "0s"], "is no duration above 0"),
+        (
+            ["--snapshot", "SNAPSHOT", "--fail-on", "rain"],
+            "--fail-on rain: write unschedulable, cost+N% or disruption>N%",
+        ),
+        (["--snapshot", "SNAPSHOT", "--delete", "Pod/a"], "--delete Pod/a: write KIND/NAME"),
+        (["--snapshot", "SNAPSHOT", "--delete", "NodePool/none"], "NodePool none: "),
+        (["EMPTY", "--snapshot", "SNAPSHOT"], "no object of a kind that changes a plan"),
+        (["REFUSED", "--snapshot", "SNAPSHOT"], "NodePool general: "),
+        (["POOL", "--snapshot", "PSEUDONYMS"], "the snapshot has pseudonyms in place of names"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    arguments: list[str], words: str, snapshot: str, relabelled: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.yaml").write_text("kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n")
+    refused = json.loads(json.dumps(POOL))
+    refused["spec"]["weight"] = 1000
+    (tmp_path / "refused.json").write_text(json.dumps(refused))
+    (tmp_path / "hidden").write_bytes(files.compressed(naming.renamed(lines(busy(), b"key"))))
+    places = {
+        "SNAPSHOT": snapshot,
+        "POOL": relabelled,
+        "EMPTY": str(tmp_path / "empty.yaml"),
+        "REFUSED": str(tmp_path / "refused.json"),
+        "PSEUDONYMS": str(tmp_path / "hidden"),
+    }
+    code, out, err = run(capsys, *(places.get(one, one) for one in arguments))
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_help_says_how() -> None:
+    assert "kerf plan" in CliRunner().invoke(app, ["plan", "--help"]).output

@@ -1,0 +1,130 @@
+"""A world of a snapshot is the cluster that the snapshot is of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from kerf.model.snapshot import Snapshot
+from kerf.planning import owners, waits
+from kerf.planning.lives import Life
+from kerf.planning.worlds import Unplannable, restored
+from kerf.runtime.controller import Controller
+from kerf.runtime.parts import Parts
+from kerf.sandbox.weather import Weather
+from kerf.snapshots.reading import read
+from kerf.snapshots.writing import lines
+from kerf_api.v1.meta import decode, encode
+from kerf_api.v1.nodeclaim import NodeClaim
+from tests.unit.snapshots.test_sanitizing import life
+from tests.unit.snapshots.worlds import busy
+
+
+def _seen() -> Snapshot:
+    """What a controller sees at its first look."""
+    found = restored(busy())
+    loop = Controller(found.ports, Parts(keys=found.keys), settings=busy().snapshot.settings, inline=True)
+    loop.tick()
+    return loop.state.snapshot(found.world.clock.now())
+
+
+@pytest.mark.parametrize("table", ["node_claims", "nodes", "node_pools", "node_classes", "daemon_sets", "pdbs"])
+def test_the_objects_are_the_same(table: str) -> None:
+    before, after = getattr(busy().snapshot, table), getattr(_seen(), table)
+    assert {key: one.metadata.uid for key, one in after.items()} == {k: one.metadata.uid for k, one in before.items()}
+    assert {key: one.spec for key, one in after.items()} == {key: one.spec for key, one in before.items()}
+
+
+def test_pods_are_where_they_were() -> None:
+    before, after = busy().snapshot.pods, restored(busy()).world.objects("Pod")
+    assert {one["metadata"]["uid"]: one["spec"].get("nodeName", "") for one in after} == {
+        one.metadata.uid: one.spec.node_name for one in before.values()
+    }
+
+
+def test_instances_and_prices_are_the_same() -> None:
+    before, after = busy().snapshot, restored(busy()).world.ec2
+    assert {id_: (one.instance_type, one.zone) for id_, one in after.instances.items()} == {
+        id_: (one.instance_type, one.zone) for id_, one in before.instances.items()
+    }
+    assert after.region == busy().region
+
+
+def test_the_first_look_finds_nodes_with_their_claims() -> None:
+    before, after = busy().snapshot.state_nodes, _seen().state_nodes
+    assert {key for key, one in after.items() if one.claim and one.node} == {
+        key for key, one in before.items() if one.claim and one.node
+    }
+
+
+def test_a_launch_under_way_ends_as_the_one_that_it_is() -> None:
+    """Its request is known to be Kerf's own; the instance comes, and no second one."""
+    found = life().launching
+    assert not found.snapshot.instances
+    outcome = Life(read(lines(found, b"key"))).run(timedelta(hours=1))
+    assert not outcome.departures
+    assert not outcome.waiting
+    assert not outcome.passing
+
+
+def test_a_snapshot_without_instance_types_has_no_plan() -> None:
+    with pytest.raises(Unplannable, match="the snapshot has no instance types"):
+        restored(replace(busy(), region=None))
+
+
+# --- workloads --------------------------------------------------------------------------------------------------
+def test_pods_whose_controller_is_not_known_get_one() -> None:
+    made = {
+        manifest["metadata"]["name"]: (kind.name, manifest)
+        for kind, manifest in owners.missing(busy().snapshot.pods.values(), [])
+    }
+    web = next(manifest for name, (kind, manifest) in made.items() if name.startswith("web-") and kind == "ReplicaSet")
+    pods = [pod for pod in busy().snapshot.pods.values() if pod.metadata.labels.get("app") == "web"]
+    assert web["spec"]["replicas"] == len(pods)
+    assert "nodeName" not in web["spec"]["template"]["spec"]
+    assert not [kind for kind, _ in made.values() if kind == "DaemonSet"], "they are watched"
+
+
+def test_pods_whose_controller_is_known_get_none() -> None:
+    pods = busy().snapshot.pods.values()
+    known = {one.uid for pod in pods for one in pod.metadata.owner_references}
+    assert not list(owners.missing(pods, known))
+
+
+# --- times ------------------------------------------------------------------------------------------------------
+def _claim(**seconds: int) -> NodeClaim:
+    conditions = [
+        {"type": type_, "status": "True", "lastTransitionTime": f"2026-01-01T00:{at // 60:02}:{at % 60:02}Z"}
+        for type_, at in seconds.items()
+    ]
+    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    return decode(
+        NodeClaim, {"metadata": {"name": "a"}, "spec": {"nodeClassRef": ref}, "status": {"conditions": conditions}}
+    )
+
+
+def test_starts_take_as_long_as_the_cluster_has_shown() -> None:
+    claims = [_claim(Launched=0, Registered=boot, Initialized=boot + 12) for boot in (40, 50, 55)]
+    found = waits.observed(claims)
+    assert found.launch_seconds + found.boot_seconds == 50
+    assert found.ready_seconds == 12
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [],
+        [_claim(Launched=0)],
+        [_claim(Launched=0, Registered=3599, Initialized=3599)],
+        [_claim(Launched=90, Registered=10)],
+    ],
+)
+def test_what_shows_nothing_changes_nothing(claims: list[NodeClaim]) -> None:
+    assert waits.observed(claims).boot_seconds == Weather().boot_seconds
+
+
+def test_objects_survive_the_way() -> None:
+    claim = next(iter(busy().snapshot.node_claims.values()))
+    assert decode(NodeClaim, encode(claim)) == claim
