@@ -2,7 +2,7 @@
 
 Given is what a repository holds before and after. Objects are matched by kind and name, those that have another name
 by what they ask for: for a cluster that is another object, and all nodes of the old one go. What a change refuses (the
-rules about changes in the definitions) is said by `validate` with the old object, not here.
+rules about changes in the definitions) is reported by `validate` with the old object, not here.
 """
 
 from __future__ import annotations
