@@ -33,7 +33,7 @@ _SDK: Final = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _GO: Final = ("GOMEMLIMIT", "GOMAXPROCS", "GOGC", "GODEBUG")
 #: What Karpenter takes where nothing is set, where Kerf takes something else.
 _DEFAULTS: Final = {"AMI_REFRESH_INTERVAL": "1m", "SUBNET_REFRESH_INTERVAL": "1m"}
-#: Where a variable may come from that is somebody's setting; what the pod knows of itself is none.
+#: Where a variable may come from that is a setting; what the pod knows of itself is none.
 _OBJECTS: Final = {"configMapKeyRef", "secretKeyRef"}
 #: The default of webhook.trustedAccounts in Kerf's chart.
 TRUSTED: Final = tuple(f"system:serviceaccount:{namespace}:karpenter" for namespace in ("kube-system", "karpenter"))
