@@ -108,7 +108,8 @@ def _reason(claim: NodeClaim) -> Reason:
 
 
 def _types_gate(view: View, claim: NodeClaim) -> Plan | None:
-    """None when it is known what the instance's type is like: a claim labelled without it would be drifted for good."""
+    """None when it is known what the instance's type is like: a claim labelled without it would be drifted
+    permanently."""
     node_class = view.class_of(claim)
     if node_class is None or node_class.metadata.deleting or node_class.name in view.snapshot.catalogues:
         return None
@@ -277,7 +278,8 @@ def _new_groups(view: View, claims: Sequence[NodeClaim], room: Room) -> Iterator
 
 
 def _gathers_until(group: Sequence[NodeClaim]) -> datetime | None:
-    """Until when claims wait for their equals; the oldest decides, so that a creation that hangs holds up nobody."""
+    """Until when claims wait for their equals; the oldest decides, so that a creation that hangs delays no other
+    claim."""
     created = [claim.metadata.creation_timestamp for claim in group]
     return min((at + _GATHERS for at in created if at is not None), default=None)
 
