@@ -34,11 +34,12 @@ demo: $(VENV)/.base  ## the main job, live, without a cluster or an AWS account
 test: $(VENV)/.dev  ## every tier this machine can run, with a summary of the tiers
 	@$(BIN)/python -m tests.tiers
 
-check: $(VENV)/.dev  ## static checks: format, lint, types, layers, the Dockerfile
+check: $(VENV)/.dev  ## static checks: format, lint, types, layers, words, the Dockerfile
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.words
 	@$(BIN)/hadolint Dockerfile
 
 unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
