@@ -136,8 +136,7 @@ class Cluster:
         return True
 
     def _stale(self, kind: Kind, old: Any | None, value: Any) -> bool:
-        """Whether this event is outdated: of a dead object, of one that changed since, or of one that a later list
-        lacks."""
+        """Whether this event is outdated: of an object that is dead, changed since, or absent from a later list."""
         if value.metadata.uid in self._gone[kind.name]:
             return True
         if old is None:

@@ -347,8 +347,7 @@ class Controller:
                 reflector.not_before = None  # it was waited for, whatever the clock says now
 
     def run(self, stop: threading.Event, on_sync: Callable[[], None] = lambda: None) -> None:
-        """Tick on events and when something is due, until `stop` is set. `on_sync` is called after the first full
-        lists."""
+        """Tick on events and when something is due, until `stop` is set. `on_sync`: called after the first lists."""
         told = False
         while not stop.is_set():
             began = self._clock.now()

@@ -14,6 +14,7 @@ from typing import Final
 from typer.main import get_command
 
 from kerf.cli.app import app, verbs
+from kerf.cli.pages.families import families_page
 from kerf.cli.pages.labels import labels_page
 from kerf.cli.pages.signals import events_page, metrics_page
 from kerf.runtime.preflight.checks import CHECKS
@@ -158,6 +159,7 @@ PAGES: Final = {
     "metrics.md": metrics_page,
     "events.md": events_page,
     "labels.md": labels_page,
+    "instance-types.md": families_page,
 }
 
 
