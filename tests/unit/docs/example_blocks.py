@@ -71,7 +71,7 @@ def _is_current(one: Any) -> bool:
 
 def commands(program: str) -> list[tuple[str, str]]:
     """The commands of a program in blocks and in inline code, each with its page."""
-    found = []
+    found: list[tuple[str, str]] = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         uses = re.findall(rf"(?:^\$ |-- |`){program} ([a-z][^`\n|]*)", text, re.MULTILINE)
