@@ -99,7 +99,7 @@ def look(cluster: Cluster) -> Iterator[Finding]:
     """Everything about the controllers."""
     found = controllers(cluster)
     if "Deployment" in cluster.withheld:
-        yield Finding("Karpenter", DOUBTFUL, "no leave to list Deployments: its settings are not known")
+        yield Finding("Karpenter", DOUBTFUL, "no permission to list Deployments: its settings are unknown")
     elif not found:
         text = "no Deployment of Karpenter is there: its settings are not known"
         yield Finding("Karpenter", DOUBTFUL, text, "look where it is, or give the Deployment as a file, too")
