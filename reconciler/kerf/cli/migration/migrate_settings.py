@@ -195,8 +195,8 @@ def _gates(one: Controller) -> Iterator[Finding]:
         if is_open or (release is not None and release >= until):
             continue
         key = name[0].lower() + name[1:]
-        seen = f"closed with this Karpenter (its default before {until[0]}.{until[1]}), open by default with Kerf"
-        fix = f"set settings.featureGates.{key}=false in Kerf's chart ({_GATES}={name}=false) to keep it closed"
+        seen = f"off in this Karpenter (its default before {until[0]}.{until[1]}), on by default in Kerf"
+        fix = f"set settings.featureGates.{key}=false in Kerf's chart ({_GATES}={name}=false) to keep it off"
         yield Finding(f"{one} gate {name}", DOUBTFUL, seen, fix)
 
 

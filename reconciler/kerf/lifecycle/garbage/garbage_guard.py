@@ -224,7 +224,7 @@ def _write(view: View, keeper: Keeper, book: tuple[Entry, ...], *, allow: bool =
     if book:
         notes[labels.GARBAGE] = text_of(book)
     number = sum(len(entry.instances) for entry in book)
-    reason = Reason("GarbageCollected", f"{number} instances are ended, or were within the last hour")
+    reason = Reason("GarbageCollected", f"{number} instances are terminated, or were within the last hour")
     return act(*changed(keeper, with_metadata(keeper, annotations=notes), "NoteGarbage", reason, *SOURCES))
 
 

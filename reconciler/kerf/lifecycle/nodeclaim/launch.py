@@ -307,7 +307,7 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Roo
 
 def _when_gone(view: View, claims: Iterable[NodeClaim]) -> Plan:
     """The wait of claims for which there is room as soon as nodes that are replaced, and lost instances, have ended."""
-    text = "nodes that are being replaced, and instances that are none of its nodes, use the limits until they end"
+    text = "nodes that are being replaced, and instances that are none of its nodes, use the limits until terminated"
     return joined(_wait(view, claim, BEYOND_LIMITS, text) for claim in claims)
 
 
