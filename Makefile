@@ -34,11 +34,12 @@ demo: $(VENV)/.base  ## the main job, live, without a cluster or an AWS account
 test: $(VENV)/.dev  ## every tier this machine can run, with a summary of the tiers
 	@$(BIN)/python -m tests.tiers
 
-check: $(VENV)/.dev  ## static checks: format, lint, types, layers, the Dockerfile
+check: $(VENV)/.dev  ## static checks: format, lint, types, layers, words, the Dockerfile
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.words
 	@$(BIN)/hadolint Dockerfile
 
 unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
@@ -144,9 +145,9 @@ install-manifests: $(VENV)/.dev  ## render charts/kerf into manifests/install (n
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m tests.cluster.install_manifests
 
-docs: $(VENV)/.dev  ## the documentation as a site, into build/site; a link that leads nowhere is an error
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	@echo 'to read it, with search: $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site 8000'
+docs: $(VENV)/.dev  ## the documentation as a site, into build/site; REPOSITORY=https://... links each page to its source
+	@NO_MKDOCS_2_WARNING=1 KERF_REPOSITORY=$(REPOSITORY) $(BIN)/mkdocs build --strict
+	@echo 'open build/site/index.html, or serve it: $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site 8000'
 
 image:  ## the container image (needs Docker with buildx): IMAGE=registry/name PLATFORMS=linux/amd64,linux/arm64 PUSH=1
 	docker buildx build --tag $(IMAGE):$(VERSION) --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \

@@ -129,7 +129,7 @@ COMMAND = f"{KERF}/command"
 COMMAND_FAILED = f"{KERF}/command-failed"
 REGISTRATIONS = f"{KERF}/registrations"
 BACK_OFF = f"{KERF}/back-off"
-#: On a NodePool: the zones (IDs) of which it was told that traffic is shifted away from them.
+#: On a NodePool: the zones (IDs) whose traffic was reported as shifted away.
 ZONAL_SHIFT = f"{KERF}/zonal-shift"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
@@ -154,7 +154,7 @@ ALLOW_GARBAGE = f"{KERF}/allow-garbage-collection"
 #: NodeClaim or definition); and what a NodeClaim has noted of its NodePool's, which may be gone when it counts.
 ALLOW_DELETION = f"{KERF}/allow-deletion"
 DELETION_ALLOWED = f"{KERF}/deletion-allowed"
-#: On a NodeClaim: why Kerf itself deletes it; without that, and without a command, it was somebody else.
+#: On a NodeClaim: why Kerf itself deletes it; without that, and without a command, another client deleted it.
 ENDS = f"{KERF}/ends"
 #: Annotations that Kerf writes on NodeClaims: those of a NodePool's template do not come down to them.
 WRITTEN_ON_CLAIMS = frozenset(

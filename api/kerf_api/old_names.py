@@ -1,4 +1,4 @@
-"""Names of versions before v1, and what became of them. Whoever knows an old name takes it from here.
+"""Names of versions before v1, and what became of them. Every module takes old names from here.
 
 Source: the schemas of v1alpha5, v1alpha1 and v1beta1, and the migration guides of the Karpenter documentation.
 """

@@ -20,7 +20,7 @@ _DECIMAL = {
 }
 _SUFFIXES = {"": Fraction(1), **_BINARY, **_DECIMAL}
 
-#: A longer text is refused: nobody meant it, and reading it takes long.
+#: A longer text is refused: no quantity is so long, and reading it takes long.
 _LONGEST = 1000
 #: An exponent beyond this is refused: no machine has 10^30 of anything, and 10^10^9 would take all memory.
 _MAX_EXPONENT = 30

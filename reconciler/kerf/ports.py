@@ -55,7 +55,7 @@ class WorldChanged(PortError):
 
 
 class NotLeading(PortError):
-    """Between two requests of one action this process ceased to lead: the rest is for whoever leads now."""
+    """Between two requests of one action this process ceased to lead: the rest is for the new leader."""
 
 
 class Expired(PortError):
@@ -228,9 +228,9 @@ class Cloud(Protocol):
         ...
 
     def impairments(self, of: Sequence[str] | None = None) -> Sequence[Impairment]:
-        """All that ails these instances (None: all of the account and region), all pages; sorted.
+        """All impairments of these instances (None: all of the account and region), all pages; sorted.
 
-        It may tell of others too; an instance that is gone has nothing, and holds up nobody else.
+        It may return others too; an instance that is gone has nothing, and delays no other.
         """
         ...
 
@@ -244,7 +244,7 @@ class Cloud(Protocol):
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         """Ensure the templates, then one CreateFleet of type instant with the group as client token.
 
-        Templates may take long: `may_act` is asked once more before the CreateFleet. Errors of single overrides are in
+        Templates may take long: `may_act` is asked again before the CreateFleet. Errors of single overrides are in
         the result. Raises NotLeading, TemplateMissing, IdempotencyMismatch, Forbidden, Invalid, Throttled, Unavailable.
         """
         ...

@@ -12,7 +12,7 @@ import yaml
 from tests.words.texts import Text, texts
 
 LIST: Final = Path(__file__).with_name("phrases.yaml")
-KINDS: Final = frozenset({"docs", "messages"})
+KINDS: Final = frozenset({"docs", "messages", "comments"})
 
 
 class Phrase(NamedTuple):

@@ -1,9 +1,11 @@
-"""The texts of the repository that users read, piece by piece with their lines."""
+"""The texts of the repository that users and contributors read, piece by piece with their lines."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,6 +19,9 @@ _NO_PROSE: Final = re.compile(
 _PAGES: Final = ("docs/**/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 _RULES: Final = "api/kerf_api/lint/rulebook/*.yaml"
 _NOTES: Final = "charts/*/templates/NOTES.txt"
+#: Comments of charts, and of the templates in them.
+_CHARTS: Final = ("charts/**/*.yaml", "charts/**/*.tpl", "charts/**/*.txt")
+_COMMENT: Final = re.compile(r"(?:^|\s)#[^\n]*|\{\{-? ?/\*.*?\*/ ?-?\}\}", re.DOTALL)
 _DEFINED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -30,14 +35,21 @@ class Text(NamedTuple):
 
 
 def texts(root: Path = ROOT) -> Iterator[Text]:
-    """Every text of the kinds `docs` and `messages`."""
+    """Every text of the kinds `docs`, `messages` and `comments`."""
     for pattern in (*_PAGES, _RULES, _NOTES):
         for path in sorted(root.glob(pattern)):
             yield Text("docs", str(path.relative_to(root)), 1, prose(path.read_text(encoding="utf-8")))
     for folder in FOLDERS.values():
         for path in sorted((root / folder).rglob("*.py")):
-            for line, text in messages(path.read_text(encoding="utf-8")):
-                yield Text("messages", str(path.relative_to(root)), line, text)
+            source, file = path.read_text(encoding="utf-8"), str(path.relative_to(root))
+            yield from (Text("messages", file, line, text) for line, text in messages(source))
+            yield from (Text("comments", file, line, text) for line, text in comments(source))
+    for pattern in _CHARTS:
+        for path in sorted(root.glob(pattern)):
+            text = path.read_text(encoding="utf-8")
+            for found in _COMMENT.finditer(text):
+                line = text.count("\n", 0, found.start()) + 1
+                yield Text("comments", str(path.relative_to(root)), line, prose(found.group()))
 
 
 def prose(page: str) -> str:
@@ -48,8 +60,7 @@ def prose(page: str) -> str:
 def messages(source: str) -> Iterator[tuple[int, str]]:
     """The strings of several words in a Python file that are no docstrings, with their lines; `…` is a value."""
     tree = ast.parse(source)
-    described = [node.body[0] for node in ast.walk(tree) if isinstance(node, _DEFINED) and node.body]
-    skipped = {id(first.value) for first in described if isinstance(first, ast.Expr)}
+    skipped = {id(text) for text in _docstrings(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             skipped |= {id(part) for part in node.values}
@@ -57,6 +68,23 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
             said = _text(node)
             if " " in said.strip():
                 yield node.lineno, prose(said)
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """The docstrings and comments of a Python file, with their lines."""
+    for text in _docstrings(ast.parse(source)):
+        yield text.lineno, prose(str(text.value))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], prose(token.string)
+
+
+def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINED) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                yield first.value
 
 
 def _text(node: ast.Constant | ast.JoinedStr) -> str:

@@ -1,6 +1,6 @@
 """The Flask app: doors, health and metrics.
 
-Everything that arrives here comes from the API server, or from somebody who pretends to be it. So bodies are bounded
+Everything that arrives here comes from the API server, or from a client that pretends to be it. So bodies are bounded
 and checked before anything reads them, and whatever goes wrong is an answer in JSON, never a crash.
 """
 
@@ -137,7 +137,7 @@ def _refused(code: int, message: str, metrics: Metrics) -> Response:
 
 
 def _drain() -> None:
-    """Read what nobody has read of the body. A connection that is closed on unread bytes is reset, and then the answer
+    """Read the rest of the body. A connection that is closed on unread bytes is reset, and then the answer
     may be lost on its way; who sends more than we take has to bear that."""
     with suppress(HTTPException, OSError, ParseException):
         request.get_data(cache=False)

@@ -1,7 +1,7 @@
 """AdmissionReview v1: what the API server asks, and how it is answered.
 
 Parsed once at the door; behind it there are no half-checked dicts. What is not an AdmissionReview is a `NotAReview`
-with words for whoever sent it.
+with a message for its sender.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
     def load(self) -> Flask:
         app = create_app(self._settings, self._metrics)
-        # What has been made by now stays for good; the garbage collector need not walk it in the middle of a review.
+        # What has been made by now stays permanently; the garbage collector need not walk it in the middle of a review.
         gc.collect()
         gc.freeze()
         gc.set_threshold(_GARBAGE)

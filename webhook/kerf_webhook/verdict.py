@@ -2,7 +2,7 @@
 
 Mutating webhooks run before the API server's own schema and CEL checks, validating ones after. So `mutate` refuses as
 well, or the user would meet the API server's words instead of ours. On an update a fault that the old object had
-already is only a warning: nobody should be kept from fixing one thing because another was wrong before. Deletions are
+already is only a warning: an old fault must not block the fix of another one. Deletions are
 judged in `deletions.py`, annotations in which Kerf keeps its own state in `own_annotations.py`.
 """
 
@@ -22,7 +22,7 @@ from . import deletions, own_annotations
 from .review import Review, allowed, denied, forbidden
 
 _WRITES: Final = ("CREATE", "UPDATE")
-#: Defaulting refuses only; what is merely unwise is told by the door that comes last.
+#: Defaulting refuses only; what is merely unwise is reported by the door that comes last.
 _NO_ADVICE: Final = LintSettings(advice=False)
 
 

@@ -113,7 +113,7 @@ def _is_strange(version: str, kind: str) -> bool:
 
 
 def _meet_namesakes(works: Sequence[Work]) -> None:
-    """Old objects whose new name somebody else has already, as in the middle of an upgrade."""
+    """Old objects whose new name another object has already, as in the middle of an upgrade."""
     taken = {_identity(work.draft) for work in works if str(work.old.get("kind")) in crds.kinds()}
     for work in works:
         if str(work.old.get("kind")) not in old_names.KINDS:
@@ -158,7 +158,7 @@ def _results(work: Work, clones: list[Draft]) -> tuple[Draft, ...] | None:
 
 
 def _refuse(works: Sequence[Work], work: Work, drafts: Iterable[Draft]) -> None:
-    """Tell what v1 refuses in new objects, at the place where its value stood, or that of what is around it."""
+    """Report what v1 refuses in new objects, at the place where its value stood, or that of what is around it."""
     for draft in drafts:
         for problem in validate(draft.values, settings=_NO_ADVICE) if draft.get("kind") in crds.kinds() else ():
             if problem.severity == "error":
@@ -184,7 +184,7 @@ def _told(work: Work) -> list[Problem]:
 
 
 def _failed(works: Sequence[Work], ties: Iterable[frozenset[int]]) -> set[int]:
-    """Manifests with an error, and those that are tied to one, which are told so."""
+    """Manifests with an error, and those that are tied to one; a report names both."""
     failed = {work.index for work in works if _has_error(work)}
     groups = [*ties]
     while more := [group for group in groups if group & failed and not group <= failed]:

@@ -1,6 +1,6 @@
 """A new object in the making, which remembers of each of its parts where it came from.
 
-Whoever writes the object down can so take over what was written there: comments, quotes, the form of a list. A part
+The writer of the object can so keep the source text: comments, quotes, the form of a list. A part
 without an origin of its own has that of the part around it, one step further down. Values given to a draft are copied.
 """
 
@@ -56,7 +56,7 @@ class Draft:
         return at_path(self.values, steps)
 
     def put(self, steps: Steps, value: Any, *origins: Origin) -> None:
-        """Set what lies at a path. Without origins it counts as written anew."""
+        """Set what lies at a path. Without origins it counts as new."""
         inside: Any = self.values
         for depth, step in enumerate(steps[:-1], 1):
             if isinstance(inside, dict) and not isinstance(inside.get(str(step)), dict | list):

@@ -12,7 +12,7 @@ from kerf_api.lint.problem import shown
 
 from .work import DROPPED, RENAMED, WRITTEN_BY_OTHERS, Table, Work, malformed, read, to, written_by_others
 
-#: What kubectl notes of the last apply; it would tell of fields that are no more.
+#: What kubectl notes of the last apply; it would list fields that no longer exist.
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _SERVERS: Final = (
     "uid",
@@ -124,7 +124,7 @@ def kubelet_kept(text: Any) -> dict[str, Any] | None:
 
 
 def _nothing(work: Work, steps: Steps, value: Any) -> None:
-    """A field of which all has been told already."""
+    """A field that is reported already."""
 
 
 _METADATA: Final[Table] = {

@@ -30,7 +30,7 @@ _NOTHING: Final = "null"
 class Classes:
     """The classes among the objects: by name, each with the index of its manifest and its draft.
 
-    `clones` are new ones with the index of the manifest beside which they belong; `tie` is told which two manifests
+    `clones` are new ones with the index of the manifest beside which they belong; `tie` gets the two manifests that
     can only be converted together.
     """
 

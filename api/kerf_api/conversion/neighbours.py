@@ -1,4 +1,4 @@
-"""What stands beside the old objects in a repository and speaks of them: it is told, and not changed.
+"""What stands beside the old objects in a repository and speaks of them: it is reported, and not changed.
 
 Patches of kustomize, differences that Argo CD ignores, health checks of Flux, rights: they name kinds and fields, and
 what they mean by these fields only their author knows. And the ConfigMap in which older versions had settings that
@@ -34,7 +34,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
 
 
 def tell(work: Work) -> None:
-    """Tell what an object of another kind says of old ones."""
+    """Report what an object of another kind says of old ones."""
     kind = str(work.old.get("kind"))
     if kind in _NOT_ASKED:
         return

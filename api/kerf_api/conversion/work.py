@@ -1,7 +1,7 @@
 """Reading an old object field by field: a table says of every field what becomes of it.
 
-What no table knows is told and never dropped in silence. Fields are taken in the order of the manifest, so that the new
-object has this order as far as it can.
+A field that no table has is reported and never dropped in silence. Fields keep the order of the manifest, so
+that the new object has this order as far as it can.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _unknown(work: Work, table: Table, here: Steps, above: str, value: Any) -> N
 
 
 def malformed(work: Work, steps: Steps, value: Any, wanted: str) -> None:
-    """Tell that a value is of no use."""
+    """Report that a value has no effect."""
     work.tell(MALFORMED, steps, f"{wanted} is needed here; found {shown(value)}", "", value)
 
 
@@ -139,7 +139,7 @@ def to(*path: str) -> Handler:
 
 
 def written_by_others(what: str) -> Handler:
-    """Leave out what nobody writes into a manifest by hand."""
+    """Leave out fields that only the API server writes."""
 
     def leave_out(work: Work, steps: Steps, value: Any) -> None:
         work.tell(WRITTEN_BY_OTHERS, steps, f"{what}; left out")

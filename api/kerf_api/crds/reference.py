@@ -61,7 +61,7 @@ def _rows(path: str, field: Mapping[str, Any], *, required: bool) -> Iterator[st
 
 
 def _says_more(field: Mapping[str, Any]) -> bool:
-    """Whether an entry has something to tell that its list or map does not."""
+    """Whether an entry has a description that its list or map does not."""
     return bool(field.keys() - {"type", "description"})
 
 

@@ -1,7 +1,7 @@
 """The CEL expressions that `spec.kubelet` may hold: what one may be made of, and what it comes to on an instance type.
 
 An expression is evaluated for every instance type of a region, by the loop. So it may have neither loops nor patterns,
-and its length is bounded: one evaluation takes microseconds, whatever somebody writes. CEL's own type checker is not
+and its length is bounded: one evaluation takes microseconds, whatever the expression. CEL's own type checker is not
 there; instead an expression is tried on one plain machine. Source: API reference §5.8, AWS provider reference §5.5.
 """
 
@@ -25,7 +25,7 @@ PLAIN: Final[Mapping[str, int | str]] = {
     "instance_type": "m5.xlarge",
 }
 MOST_CHARACTERS: Final = 1000
-#: The library's words for what CEL's macros are made of do not tell them apart, so they are known by name.
+#: The library's words for what CEL's macros are made of are the same for several of them, so they are known by name.
 _LOOPS: Final = re.compile(r"\b(all|exists|exists_one|existsOne|filter|map|transform\w*)\b")
 _FUNCTIONS: Final = frozenset({"min", "max", "int", "double", "string", "size", "startsWith", "endsWith", "contains"})
 _OPERATORS: Final = frozenset(

@@ -50,8 +50,8 @@ _RUNTIME: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], Iterator[Proble
     "NodeOverlay": (rules_nodeoverlay.check,),
     "CapacityBuffer": (rules_capacitybuffer.check,),
 }
-#: So many problems of one layer are told. A manifest with more of them was made by a machine, perhaps in order to keep
-#: us busy, and each costs a search for what may have been meant.
+#: So many problems of one layer are reported. A manifest with more of them was made by a machine, perhaps in order to
+#: keep us busy, and each costs a search for what may have been meant.
 _MOST: Final = 100
 #: Longer than any list that has a bound may be.
 _LONGEST_LIST: Final = 150
@@ -69,8 +69,8 @@ def validate(
     """Every problem of a manifest, the most important first; an empty list when there is none.
 
     With `old`, the object as it was before, the rules about changes are checked too, and an error that `old` already
-    had is a warning: nobody should be kept from mending one thing because another was wrong before. Of hundreds of
-    problems only the first hundred are told. Never raises for anything that a YAML or JSON reader can make.
+    had is a warning: an old fault must not block the fix of another one. Of hundreds of
+    problems only the first hundred are reported. Never raises for anything that a YAML or JSON reader can make.
     """
     problems = _found(manifest, old, settings)
     if old is None or not any(problem.severity == "error" for problem in problems):

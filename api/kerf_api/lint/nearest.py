@@ -1,7 +1,7 @@
 """The nearest valid value: what someone probably meant.
 
 A refusal is only half of the help. For names it is the closest known name; for the API's little languages (durations,
-percentages, sizes, label values) it is the same wish in the language's own words. Every function returns None when it
+percentages, sizes, label values) it is the same intention in the form of the API. Every function returns None when it
 has no good idea, because a wild guess is worse than none.
 """
 

@@ -1,4 +1,4 @@
-"""A problem: one thing that is wrong, or unwise, in one place of a manifest, in words that help to mend it."""
+"""A problem: one thing that is wrong, or unwise, in one place of a manifest, in words that help to fix it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANK: Final[dict[str, int]] = {"error": 0, "warning": 1, "info": 2}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _LONGEST_VALUE: Final = 80
 _MOST_ENTRIES: Final = 12
-#: Whole numbers beyond this are not written out: Python refuses to from 4300 digits on, and nobody would read them.
+#: Whole numbers beyond this are not written out: Python refuses to from 4300 digits on, and no reader needs them.
 LONGEST_NUMBER_BITS: Final = 1024
 
 
@@ -25,7 +25,7 @@ class Problem:
 
     `rule` is stable (`KERF-NP-003`), so that documentation and exceptions can name it. `path` is written like
     `spec.disruption.budgets[2].nodes`, and `steps` are the same path as keys and indexes. `message` says what is wrong
-    and what is allowed; `hint` how to mend it, often with the nearest valid value; it is empty when there is no advice.
+    and what is allowed; `hint` how to fix it, often with the nearest valid value; it is empty when there is no advice.
     `value` is what was found there, None when something is missing.
     """
 

@@ -1,7 +1,7 @@
-"""User data that can be merged, but surely does not do what its author wants: told as warnings, never refused.
+"""User data that can be merged, but surely does not do what its author wants: reported as warnings, never refused.
 
-What is told here is known of the programs on the node: cloud-init runs a script only when it begins with `#!` and
-passes over a part of a type it does not know; nodeadm takes NodeConfigs of one version; Bottlerocket reads settings
+These warnings rest on what is known of the programs on the node: cloud-init runs a script only when it begins with `#!`
+and passes over a part of a type it does not know; nodeadm takes NodeConfigs of one version; Bottlerocket reads settings
 only; EC2Launch ends a script at the first closing tag. Source: AWS provider reference §2.4 and §5.4; cloud-init, "User
 data formats"; amazon-eks-ami, "nodeadm"; EC2, "How Amazon EC2 handles user data for Windows instances".
 """
@@ -28,7 +28,7 @@ _NODE_CONFIG_SAYS: Final = ["apiVersion node.eks.aws/v1alpha1", "kind NodeConfig
 _SCRIPTS: Final = frozenset(
     {"text/x-shellscript", *(f"text/x-shellscript-per-{w}" for w in ("boot", "instance", "once"))}
 )
-#: What cloud-init has a reader for, what it looks into to tell what it is, and what it unpacks.
+#: What cloud-init has a reader for, what it looks into to find its kind, and what it unpacks.
 _READ: Final = _SCRIPTS | {
     *("text/cloud-boothook", "text/cloud-config", "text/cloud-config-archive", "text/cloud-config-jsonp"),
     *("text/jinja2", "text/part-handler", "text/upstart-job", "text/x-include-once-url", "text/x-include-url"),
@@ -83,7 +83,7 @@ def _room(family: str, text: str) -> Iterator[Doubt]:
 
 
 def written_for(text: str) -> str:
-    """What a text was surely written for; empty when it cannot be told."""
+    """What a text was surely written for; empty when that is not certain."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines[0].startswith("#!"):
         return "" if "pwsh" in lines[0] else _CLOUD_INIT

@@ -1,6 +1,6 @@
 """Whether a class's user data can be merged with what makes its nodes join, whatever node it is for.
 
-The linter tells it in Git, the controller in a condition of the class; both ask here. Source: AWS provider reference
+The linter reports it in Git, the controller in a condition of the class; both ask here. Source: AWS provider reference
 §2.4 and §5.4.
 """
 

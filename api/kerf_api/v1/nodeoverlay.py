@@ -20,7 +20,8 @@ from kerf_api.resources import Resources
 from kerf_api.v1.meta import Condition, Entry, ObjectMeta, Value
 from kerf_api.v1.nodepool import parse_entries
 
-#: Beyond this no price or amount is told from another; such a price is still less than what cannot be had at all.
+#: Beyond this no price or amount is distinguished from another; such a price is still less than what cannot be had at
+#: all.
 MOST: Final = 1 << 48
 _MICRO: Final = 1_000_000
 _LONGEST: Final = 100

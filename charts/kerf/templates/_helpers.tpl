@@ -1,5 +1,5 @@
 {{/*
-What Karpenter's chart calls its objects by: a release that has its name, or is told to, is taken over in place, and what
+What Karpenter's chart calls its objects by: a release that has its name, or is configured so, is taken over in place, and what
 cannot be changed in an object (selectors, references to roles) has to be what Karpenter's chart wrote.
 */}}
 {{- define "kerf.name" -}}

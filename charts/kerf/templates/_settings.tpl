@@ -1,4 +1,4 @@
-{{/* What the controller is told by its environment. */}}
+{{/* The environment of the controller. */}}
 
 {{/* Variables, and the keys of `settings` whose text is theirs: as it is given, were it false or 0, templates filled in. */}}
 {{- define "kerf.variables" -}}

@@ -1,4 +1,4 @@
-"""boto3 behind the Cloud port: EC2 and its neighbours, one module per service, errors told apart by what to do next.
+"""boto3 behind the Cloud port: EC2 and its neighbours, one module per service, errors classified by what to do next.
 
 Rooms and files, from the top; each imports only from those below it (import-linter holds that):
 

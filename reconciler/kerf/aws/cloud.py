@@ -1,6 +1,6 @@
 """The Cloud port over boto3: the reconciler's whole view of AWS, put together from one module per service.
 
-Nothing here decides. Reads are complete (all pages) or fail; writes are one call each; what AWS answers is told as
+Nothing here decides. Reads are complete (all pages) or fail; writes are one call each; what AWS answers is returned as
 facts or as an error that says what to do next. Remembered between calls are the names of launch templates, the roles
 that IAM did not know a moment ago, and (in `Answers`) what parameters said of images, which instance profiles were
 found, and what a look at a node class had learned when it failed.

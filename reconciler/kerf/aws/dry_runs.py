@@ -2,8 +2,8 @@
 
 CreateFleet and RunInstances have to name a launch template that is there, so one is made and deleted again; with the
 rest nothing happens. What a policy denies, user data that is too large and a profile that is not there are answers;
-when EC2 is busy, or has lost the template, nobody knows. Source: EC2 API reference, "Dry run"; AWS provider reference
-§6.
+when EC2 is busy, or has lost the template, the result is unknown. Source: EC2 API reference, "Dry run"; AWS provider
+reference §6.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def instance(request: FleetRequest, override: Override) -> dict[str, Any]:
 
 
 def _judged(call: str, error: PortError) -> Problem:
-    """What the class is told. Raises the error again when it says nothing about a launch."""
+    """The verdict for the class. Raises the error again when it is not about a launch."""
     text = str(error)
     if isinstance(error, Forbidden) and DENIED in text:
         return validation.denial(call, text)

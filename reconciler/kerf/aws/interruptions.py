@@ -18,8 +18,8 @@ from kerf.ports import AlreadyGone, PortError, Unavailable
 from kerf_api import bounds
 
 MOST_MESSAGES: Final = 10
-#: So many are handed on at once, and for so long they are fetched: they have to be dealt with while nobody else can see
-#: them.
+#: So many are handed on at once, and for so long they are fetched: they have to be dealt with while no other reader can
+#: see them.
 MOST_AT_ONCE: Final = 500
 FETCHING_SECONDS: Final = 3.0
 #: A message that was received and not deleted comes again after this long.

@@ -1,4 +1,4 @@
-"""The verbs of `kerf` as its help lists them, each in a module that is imported only when somebody asks for it."""
+"""The verbs of `kerf` as its help lists them, each in a module that is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def verbs() -> list[str]:
 
 
 class Verbs(TyperGroup):
-    """A group that makes a command of a verb when somebody asks for it."""
+    """A group that makes a command of a verb when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return verbs()

@@ -1,4 +1,4 @@
-"""Command lines of the verbs: who misspells a verb or an option is told which one was meant."""
+"""Command lines of the verbs: a misspelt verb or option gets a suggestion."""
 
 from __future__ import annotations
 

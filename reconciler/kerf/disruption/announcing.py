@@ -1,4 +1,4 @@
-"""What is told of consolidation: nodes that it never looks at, nodes for which something cheaper was found, moves that
+"""Events about consolidation: nodes that it never looks at, nodes for which something cheaper was found, moves that
 were approved, and moves that were dropped.
 """
 
@@ -32,12 +32,12 @@ _SAID: Final = frozenset(
     {"ConsolidationDisabled", "WhenEmpty", "UnknownInstanceType", "NoLabel", "InvalidAnnotation", "TooYoung"}
 )
 
-#: A fault of a NodePool's is told again after so many seconds.
+#: A fault of a NodePool's is reported again after so many seconds.
 _EVERY: Final = 3600
-#: So long what holds a node that has come to rest is news.
+#: For so long the blocker of a node that has come to rest is an event.
 _NEWS: Final = timedelta(hours=2)
 _FOR_EVER: Final = 10 * 365 * 24 * 3600
-#: What the gate SpotToSpotConsolidation, minValues, or a threshold stands in the way of.
+#: What the gate SpotToSpotConsolidation, minValues, or a threshold excludes.
 _RESTRAINED: Final = frozenset({"SpotToSpotDisabled", "TooFewSpotTypes", "MinValues", *TOO_LITTLE})
 
 
@@ -56,7 +56,7 @@ def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
 
 
 def unreadable_thresholds(view: View) -> Iterator[Event]:
-    """On each NodePool of which nobody knows what consolidation has to bring."""
+    """On each NodePool whose consolidation thresholds cannot be read."""
     for pool, why in unreadable(view):
         yield Event(kinds.ref(pool), pool.metadata.uid, "Warning", why.code, why.text, why.text, _EVERY)
 
@@ -64,7 +64,7 @@ def unreadable_thresholds(view: View) -> Iterator[Event]:
 def restrained(view: View) -> Iterator[Event]:
     """Which nodes stay for a setting's sake, as the slow half found: a cheaper node could be had without it.
 
-    Of nodes that have been at rest for long this is no news, least of all because a process has begun.
+    Of nodes that have been at rest for long this is no event, least of all at the start of a process.
     """
     for key, why in sorted(view.snapshot.kept.items()):
         state = view.snapshot.state_nodes.get(key)
@@ -110,7 +110,7 @@ def approved(view: View, candidates: Sequence[Candidate], saving: int) -> Iterat
 
 
 def _once(state: StateNode, words: str, code: str) -> tuple[Event, ...]:
-    """What somebody has wished is no news every hour: it is told once while this process runs."""
+    """A configured wait needs no event every hour: it has one while this process runs."""
     return tuple(
         replace(event, same_seconds=_FOR_EVER) for event in node_events(state, "Unconsolidatable", words, dedupe=code)
     )

@@ -302,7 +302,7 @@ def _stop_for_pods(view: View, name: str, claim: NodeClaim, node: Node, command:
 
 
 def _unforeseen(pod: Pod, command: Command) -> bool:
-    """Whether the pod wants a place that nobody planned; one that tolerates the taint comes and goes as it likes."""
+    """Whether the pod needs a place that no plan has; one that tolerates the taint comes and goes as it likes."""
     return pods.reschedulable(pod) and pod.metadata.uid not in command.pods and not pods.tolerates_disruption(pod)
 
 

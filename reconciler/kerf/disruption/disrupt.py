@@ -122,7 +122,7 @@ def _tried(method: Method, seen: View, ledger: Ledger, share: Share) -> Plan:
 
 
 def _blind(snapshot: Snapshot, sources: Iterable[Source]) -> Plan | None:
-    """A refusal of new commands while nobody knows what is on the nodes, say; None when everything is known."""
+    """A refusal of new commands while the pods of the nodes are unknown, say; None when everything is known."""
     old = sorted(str(source) for source in sources if not snapshot.fresh(source))
     if not old:
         return None

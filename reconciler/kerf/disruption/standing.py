@@ -1,4 +1,4 @@
-"""Why nodes stay: what speaks against those that consolidation would like to look at, told in every plan.
+"""Why nodes stay: the blockers of those that are eligible for consolidation, in every plan.
 
 Nothing is simulated here. A node whose pods merely have no better place is no business of this module; one that may
 not be touched at all is refused with the reason; and pods hear what became of a protection that is more than `true`.
@@ -35,7 +35,8 @@ _NO_POOL: Final = ("NoNodePoolLabel", "NodePoolNotFound")
 
 
 def staying(view: View, ledger: Ledger) -> Plan:
-    """The refusals, by the order of the keys of `snapshot.state_nodes`; the emptiness and drift methods tell theirs."""
+    """The refusals, by the order of the keys of `snapshot.state_nodes`; the emptiness and drift methods return
+    theirs."""
     keys = _window(view.turn.keys("state_nodes"), view.snapshot.now)
     return joined(view.turn.some(_STAYING, view.each, [key for key in keys if key not in ledger.taken]))
 
@@ -110,5 +111,5 @@ def _protections(view: View, node_name: str) -> Iterator[Event]:
 
 
 def _event(pod: Pod, reason: str, words: str, *, type_: str = "Normal") -> Event:
-    """The same words are told again only after an hour."""
+    """The same words are emitted again only after an hour."""
     return Event(kinds.ref(pod), pod.metadata.uid, type_, reason, words, words, 3600)

@@ -44,8 +44,8 @@ def claim_labels(
 def claim_status(claim: NodeClaim, instance: Instance, instance_type: InstanceType | None) -> dict[str, Any]:
     """`providerID`, `imageID`, `capacity` and `allocatable` as a status patch writes them.
 
-    What is known already stays when the instance or its type no longer tells. Interfaces for high-performance computing
-    are told of where the instance has some.
+    What is known already stays when the instance or its type is no longer listed. Interfaces for high-performance
+    computing are listed where the instance has some.
     """
     status: dict[str, Any] = {
         "providerID": instance.provider_id,
@@ -58,7 +58,7 @@ def claim_status(claim: NodeClaim, instance: Instance, instance_type: InstanceTy
 
 
 def _placed(instance: Instance, instance_type: InstanceType | None) -> dict[str, str]:
-    """Where it is in its placement group; of a partition that EC2 has not told yet the label is empty."""
+    """Where it is in its placement group; of a partition that EC2 has not returned yet the label is empty."""
     if not instance.placement_group:
         return {}
     known = instance_type.requirements.get(labels.PLACEMENT_PARTITION) if instance_type is not None else None

@@ -1,4 +1,4 @@
-"""Which conditions of a node mean that it is sick, and for how long that is borne.
+"""Which conditions of a node mean that it is unhealthy, and for how long that is tolerated.
 
 `Ready` is the kubelet's; the others come from the EKS node monitoring agent, where that runs. Source: AWS reference,
 repair policies.

@@ -38,7 +38,7 @@ def partition(group: PlacementGroup, wanted: Requirements) -> int:
 
 
 def is_awaited(claim: NodeClaim) -> bool:
-    """Whether the claim's label is yet to tell in which partition its machine is."""
+    """Whether the claim's label does not show yet in which partition its machine is."""
     own = claim.metadata.labels
     return bool(own.get(labels.PLACEMENT_GROUP)) and own.get(labels.PLACEMENT_PARTITION) == ""
 

@@ -1,7 +1,7 @@
 """Single changes that may let a node go: of pods, of a NodePool, of a PodDisruptionBudget, of the node, of a setting.
 
-A change is a value: it makes of a snapshot the one that there would be if somebody had made it. So it can be tried by
-the very rules that hold the node before it is told to anybody (`trials`). Edits of pods and of pools are those that
+A change is a value: it makes of a snapshot the one that there would be after that change. So it can be tried by
+the very rules that hold the node before it is reported (`trials`). Edits of pods and of pools are those that
 give pods a place (`scheduling/edits`).
 """
 

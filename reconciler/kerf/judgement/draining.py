@@ -82,7 +82,7 @@ def _kept(view: View, claim: NodeClaim | None) -> Iterator[Fact]:
 
 
 def _others(claim: NodeClaim | None, node: Node | None) -> Iterator[Fact]:
-    """Finalizers of others: nobody here can take these off."""
+    """Finalizers of others: Kerf does not remove these."""
     for kind, value in (("NodeClaim", claim), ("Node", node)):
         foreign = [f for f in value.metadata.finalizers if f != labels.TERMINATION_FINALIZER] if value else []
         if value is not None and foreign and value.metadata.deleting:

@@ -1,7 +1,7 @@
 """What would like to end a node that is in use: by force, or if nothing holds it; with what holds each of them.
 
 The answers are those of the rooms that decide: the same blockers, budgets, windows and simulations. Only here they are
-asked about one node, and all of them are told.
+asked about one node, and all of them are reported.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _life(view: View, claim: NodeClaim, prepared_from: datetime) -> str:
 
 
 def _sick(view: View, forced: Plan, state: StateNode) -> Iterator[End]:
-    """A sick node that repair has not come to yet, or may not."""
+    """An unhealthy node that repair has not come to yet, or may not."""
     sickness = sickness_of(state.node) if state.node is not None else None
     if sickness is None or any(end.code == "Unhealthy" for end in _forced(forced, _claim(state))):
         return

@@ -58,7 +58,7 @@ def why(snapshot: Snapshot, name: str, ask: Solve | None = None) -> Judgement:
 
 
 def _stage(seen: View, key: str) -> Stage:
-    """What cannot be understood is said to be so, as in a plan."""
+    """An unreadable object is reported as such, as in a plan."""
     try:
         return stage_of(seen, key)
     except Exception as error:

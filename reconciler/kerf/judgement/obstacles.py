@@ -1,4 +1,4 @@
-"""What is behind a hold, for somebody who wants to do something about it: which pods have no room elsewhere and by
+"""The cause of a blocker, for an operator who wants to remove it: which pods have no room elsewhere and by
 which rule, what a new node would cost, what a PodDisruptionBudget allows.
 
 It simulates once or twice more, with full accounts; a plan never asks for that.
@@ -29,7 +29,7 @@ from kerf_api.v1.budgets import DRIFTED
 DEAR = frozenset({"NotCheaper", "TooManyNodes", "SpotToSpotDisabled", "TooFewSpotTypes", "MinValues", "WouldComeBack"})
 STRANDED = "PodsWouldNotSchedule"
 NOT_WORTH_IT = "NotWorthIt"
-#: So many classes of pods are told of, and of each so many NodePools.
+#: So many classes of pods are listed, and of each so many NodePools.
 _MOST_CLASSES, _MOST_POOLS = 10, 3
 
 

@@ -77,7 +77,7 @@ def suggested(view: View, one: Candidate, end: End, ask: Solve) -> Iterator[Chan
 
 
 def _setting(one: Candidate, code: str) -> Iterator[Change]:
-    """What somebody has written down so, somewhere."""
+    """The settings that a user has written, somewhere."""
     if code == "NodeDoNotDisrupt":
         yield UnmarkNode(one.key, one.node.name)
     elif code == "ConsolidationDisabled":

@@ -1,4 +1,4 @@
-"""A judgement as data: codes are stable, texts are for a person, instants are left to whoever prints them."""
+"""A judgement as data: codes are stable, texts are for a person, instants are formatted by the printer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Fact:
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Where a node stands. `code`: Launching, Registering, Initializing, InUse, Disrupting, Draining, Detaching,
-    Terminating, NotOurs; Unreadable when that cannot be told."""
+    Terminating, NotOurs; Unreadable when that is unknown."""
 
     code: str
     text: str

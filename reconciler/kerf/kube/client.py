@@ -45,7 +45,7 @@ def _understood(what: str) -> Iterator[None]:
 
 
 def _ignore(kind: Kind, problem: str) -> None:
-    """Nobody wants to know."""
+    """Discard it."""
 
 
 class KubeClient:

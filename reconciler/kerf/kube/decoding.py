@@ -1,7 +1,7 @@
 """From the API server's bytes to typed values: pages, single objects, watch lines. No dict trees on the way.
 
-An object that does not fit its type (a poisoned custom resource, a field of an unforeseen shape) is told to `on_poison`
-and handed on as far as it can be read, marked as such; the others of its page are not held up by it.
+An object that does not fit its type (a poisoned custom resource, a field of an unforeseen shape) is reported to
+`on_poison` and handed on as far as it can be read, marked as such; the others of its page are not held up by it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kerf_api.decoders import decoder_of
 from kerf_api.v1.meta import Value
 
 T = TypeVar("T")
-#: Told of a kind and what is wrong with an object of it.
+#: Called with a kind and what is wrong with an object of it.
 OnPoison = Callable[[Kind, str], None]
 
 

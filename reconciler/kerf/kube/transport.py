@@ -64,7 +64,7 @@ class Limiter:
 
 
 class Watched(Protocol):
-    """Who hears of each request; any thread may tell."""
+    """The receiver of each request; any thread may call it."""
 
     def answered(self, method: str, path: str, query: Mapping[str, str], status: int, seconds: float) -> None:
         """It was sent, and an answer began (status 0: none did)."""
@@ -74,7 +74,7 @@ class Watched(Protocol):
 
 
 class Unwatched:
-    """Nobody wants to know."""
+    """Discard it."""
 
     def answered(self, method: str, path: str, query: Mapping[str, str], status: int, seconds: float) -> None:
         """Nothing."""
@@ -88,7 +88,7 @@ class Sending:
     """How requests are sent: as whom, how many a second, and how many at once after a pause.
 
     A request that the server is too busy for is sent again, `patience` times at most: for callers who have no next
-    look. The configuration is read anew at most every `reload_every_seconds`.
+    look. The configuration is read again at most every `reload_every_seconds`.
     """
 
     user_agent: str = "karpenter/kerf"
@@ -99,9 +99,9 @@ class Sending:
 
 
 class Transport:
-    """See the module. `load` reads the configuration anew.
+    """See the module. `load` reads the configuration again.
 
-    `on_warning` is told what the server warns of beside an answer: fields that it does not know, versions that go;
+    `on_warning` gets the warnings of the server beside an answer: fields that it does not know, versions that go;
     `watched` of each request.
     """
 

@@ -69,7 +69,7 @@ class HttpWatch:
             end: PortError = Disconnected("watch: the server ended it")
         except PortError as error:
             end = error
-        except Exception as error:  # the line broke, or does not make sense: who reads must be told in any case
+        except Exception as error:  # the line broke, or does not make sense: the reader must learn of it in any case
             end = Disconnected(f"watch: {error}")
         finally:
             self._answer.close()

@@ -87,7 +87,7 @@ def _claim(view: View, name: str) -> Plan:
 
 
 def _deletions(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
-    """The claims that somebody else has deleted: of many at once some wait."""
+    """The claims that another client has deleted: of many at once some wait."""
     asked = turn.all(deletion_guard.STANDINGS, each)
     found = [standing.deleted for standing in asked.spoken.values() if standing.deleted is not None]
     verdict = deletion_guard.judge(whole, found, asked.sums.get(deletion_guard.NODES, 0))

@@ -32,7 +32,7 @@ def reconcile(view: View, overlay: NodeOverlay) -> Plan:
 
 
 def _conditions(view: View, overlay: NodeOverlay) -> tuple[Condition, ...]:
-    """What is wrong with it is said at once. That nothing is, only when there are types that it could be about: until
+    """Faults are reported at once. Their absence only when there are types that it could be about: until
     then, as after a restart, what was found before stays."""
     generation, now, dependents = overlay.metadata.generation, view.now, conditions.NODEOVERLAY_DEPENDENTS
     known = conditions.initial(overlay.status.conditions, dependents, overlay.metadata.creation_timestamp)

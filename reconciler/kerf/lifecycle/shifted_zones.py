@@ -1,7 +1,7 @@
-"""ARC zonal shift: what lies in a zone that traffic is shifted away from is left as it is, and NodePools are told.
+"""ARC zonal shift: what lies in a zone that traffic is shifted away from is left as it is, and NodePools get an event.
 
 What EC2 answers about an impaired zone cannot be relied on. So nothing there is ended or tagged; that waits until the
-shift is over. Which shifts a NodePool was told of stands in an annotation of it, so that each is told once. Source: AWS
+shift is over. An annotation of the NodePool lists the reported shifts, so that each is reported once. Source: AWS
 provider reference §2.11 and §9.4.
 """
 
@@ -53,7 +53,7 @@ def _held(view: View, subject: str, zone: str, zone_id: str) -> Plan | None:
 
 
 def _wait(subject: str, code: str, text: str) -> Plan:
-    """Until there are news: a list that is read wakes whoever rests on it."""
+    """Until there is an update: a list that is read wakes every loop that rests on it."""
     return Plan(refusals=(Refusal(subject, Reason(code, text)),))
 
 

@@ -2,7 +2,7 @@
 
 Rooms and files, from the top; each imports only from those below it (import-linter holds that):
 
-    memory.py        what one decision hands to the next      cluster.py  the cluster as the journal has told it
+    memory.py        what one decision hands to the next      cluster.py  the cluster as the journal recorded it
     snapshot.py      all that a decision may depend on        noting.py   what a step has looked up in it
     plan.py          all that a decision may ask for          boundaries.py kept.py
     writes.py        how a changed object becomes a write

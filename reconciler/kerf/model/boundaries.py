@@ -13,7 +13,7 @@ MALFORMED = "Malformed"
 
 
 def broken(error: Exception) -> Reason:
-    """A ValueError is about the object; anything else is a bug, or a nonsense that nobody thought of."""
+    """A ValueError is about the object; anything else is a bug, or an invalid value that no check knows."""
     if isinstance(error, ValueError):
         return Reason(MALFORMED, str(error))
     return Reason(INTERNAL_ERROR, f"{type(error).__name__}: {error}")

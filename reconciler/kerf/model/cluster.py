@@ -110,7 +110,7 @@ class Cluster:
         self._claims_of, self._nodes_of = by_name["claims_by_provider"].view, by_name["nodes_by_provider"].view
         #: Claims by the instance that they have, or are to have; live, read-only.
         self.claims_by_instance: Final = by_name["claims_by_instance"].view
-        #: What else is told of each object of a kind, as it was and as it is.
+        #: The receivers of each object of a kind, as it was and as it is.
         self._followers: dict[str, tuple[Callable[[Any, Any], None], ...]] = {
             kinds.NODE_CLAIM.name: (self._index_claim,),
             kinds.NODE.name: (self._index_node,),
@@ -136,7 +136,7 @@ class Cluster:
         return True
 
     def _stale(self, kind: Kind, old: Any | None, value: Any) -> bool:
-        """Whether this is old news: of a dead object, of one that changed since, or of one that a later list lacks."""
+        """Whether this event is outdated: of an object that is dead, changed since, or absent from a later list."""
         if value.metadata.uid in self._gone[kind.name]:
             return True
         if old is None:

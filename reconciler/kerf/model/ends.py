@@ -1,7 +1,7 @@
 """Whose deletion it is that a NodeClaim waits for: Kerf notes on a claim why it deletes it, before it does.
 
 A claim that is being deleted does not say by whom. One with a command, or with a note of its own time, goes because
-Kerf has decided so; any other was deleted by somebody else: a person, a garbage collector, the end of its NodePool or
+Kerf has decided so; any other was deleted by another client: a person, a garbage collector, the end of its NodePool or
 of its definition. Only such deletions are held up when they are many (`lifecycle/termination/deletion_guard.py`).
 """
 
@@ -20,7 +20,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 #: The reason of a deletion that follows a person's, of the claim's Node.
 NODE_DELETED: Final = "NodeDeleted"
-#: The condition of a claim whose deletion by somebody else is held up.
+#: The condition of a claim whose deletion by another client is delayed.
 HELD: Final = "DeletionHeld"
 #: A deletion that is noted follows at once; one that comes later is another one's.
 _FOLLOWS_WITHIN: Final = timedelta(minutes=5)

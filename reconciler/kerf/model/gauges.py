@@ -1,4 +1,4 @@
-"""Numbers that a plan has for whoever watches; as which metrics they are shown is telemetry's matter."""
+"""Numbers of a plan for metrics; as which metrics they are shown is telemetry's matter."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What is known of each object already: outcomes of pure steps, kept for as long as they would come out the same.
 
 A step is a function of a view on the snapshot and of the key of one object. While it runs, what it looks up in the
-snapshot is noted; its outcome is kept until an entry that it looked up changes (the journal tells) or its time comes.
-So a look at the world costs what has changed and what is due, not what there is. A memory is an argument of `decide`,
-never part of the answer: with an empty one everything is worked out anew, and the plan is the same.
+snapshot is noted; its outcome is kept until an entry that it looked up changes (the journal shows it) or its time
+comes. So a look at the world costs what has changed and what is due, not what there is. A memory is an argument of
+`decide`, never part of the answer: with an empty one everything is computed again, and the plan is the same.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def planning(name: str, table: str, kind: str, run: Callable[[V, str], Plan]) ->
             plan = run(view, key)
         except Exception as error:  # what one object brings to light must not keep the others waiting
             plan = Plan(refusals=(Refusal(f"{kind}/{key}", broken(error)),))
-        return (plan if plan != NOTHING else NOTHING), plan.next_due  # who joins many plans tells it by its identity
+        return (plan if plan != NOTHING else NOTHING), plan.next_due  # joins recognize it by its identity
 
     return Step(name, table, guarded, speaks=_says_something, kept=lambda plan: not plan.actions)
 
@@ -130,7 +130,7 @@ class _Outcomes:
             self._add(part, amount, 1)
 
     def _add(self, part: Hashable, amount: int, members: int) -> None:
-        """A sum is there for as long as somebody adds to it, be it nothing."""
+        """A sum is there for as long as a step adds to it, be it nothing."""
         self._members[part] = self._members.get(part, 0) + members
         self.sums[part] = self.sums.get(part, 0) + amount
         if not self._members[part]:
@@ -213,7 +213,7 @@ class Memory:
             if known.table == table:
                 if key in table_of(snapshot, table):
                     known.open.add(key)
-                else:  # nobody asks about it any more
+                else:  # no step asks for it any more
                     self.drop(step, key)
                     known.open.discard(key)
 

@@ -22,7 +22,7 @@ from kerf_api.v1.nodeoverlay import NodeOverlay, Price
 from kerf_api.v1.nodepool import NodePool
 
 CONFLICT, INVALID = "Conflict", "RuntimeValidation"
-#: What tells the offerings of one type apart.
+#: The labels that distinguish the offerings of one type.
 _MARKET = (labels.ZONE, labels.ZONE_ID, labels.CAPACITY_TYPE)
 #: A NodePool and its node class, by name.
 PoolKey = tuple[str, str]
@@ -71,7 +71,7 @@ def overlaid(
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reading:
     """An overlay that makes sense. `market` is what it wants of an offering; `named`: it is about types by their names
-    and nothing else, so that a price which nobody knows may be taken from it. What contradicts itself is about
+    and nothing else, so that a price which is unknown may be taken from it. What contradicts itself is about
     `nothing`, also where the label is not there."""
 
     name: str
@@ -101,7 +101,7 @@ def _read(overlay: NodeOverlay) -> _Reading | Reason:
             overlay.price(),
             overlay.resources(),
         )
-    except Exception as error:  # it concerns nobody else
+    except Exception as error:  # it concerns only this object
         return Reason(INVALID, broken(error).text)
 
 
@@ -283,7 +283,7 @@ def _conflict(first: _Reading, what: str) -> Reason:
 
 
 def _priced(offering: Offering, said: Iterable[_Reading]) -> Offering:
-    """The offering at the price that counts; where no price is known, an overlay that names the type may tell it."""
+    """The offering at the price that counts; where no price is known, an overlay that names the type may give it."""
     prices = [(reading.price, reading.named) for reading in said if reading.price is not None]
     if not prices:
         return offering

@@ -99,7 +99,7 @@ class PatchObject(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteObject(Action):
     """Deletion with a UID precondition. For a node that is to be drained, `expected_pods` (UIDs) makes the executor
-    list the node's pods once more first; a pod that is not expected stops the deletion (WorldChanged). `condition` is
+    list the node's pods again first; a pod that is not expected stops the deletion (WorldChanged). `condition` is
     the one of the Node that it goes for; `policy` the consolidationPolicy. `moved` are pods (`namespace/name`) that
     will want a place elsewhere, where they count as disrupted."""
 
@@ -252,7 +252,7 @@ class Event:
     same_seconds: int = 0
 
     def standing(self) -> Event:
-        """The same about how things stand: told anew when that changes, and else after an hour."""
+        """The same about how things stand: emitted again when that changes, and else after an hour."""
         return replace(self, same_seconds=STANDING_SECONDS)
 
 
@@ -312,7 +312,7 @@ class Plan:
     events: tuple[Event, ...] = ()
     nominations: tuple[Nomination, ...] = ()
     next_due: datetime | None = None
-    #: True when the batch of pending pods was worked off in this plan.
+    #: True when the batch of pending pods was processed in this plan.
     provisioned: bool = False
     #: While the batch is open: when to look again for nodes that can be ordered before its close; None: not looked now.
     try_at: datetime | None = None

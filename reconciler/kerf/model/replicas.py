@@ -34,7 +34,7 @@ class Members:
 
 
 def members(claims: Iterable[NodeClaim], ending: Collection[str] = ()) -> Members:
-    """The claims of a pool, sorted out; `ending` are names of claims that somebody deletes just now."""
+    """The claims of a pool, sorted out; `ending` are names of claims that are being deleted now."""
     active, disrupted, going = [], [], []
     for claim in claims:
         if claim.metadata.deleting or claim.is_true("InstanceTerminating") or claim.name in ending:

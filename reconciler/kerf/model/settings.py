@@ -34,7 +34,8 @@ class Settings:
     improve: timedelta = timedelta(seconds=1)
     #: What pods without a spread of their own are spread by; their selectors follow from what the pods belong to.
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    #: Pods are told which node was made for them (`status.nominatedNodeName`), which then comes first for them.
+    #: Pods are nominated to the node that was made for them (`status.nominatedNodeName`), which then comes first for
+    #: them.
     nominate_pods: bool = False
     #: Claims that have expired wait for the budgets of their NodePools.
     expire_within_budgets: bool = False
@@ -48,14 +49,14 @@ class Settings:
     isolated_vpc: bool = False
     #: Zones that ARC zonal shift has shifted the cluster away from are left alone.
     zonal_shift: bool = False
-    #: No launch is tried dry before an EC2NodeClass is said to be valid.
+    #: No launch is tried dry before an EC2NodeClass is reported as valid.
     disable_dry_run: bool = False
     gates: FeatureGates = FeatureGates()
     #: While nothing happens, what an EC2NodeClass selects is looked up this often.
     refresh: timedelta = timedelta(minutes=5)
 
-    #: Of NodeClaims that somebody else deletes few are drained at once, or so many of a hundred of all nodes; with more
-    #: the drain is held for so long (nothing: never).
+    #: Of NodeClaims that another client deletes few are drained at once, or so many of a hundred of all nodes; with
+    #: more the drain is held for so long (nothing: never).
     deletion_guard_percent: int = 10
     deletion_guard_wait: timedelta = timedelta(minutes=10)
     #: How old a source may be for an action that destroys (design: "Fresh or not at all").

@@ -124,7 +124,7 @@ class StateNode:
 class Batch:
     """Arrival times of the first and the latest pending pod that no plan has served yet.
 
-    `maiden`: no plan at all has served any since this process began; nobody knows where the pods that wait may go.
+    `maiden`: no plan at all has served any since this process began; it is unknown where the pending pods may go.
     `again`: none has come; those that were served still wait. `lone`: it is a single one, and none came for a while
     before it. `tried_at`, `try_at`: when nodes were looked for that can be ordered before it closes, and when that is
     due again.
@@ -240,7 +240,7 @@ class Snapshot:
     #: Zones that traffic is shifted away from, by name and by ID: until when.
     shifted: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     interruptions: tuple[Interruption, ...] = field(default=(), metadata=NOT_FOR_STEPS)
-    #: What ails instances, by ID, of instances that something ails; and when EC2 was asked for that.
+    #: The impairments of instances, by ID, of impaired instances; and when EC2 was asked for that.
     impairments: Mapping[str, tuple[Impairment, ...]] = field(default_factory=dict, metadata=WHOLE)
     examined_at: datetime | None = field(default=None, metadata=WHOLE)
     #: Launch templates and instance profiles, by kind; a kind that was not listed yet is not in.

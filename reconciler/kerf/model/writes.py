@@ -99,7 +99,7 @@ def with_metadata(value: T, **fields: Any) -> T:
 
 
 def with_condition(value: T, type_: str, status: str, reason: str, message: str = "", *, now: datetime) -> T:
-    """The object with what is said of it now by one of its conditions, about its present generation."""
+    """The object with a new value of one of its conditions, about its present generation."""
     generation, known = value.metadata.generation, value.status.conditions  # type: ignore[attr-defined]
     told = conditions.put(known, type_, status, reason, generation=generation, now=now, message=message)
     return replace(value, status=replace(value.status, conditions=told))  # type: ignore[attr-defined]

@@ -1,1 +1,1 @@
-"""From pending pods to NodeClaims: when a batch is worked off, for which pods, and what is said about the rest."""
+"""From pending pods to NodeClaims: when a batch is processed, for which pods, and the refusals of the rest."""

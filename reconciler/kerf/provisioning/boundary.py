@@ -1,9 +1,9 @@
 """A solve that fails must not stop all pods: who is to blame is found by trying, and only they are left out.
 
-Most nonsense is refused where it is read, and never comes here. Of the rest, NodePools with which not even the plainest
-pod can be solved are left out; then pods are halved until those are found with which solving fails. Pods of one shape
-stand or fall together, so one of each is tried first. What may be spent is counted in pods: a pass takes a few times
-as long as one in which nothing is wrong, never more.
+Most invalid values are refused where it is read, and never come here. Of the rest, NodePools with which not even the
+plainest pod can be solved are left out; then pods are halved until those are found with which solving fails. Pods of
+one shape stand or fall together, so one of each is tried first. What may be spent is counted in pods: a pass takes a
+few times as long as one in which nothing is wrong, never more.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _kinds(snapshot: Snapshot, pods: Iterable[Pod]) -> list[Kind]:
 def _halved(trials: _Trials, kinds: Sequence[Kind], most: int) -> tuple[list[Kind], list[tuple[Kind, Reason]]]:
     """The kinds that can be solved, tried with so many pods of each at most, and the others with the error of each.
 
-    When all is spent, what is in question is tried once more as it is, and then waits with the guilty.
+    When all is spent, what is in question is tried again as it is, and then waits with the guilty.
     """
     good: list[Kind] = []
     bad: list[tuple[Kind, Reason]] = []

@@ -65,7 +65,7 @@ def buffered(turn: Turn, solution: Solution, creations: Iterable[CreateNodeClaim
 
 
 def real_part(snapshot: Snapshot, solution: Solution) -> Solution:
-    """The solution with real pods only; the new nodes are the same, though some may be for nobody who exists."""
+    """The solution with real pods only; the new nodes are the same, though some may have no real pod."""
 
     def real(table: Mapping[str, T]) -> dict[str, T]:
         return {key: value for key, value in table.items() if key in snapshot.pods}

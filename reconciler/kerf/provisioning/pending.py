@@ -17,7 +17,7 @@ from kerf.scheduling.solve import PodRefusal
 def pending_pods(snapshot: Snapshot) -> tuple[list[Pod], dict[str, PodRefusal]]:
     """Pending pods in order of their keys, and those for which no node is to be made, with the reason.
 
-    A refusal without text is for a pod that has opted out: nothing is said about it.
+    A refusal without text is for a pod that has opted out: no event reports it.
     """
     good: list[Pod] = []
     refused: dict[str, PodRefusal] = {}

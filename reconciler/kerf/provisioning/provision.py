@@ -112,9 +112,9 @@ def _homes(solution: Solution, creations: Sequence[CreateNodeClaim]) -> dict[str
 
 
 def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
-    """Solve as of the close of the batch when its pods seem to be all there, and tell which claims that will make.
+    """Solve as of the close of the batch when its pods seem to be all there, and return the claims that will make.
 
-    While nothing changes until then, nobody waits for the solution.
+    While nothing changes until then, no pod waits for the solution.
     """
     snapshot, kept_coming = turn.snapshot, batch.last - batch.first
     likely = batch.last + _LIKELY_ALL * max(snapshot.settings.batch_idle, kept_coming)
@@ -172,7 +172,7 @@ def _placed(snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], apa
 
 
 def _served(pods: Sequence[Pod], virtual: Sequence[Pod], apart: Solved) -> Solution:
-    """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them."""
+    """A place for each pod, and then for the virtual ones; if those blocked others, for none of them."""
     solution = apart([*pods, *virtual])
     lost = [pod for pod in pods if pod.key in solution.unplaced]
     if not lost or not virtual:
@@ -279,7 +279,7 @@ def _refusals(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str], solu
 
 
 def _daemon_refusals(snapshot: Snapshot) -> Iterator[Refusal]:
-    """Nodes are planned without the share of a daemon set that makes no sense: that is said."""
+    """Nodes are planned without the share of a daemon set that makes no sense: a refusal reports it."""
     for key, reason in daemon_problems(snapshot.daemon_sets).items():
         yield Refusal(f"daemonset/{key}", reason)
 

@@ -95,7 +95,7 @@ def _obstacle(turn: Turn, pool: NodePool) -> Reason | None:
 
 
 def _launch_problem(snapshot: Snapshot, name: str) -> tuple[Reason | None, None]:
-    """Why the launch of a new member would be given up at once; None when it would be tried, or nobody can tell."""
+    """Why the launch of a new member would be given up at once; None when it would be tried, or that is unknown."""
     pool = snapshot.node_pools[name]
     node_class = snapshot.node_classes.get(pool.class_name)
     if node_class is None or snapshot.cluster is None:

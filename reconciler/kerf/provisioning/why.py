@@ -28,7 +28,7 @@ from kerf_api.v1 import conditions
 #: What a pod may be, as a stable word: left out on purpose, given a place that exists or is on its way, given a node
 #: that is still to be made, refused.
 LEFT_OUT, PLACED, PLANNED, REFUSED, UNKNOWN = "LeftOut", "Placed", "Planned", "Refused", "NotFound"
-#: So many pods with similar names are told when there is none of the name.
+#: So many pods with similar names are listed when there is none of the name.
 _MOST_NAMES = 5
 #: Every edit of one class may be tried, and each limit three times.
 _TRIALS = 40

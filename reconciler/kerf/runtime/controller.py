@@ -1,4 +1,4 @@
-"""The loop: take in the news, look at everything as of now, decide, act; again when something happens or is due.
+"""The loop: process events, observe the state as of now, decide, act; again when something happens or is due.
 
 With a virtual clock, `tick` also steps the reflectors and asks AWS; in real mode threads do, and `run` waits for them.
 """
@@ -47,7 +47,7 @@ AFTER_A_BUG, AT_LEAST_EVERY = timedelta(seconds=5), timedelta(seconds=30)
 LONGEST_BACK_OFF = timedelta(minutes=5)
 #: Who waits for the lease rehearses this often, and spends at most a tenth of its time on it.
 REHEARSE_EVERY, REHEARSALS_PAUSE = timedelta(seconds=5), 10
-#: News that come within this time of each other are looked at together; after a slow look there is a pause as long.
+#: Events that come within this time of each other are processed together; after a slow look there is a pause as long.
 COALESCE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.5
 
 
@@ -118,7 +118,7 @@ class Controller:
 
     # --- one turn -----------------------------------------------------------------------------------------------
     def tick(self) -> Plan:
-        """Take in the news, decide, act. The plan is returned for those who watch."""
+        """Process events, decide, act. The plan is returned for those who watch."""
         with self.telemetry.look():
             return self._turn()
 
@@ -135,7 +135,7 @@ class Controller:
             self._stand_by(started)
             self.next_due = self._earliest(started + timedelta(seconds=1))
             return Plan()
-        if not self._rehearsed:  # nobody stood by: what the first look has to read, the first pods need not wait for
+        if not self._rehearsed:  # no standby: what the first look has to read, the first pods need not wait for
             self._rehearse_now(started)
         with self.telemetry.tick():
             plan, after = self._plan()
@@ -161,7 +161,7 @@ class Controller:
     def _stand_by(self, now: datetime) -> None:
         """Who decides nothing waits for nothing of his own: what was due once must not keep the loop awake.
 
-        But whoever may have to decide any moment is not to begin with an empty memory.
+        But a replica that may have to decide any moment must not begin with an empty memory.
         """
         self._held_until = None
         self.state.marks.stand_by(now)
@@ -237,7 +237,7 @@ class Controller:
 
     def _tell_of(self, one: Noticed) -> None:
         match one:
-            case ObjectChanged():  # every replica sees everything; one of them tells
+            case ObjectChanged():  # every replica sees everything; one of them reports it
                 self.telemetry.object_changed(one.kind, one.old, one.new, telling=self._may_act())
             case MessageRead():
                 if one.error is not None:
@@ -295,7 +295,7 @@ class Controller:
             self._forget_changes()
 
     def _forget_changes(self) -> None:
-        """Nobody asks for them, and they would be kept for ever: the slow half will be told everything instead."""
+        """No worker asks for them, and they would be kept for ever: the slow half will get everything instead."""
         self._proposer.forget()
         self.state.changes = {}
 
@@ -336,7 +336,7 @@ class Controller:
                 reflector.not_before = None  # it was waited for, whatever the clock says now
 
     def run(self, stop: threading.Event, on_sync: Callable[[], None] = lambda: None) -> None:
-        """Tick on news and when something is due, until `stop` is set. `on_sync` is told of the first full lists."""
+        """Tick on events and when something is due, until `stop` is set. `on_sync`: called after the first lists."""
         told = False
         while not stop.is_set():
             began = self._clock.now()
@@ -353,7 +353,7 @@ class Controller:
                 self.inbox.wait(left.total_seconds())
 
     def _pause(self, took: float) -> float:
-        """After a slow look others get to compute, too; but nobody waits for that when a batch closes, and not after it
+        """After a slow look others get to compute, too; but no pod waits for that when a batch closes, and not after it
         was served: that look was slow for its sake, and what comes next for its pods is quick."""
         until = self._patience_until
         left = LONGEST_PAUSE_SECONDS if until is None else (until - self._clock.now()).total_seconds()

@@ -1,4 +1,4 @@
-"""What the observers and the executor tell the loop: small frozen messages in one inbox, which one thread empties.
+"""Messages of the observers and the executor to the loop: small frozen messages in one inbox, which one thread empties.
 
 Everything that changes the state passes through here, so that the state has one owner and needs no locks.
 """
@@ -54,7 +54,8 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A kind may not be read any more. What is known of it is no ground to destroy anything until it is listed anew."""
+    """A kind may not be read any more. What is known of it is no ground to destroy anything until it is listed
+    again."""
 
     kind: Kind
 
@@ -69,7 +70,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What ails instances, all of it, as of `at`."""
+    """All impairments of instances, as of `at`."""
 
     impairments: Sequence[Impairment]
     at: datetime

@@ -59,7 +59,7 @@ STUCK_AFTER = timedelta(minutes=5)
 def run(options: Options, where: Where, told: Sequence[Effective] = ()) -> int:
     """Run until a signal comes or the lease is lost; the exit code. Raises SettingsError, PortError at start.
 
-    `told`: the settings and where they come from; those that somebody set are logged.
+    `told`: the settings and where they come from; those that a user set are logged.
     """
     built = build.commit(os.environ)
     threshold = Threshold(options.log_level)
@@ -350,7 +350,7 @@ class Process:
         return thread
 
     def _guarded(self, name: str, body: Callable[[], None]) -> None:
-        """A process that lacks a part might hold the lease and do nothing: it ends, and its pod starts it anew."""
+        """A process that lacks a part might hold the lease and do nothing: it ends, and its pod starts it again."""
         try:
             body()
         except Exception as error:

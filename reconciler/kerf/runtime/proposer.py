@@ -1,7 +1,7 @@
-"""The slow half: consolidation is thought about in a worker process, and its proposals come back as news.
+"""The slow half: consolidation is thought about in a worker process, and its proposals come back as events.
 
 The worker keeps indexes of its own and is sent only what has changed since it was last asked, in small pieces, so that
-the loop is never held up. A worker that dies is replaced and told everything. In the sandbox the thinking is inline.
+the loop is never held up. A worker that dies is replaced and gets everything. In the sandbox the thinking is inline.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Proposer(Protocol):
 
 
 class InlineProposer:
-    """Thinks at once; the answer is news for the next tick."""
+    """Thinks at once; the answer is an event for the next tick."""
 
     def __init__(self, inbox: Inbox, think: Think = considered) -> None:
         self._inbox, self._think, self._memory = inbox, think, Memory()
@@ -100,7 +100,7 @@ class _Facts:
 
 @dataclass
 class _Told:
-    """What the worker has been told of the facts."""
+    """The facts that the worker has."""
 
     facts: dict[str, dict[Any, Any]] = field(default_factory=dict)
 
@@ -155,7 +155,7 @@ class ProcessProposer:
         *,
         on_answer: Callable[[float], None] = lambda seconds: None,
     ) -> None:
-        """`on_answer` is told how long the worker took for one."""
+        """`on_answer` gets the time that the worker took for one."""
         self._inbox, self._on_error, self._think, self._on_answer = inbox, on_error, think, on_answer
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
@@ -176,7 +176,7 @@ class ProcessProposer:
         return True
 
     def forget(self) -> None:
-        """The next start is that of a new worker, which is told everything."""
+        """The next start is that of a new worker, which gets everything."""
         self._lost = True
 
     def close(self) -> None:

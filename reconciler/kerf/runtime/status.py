@@ -1,4 +1,4 @@
-"""How a controller is doing, for who is called at night: who leads, how old its news are, what waits, what is held.
+"""How a controller is doing, for who is called at night: who leads, how old its data are, what waits, what is held.
 
 It is put together by the loop's own thread, between two looks, so that nothing moves meanwhile.
 """
@@ -49,7 +49,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Of the loop: since its latest look and until the next, what it has not taken in yet, and how long turns took."""
+    """Of the loop: since its latest look and until the next, what it has not processed yet, and how long turns took."""
 
     looked_seconds_ago: float
     next_look_in_seconds: float | None
@@ -86,7 +86,7 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """What the process knows. `leader` holds the lease (empty: nobody, or nobody knows)."""
+    """What the process knows. `leader` holds the lease (empty: none, or unknown)."""
 
     identity: str
     version: str

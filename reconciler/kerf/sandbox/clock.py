@@ -14,7 +14,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class VirtualClock:
-    """The Clock port over a time that only moves when it is told to."""
+    """The Clock port over a time that only moves on demand."""
 
     def __init__(self, start: datetime = START) -> None:
         self._now = start

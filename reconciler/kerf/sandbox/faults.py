@@ -24,9 +24,9 @@ class Faults:
         """Raise to lose the answer of a request that took effect."""
 
     def silent(self, call: Call) -> bool:
-        """Whether a watch says nothing now although there is news: late, or open at our end only."""
+        """Whether a watch says nothing now although there are events: late, or open at our end only."""
         return False
 
     def reordered(self, call: Call) -> bool:
-        """Whether a watch tells the news of different objects in another order than they happened."""
+        """Whether a watch sends the events of different objects in another order than they happened."""
         return False

@@ -1,6 +1,6 @@
 """Kubernetes events: written beside the loop, never by it; the same one not again for a while; never a flood.
 
-An event is news for a person, not state: one that cannot be written is dropped. Source: operations reference §3.1.
+An event is a message for a person, not state: one that cannot be written is dropped. Source: operations reference §3.1.
 """
 
 from __future__ import annotations

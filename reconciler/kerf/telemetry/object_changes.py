@@ -1,6 +1,6 @@
-"""What objects tell by how they change: log lines, counters and events for the steps in a node's life.
+"""Telemetry from changes of objects: log lines, counters and events for the steps in a node's life.
 
-Told of every object before and after; a change shows once, whether our own write or the watch brought it.
+It gets every object before and after; a change shows once, whether our own write or the watch brought it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ObjectChanges:
     def __call__(self, kind: Kind, old: Any | None, new: Any | None, *, telling: bool = True) -> None:
         """An object was seen: before (None: it was not there) and after (None: it is not there any more).
 
-        Without `telling` only gauges follow: another replica leads, and tells.
+        Without `telling` only gauges follow: another replica leads, and reports.
         """
         if telling and new is not None and new.metadata.unreadable and (old is None or not old.metadata.unreadable):
             self._unreadable(kind, new)
@@ -67,7 +67,7 @@ class ObjectChanges:
         self._events.write(Event(Ref.of(kind, value), value.metadata.uid, "Warning", "Unreadable", words))
 
     def _conditions(self, kind: Kind, old: Any, new: Any | None) -> None:
-        """What has changed about an object, or that it is gone; nodes that are not ours are nobody's business."""
+        """What has changed about an object, or that it is gone; nodes that are not ours are ignored."""
         if kind is kinds.NODE and not own_pool(old.metadata.labels):
             return
         if new is None:

@@ -1,7 +1,7 @@
 """The loop goes first: threads that compute for long wait, every millisecond or so, until its turn is over.
 
 Python runs one thread at a time and knows no priorities: beside a thread that computes, a turn of the loop takes twice
-as long. Reading 5,000 instances takes 0.5 s, and the first scrape as much. Nobody waits for those; pods wait for turns.
+as long. Reading 5,000 instances takes 0.5 s, and the first scrape as much. No pod waits for those; pods wait for turns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GiveWay = Callable[[], object]
 
 
 def at_once() -> None:
-    """Gives way to nobody."""
+    """Gives way to no thread."""
 
 
 class Precedence:

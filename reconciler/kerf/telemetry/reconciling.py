@@ -23,7 +23,7 @@ def reconcile_id() -> str:
 
 @contextmanager
 def reconciling(id_: str) -> Iterator[None]:
-    """Within this block what is told belongs to that look; to the same as before when there is none."""
+    """Within this block lines and events belong to that reconcile; to the same as before when there is none."""
     if not id_:
         yield
         return

@@ -1,4 +1,4 @@
-"""What goes wrong is told once; the same again is only counted, and told anew every few minutes."""
+"""A failure is reported once; repetitions are only counted, and reported again every few minutes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Repeats:
         self._told: dict[tuple[str, str], tuple[float, int]] = {}
 
     def news(self, subject: str, text: str) -> int | None:
-        """How often it was kept quiet since it was told last, if it should be told now; None to keep quiet."""
+        """How often it was kept quiet since its last report, if it should be reported now; None to keep quiet."""
         key, now = (subject, _CHANGING.sub("#", text)), self._clock()
         with self._lock:
             at, quiet = self._told.get(key, (now - TOLD_AGAIN_SECONDS, 0))

@@ -1,4 +1,4 @@
-"""Everything the runtime tells to the outside in one place: what was planned, done, seen, and what went wrong."""
+"""All telemetry of the runtime in one place: what was planned, done, seen, and what went wrong."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _GAUGES_EVERY_SECONDS = 5.0
 _NEXT_PASS = timedelta(seconds=30)
 #: Ways for an action to end that were wanted: it is so now.
 FINE = frozenset({"ok", "gone", "exists"})
-#: Ways for an action to end that are nobody's fault and need no line in the log.
+#: Ways for an action to end that are no failure and need no line in the log.
 _QUIET = FINE | {"conflict", "blocked", "world_changed"}
 _STUCK_TOLD_SECONDS = 600
 _EVENT_LENGTH = 1000
@@ -72,7 +72,7 @@ _EVENT_LENGTH = 1000
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 #: Pods that are put off: the next pass knows more.
 _NEXT_TIME = frozenset({"Deferred"})
-#: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
+#: Refusals that do not end by themselves: an operator must act, so they have a line in the log.
 _TO_MEND = frozenset(
     {"DeletionHeld", "GarbageCollectionHalted", "Malformed", INTERNAL_ERROR, overlays.CONFLICT, overlays.INVALID}
 )
@@ -95,8 +95,8 @@ _WHY_CREATED = frozenset({"drifted", "underutilized"})
 class Telemetry(Troubles):
     """See the module. Only the loop's thread calls it, except where noted.
 
-    `process` tells the IDs of its looks from those of others. `turns_kept`: so many, for who profiles. Without
-    `single_objects` there is no series about one pod, nor (with its resources) one node.
+    `process` distinguishes the IDs of its reconciles from those of others. `turns_kept`: so many, for who profiles.
+    Without `single_objects` there is no series about one pod, nor (with its resources) one node.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Telemetry(Troubles):
         return cls(silent(), Metrics(), EventWriter(kube, clock), clock)
 
     def look(self) -> AbstractContextManager[None]:
-        """Begins a look: what is told within it bears its ID."""
+        """Begins a look: lines and events within it have its ID."""
         return reconciling(next(self._looks))
 
     @contextmanager
@@ -187,7 +187,7 @@ class Telemetry(Troubles):
         gauges.replace(trouble_counts.NAME, trouble_counts.counts(snapshot))
 
     def _scheduled(self, plan: Plan, snapshot: Snapshot) -> None:
-        """The outcome of the latest pass; it stands until the next, or until nobody waits for one."""
+        """The outcome of the latest pass; it stands until the next, or until no pod waits for one."""
         if not plan.provisioned and (snapshot.pods.pending or snapshot.now < self._stands_until):
             return
         refused = [r for r in plan.refusals if r.subject.startswith("pod/")]

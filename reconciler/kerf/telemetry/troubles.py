@@ -1,4 +1,4 @@
-"""What went wrong, in words and numbers: told once, and again only after a while."""
+"""What went wrong, in words and numbers: reported once, and again only after a while."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class Troubles:
         self.trouble("deciding failed", _where(error), error, where=_where(error))
 
     def taking_in_failed(self, what: str, error: Exception, doubted: Kind | None = None) -> None:
-        """A bug: news were not taken in. Nothing that rests on the doubted kind is destroyed until the next start."""
+        """A bug: an event was not processed. Nothing that rests on the doubted kind is destroyed until the next
+        start."""
         self.metrics.errors.labels("take_in").inc()
         fields: dict[str, Any] = {"what": what, "where": _where(error)}
         if doubted is not None:

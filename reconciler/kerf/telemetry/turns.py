@@ -1,6 +1,6 @@
 """What each turn of the loop took: exact figures of the latest ones, for benchmarks and for who asks why it is slow.
 
-Histograms tell how the turns of weeks were; these rows tell each one, with the newest pod that it had taken in, so that
+Histograms show the turns of weeks; these rows show each one, with the newest pod that it had processed, so that
 the way of an event through the process can be followed from outside.
 """
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-#: So many turns are kept where somebody profiles: some minutes' worth when events never end.
+#: So many turns are kept for profiling: some minutes' worth when events never end.
 KEPT = 20_000
 
 
@@ -40,7 +40,7 @@ class Turns:
         self._deciding = 0.0
 
     def saw_pod(self, resource_version: str) -> None:
-        """A pod of this version was taken in."""
+        """A pod of this version was processed."""
         if resource_version.isdigit():
             self._newest_pod = max(self._newest_pod, int(resource_version))
 

@@ -1,11 +1,8 @@
-"""The documentation is a site, its links lead somewhere, and what it names in the repository is there."""
+"""What the pages of docs/ name in the repository exists, and their tables are whole."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,41 +20,6 @@ ROOMS = {
     if (room / "__init__.py").is_file()
 }
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)")
-
-
-def built(source: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    """Not with `--quiet`: then nothing is strict."""
-    command = (
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "build",
-        "--strict",
-        "--config-file",
-        str(source / "mkdocs.yml"),
-    )
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(
-        [*command, "--site-dir", str(site)], capture_output=True, text=True, check=False, env=environment
-    )
-
-
-def test_the_site_is_built_and_every_link_in_it_leads_somewhere(tmp_path: Path) -> None:
-    done = built(ROOT, tmp_path / "site")
-    assert done.returncode == 0, done.stderr
-    assert {path.stem for path in (tmp_path / "site").glob("*.html")} >= {
-        page.stem for page in PAGES if page.parent.name == "docs"
-    }
-    assert (tmp_path / "site/search/search_index.json").stat().st_size > 100_000
-
-
-@pytest.mark.parametrize("wrong", ["[x](nowhere.md)", "[x](index.md#nowhere)", "[x](../README.md)"])
-def test_a_link_that_leads_nowhere_is_found(tmp_path: Path, wrong: str) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/index.md").write_text(f"# Kerf\n\n{wrong}\n")
-    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    (tmp_path / "mkdocs.yml").write_text(config.partition("nav:\n-")[0])
-    assert built(tmp_path, tmp_path / "site").returncode != 0
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

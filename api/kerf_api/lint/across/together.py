@@ -112,7 +112,7 @@ def _pool(index: int, manifest: dict[str, Any]) -> Iterator[Pool]:
 
 
 def _twice(manifests: Sequence[Mapping[str, Any]], places: Sequence[str]) -> Found:
-    """Objects of one kind and name, of which the cluster can hold but one; each of them is told."""
+    """Objects of one kind and name, of which the cluster can hold but one; each of them is reported."""
     same: dict[tuple[str, str, str], list[int]] = {}
     for index, manifest in enumerate(manifests):
         name = part(manifest, "metadata", "name")
@@ -131,7 +131,7 @@ def _twice(manifests: Sequence[Mapping[str, Any]], places: Sequence[str]) -> Fou
 
 
 def _classes(pools: Sequence[Pool], classes: Mapping[str, int]) -> Found:
-    """References to classes that are not there, and classes that nobody refers to."""
+    """References to classes that are not there, and classes without a reference."""
     place = (*_TEMPLATE, "nodeClassRef", "name")
     there = ", ".join(sorted(classes)) if len(classes) <= _MOST_COMPARED else some([*classes])
     for pool in pools if classes else ():
@@ -202,7 +202,7 @@ def _shadowed(pools: Sequence[Pool], types: Catalogue) -> Found:
 
 
 def _takes_all(first: Pool, second: Pool, types: Catalogue) -> bool:
-    """Whether the first pool can make every node that the second could, as far as pods can tell."""
+    """Whether the first pool can make every node that the second could, as far as pods can distinguish."""
     mine, theirs = (types.meeting_all(pool.wanted.values()) for pool in (first, second))
     if not first.taints <= second.taints or theirs & ~mine:
         return False
@@ -212,7 +212,7 @@ def _takes_all(first: Pool, second: Pool, types: Catalogue) -> bool:
 
 
 def _within(inner: Requirements, outer: Requirements, key: str) -> bool:
-    """Whether all that `inner` allows for a label is allowed by `outer` too, where that can be told."""
+    """Whether all that `inner` allows for a label is allowed by `outer` too, where that is certain."""
     if key not in outer:
         return key in (labels.ZONE, labels.REGION)
     allowed = inner.allowed(key)

@@ -20,7 +20,7 @@ from kerf_api.lint.problem import Found, Steps, at, shown, some
 from kerf_api.lint.reading.reading import is_kind, mapping, part
 from kerf_api.requirements import Requirements
 
-#: What tells offerings of one type apart. Prices belong to offerings, capacity to the whole type.
+#: The labels that distinguish offerings of one type. Prices belong to offerings, capacity to the whole type.
 _OFFERING: Final = (labels.ZONE, labels.ZONE_ID, labels.CAPACITY_TYPE)
 _MOST_TOLD: Final = 20
 
@@ -90,7 +90,7 @@ def _both_set(one: Overlay, two: Overlay) -> str:
 
 
 def _strangers(overlays: Sequence[Overlay], pools: set[str]) -> Found:
-    """Overlays for NodePools that are not among the files; nothing is said where there are no pools at all."""
+    """Overlays for NodePools that are not among the files; no problem where there are no NodePools."""
     for overlay in overlays if pools else ():
         for steps, name in islice(_pools_named(overlay, pools), _MOST_TOLD):
             close = nearest.name(name, pools)

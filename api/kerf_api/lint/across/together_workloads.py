@@ -1,7 +1,7 @@
 """Workloads beside NodePools: pods that no pool of these files can host, and budgets that hold its nodes for ever.
 
-What is said here is certain as far as the files go: a pod that may have a place somewhere is not spoken of, and neither
-are pods that ask for nodes of another making. Zones, prices and what is in stock are AWS's matter.
+A problem reported here is certain as far as the files go: a pod that may have a place somewhere is not spoken of, and
+neither are pods that ask for nodes of another making. Zones, prices and what is in stock are AWS's matter.
 """
 
 from __future__ import annotations

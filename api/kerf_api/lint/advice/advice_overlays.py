@@ -25,7 +25,7 @@ _RULES: Final = AdviceRules(
     fate="the overlay changes nothing",
 )
 _ALL_OF_IT: Final = "-100%"
-#: No type costs so many US dollars an hour; the dearest takes about half of it.
+#: No type costs so many US dollars an hour; the most expensive one costs about half of it.
 _DEAREST: Final = 1000
 #: A price as people write it. An exponent is refused elsewhere, and working it out could take for ever.
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}(?:\.[0-9]{0,20})?", re.ASCII)

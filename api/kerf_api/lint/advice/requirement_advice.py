@@ -1,7 +1,7 @@
 """Advice about requirements that NodePools and NodeOverlays share, by the instance types that the linter knows.
 
 A requirement that nothing meets is legal: a pool never launches, an overlay changes nothing, and neither says so. Here
-it is told at once, with the nearest value or the one requirement that stands in the way. What all advice of one
+it is reported at once, with the nearest value or the one requirement that excludes all types. What all advice of one
 validation needs is read once, into a `Known`.
 """
 
@@ -28,7 +28,7 @@ PLACES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "NodePool": (("spec", "template", "spec", "requirements"), ("spec", "template", "metadata", "labels")),
     "NodeOverlay": (("spec", "requirements"), ()),
 }
-#: What is looked at: more entries are refused anyway, and of more unknown values nobody reads.
+#: What is looked at: more entries are refused anyway, and a longer list of unknown values helps no reader.
 _MOST_ROWS: Final = 200
 _MOST_UNKNOWN: Final = 20
 _LONGEST_NUMBER: Final = 30
@@ -117,7 +117,7 @@ def _labels(manifest: Mapping[str, Any], place: tuple[str, ...]) -> Iterator[Row
 
 
 def unmet(known: Known, place: Steps, rules: AdviceRules) -> Iterator[Problem]:
-    """Why nothing meets the requirements at a place, as far as that can be told; nothing when something does."""
+    """Why nothing meets the requirements at a place, as far as that is known; nothing when something does."""
     unknown = partial(_unknown_values, types=known.types, rules=rules)
     missing = [*islice(chain.from_iterable(map(unknown, known.rows)), _MOST_UNKNOWN)]
     conflicts = [*_conflicts(known.rows, rules)]

@@ -2,7 +2,7 @@
 
 Given is what a repository holds before and after. Objects are matched by kind and name, those that have another name
 by what they ask for: for a cluster that is another object, and all nodes of the old one go. What a change refuses (the
-rules about changes in the definitions) is said by `validate` with the old object, not here.
+rules about changes in the definitions) is reported by `validate` with the old object, not here.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _removal(manifest: Mapping[str, Any], new: Sequence[Mapping[str, Any]]) -> I
         hint = "remove it after the nodes that were made with it: until then it stays, about to be deleted"
         yield at(_NAME, "KERF-DIFF-322", "warning", message, hint, name)
     elif manifest.get("kind") == "CustomResourceDefinition" and name in _definitions():
-        message = f"the definition {name} is removed: every object of it goes with it, and so do their nodes"
+        message = f"the CRD {name} is removed: the cluster deletes all its objects, and so their nodes"
         hint = "keep it; Flux: kustomize.toolkit.fluxcd.io/prune: disabled, Argo CD: sync option Prune=false"
         yield at(_NAME, "KERF-DIFF-331", "warning", message, hint, name)
 

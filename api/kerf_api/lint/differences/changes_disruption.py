@@ -1,6 +1,7 @@
 """What a change of `spec.disruption` lets happen to a NodePool's nodes that could not happen before.
 
-That nothing may be disrupted any more is told of the pool as it is now (advice_budgets.py), whatever it was before.
+That nothing may be disrupted any more is reported for the NodePool as it is now (advice_budgets.py), whatever it was
+before.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _HASHED: Final = (
     ),
 )
 _HARD: Final = ("NoSchedule", "NoExecute")
-#: Labels whose values are told one by one; of the others, that instance types are lost.
+#: Labels whose values are listed one by one; of the others, that instance types are lost.
 _TOLD: Final = (labels.CAPACITY_TYPE, labels.ARCH, labels.OS)
 _MOST_TOLD: Final = 5
 

@@ -8,7 +8,7 @@ API server.
 Turning Python values into CEL values is what costs time. So a rule is handed only the fields that it reads, answers are
 remembered (manifests repeat the same keys), and all rules of one place are first asked together, as one expression;
 only when that does not hold are they asked one by one, to find what is to blame. Of lists of which a rule wants to know
-the length, or a number, it is first told only the length: that is often enough, and the same for many entries.
+the length, or a number, CEL first gets only the length: that is often enough, and the same for many entries.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _walk(node: Node, value: Any, old: Any, steps: Steps, faulty: frozenset[Step
 
 
 def _children(node: Node, value: dict[str, Any]) -> Iterator[tuple[str, Node]]:
-    """The names that an object has, each with what is said of it: the known fields first."""
+    """The names that an object has, each with its facts: the known fields first."""
     for name, child in node.fields.items():
         if name in value:
             yield name, child

@@ -1,6 +1,6 @@
 """Advice for the CEL rules.
 
-The CustomResourceDefinition can only state a rule. What would mend this one manifest depends on its values, and is said
+The CustomResourceDefinition can only state a rule. The fix of this one manifest depends on its values, and is added
 here, by the rule's ID. Rules without an entry explain themselves.
 """
 
@@ -17,7 +17,7 @@ Advice = Callable[[Any], str]
 
 
 def advice(rule: str, value: Any) -> str:
-    """How to mend a broken rule, given the value it complained about; empty when there is nothing to add."""
+    """How to fix a violation of a rule, given the value it complained about; empty when there is nothing to add."""
     found = _ADVICE.get(rule, "")
     return found if isinstance(found, str) else found(value)
 

@@ -1,7 +1,7 @@
 """Placeholders in texts: what another tool, or a reader of a guide, is to replace before a cluster sees the text.
 
-A value with one is not yet what will be applied. Advice on how to correct it would break the file, so all that is said
-of it is whose placeholder it is and how to replace it first.
+A value with one is not yet what will be applied. Advice on how to correct it would break the file, so all that is
+reported of it is whose placeholder it is and how to replace it first.
 """
 
 from __future__ import annotations

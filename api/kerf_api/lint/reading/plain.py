@@ -1,7 +1,7 @@
 """The door: whatever a YAML or JSON reader made becomes plain dicts, lists and scalars, or a problem.
 
 YAML can say things that JSON, and so the API server, cannot: keys that are numbers, dates, endless nesting. Behind this
-door nobody needs to think of them.
+door no module handles them again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEEPEST: Final = 64
 #: More values than any manifest holds, and so many take half a second. A few lines of YAML whose aliases name each
 #: other unfold into billions.
 MOST_VALUES: Final = 50_000
-#: More problems than this nobody reads.
+#: No reader needs more problems than this.
 _MOST_TOLD: Final = 100
 
 

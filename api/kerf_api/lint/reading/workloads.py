@@ -1,6 +1,6 @@
 """What the linter needs to know of workloads that stand beside NodePools: where their pods may go.
 
-Pods come as themselves or as templates of Deployments and the like; nobody validates them here.
+Pods come as themselves or as templates of Deployments and the like; they are not validated here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rule book: every rule of the linter with its reason, its mending, and an example of each side.
+"""The rule book: every rule of the linter with its reason, its fix, and an example of each side.
 
 A problem names its rule (`KERF-NP-120`); here stands what that rule is about. `kerf explain` and the reference page in
 the documentation are made from these entries, and a test breaks and keeps every rule with its own examples, so that

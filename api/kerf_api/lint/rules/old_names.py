@@ -1,4 +1,4 @@
-"""Names that older versions used and nobody reads any more: annotations, labels and kinds.
+"""Names that older versions used and no version reads any more: annotations, labels and kinds.
 
 The API server takes them without a word, and what they asked for does not happen.
 """

@@ -1,6 +1,6 @@
 """Annotations of pods that ask to be left alone in a way that is not heeded.
 
-The API server knows nothing of them; an event tells of it when it is too late.
+The API server knows nothing of them; an event reports it when it is too late.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def sound(requirements: Iterable[Entry], usable: frozenset[str]) -> bool:
     """Whether `check` is certain to find no error in any of these requirements.
 
     A manifest may have hundreds of thousands of values, so all of them are looked at together. False means that only
-    `check` can tell.
+    `check` can report.
     """
     values: list[str] = []
     for entry in requirements:

@@ -101,7 +101,7 @@ def _owners(metadata: Mapping[str, Any]) -> Iterator[Problem]:
     for place, owner in entries(metadata, "ownerReferences"):
         for field in _OWNER:
             if not isinstance(owner.get(field), str) or not owner[field]:
-                yield _no_owner((*place, field), f"an owner needs a text as its {field}")
+                yield _no_owner((*place, field), f"an owner reference needs a string in {field}")
         version = owner.get("apiVersion")
         if isinstance(version, str) and version and not _VERSION.fullmatch(version):
             yield _no_owner((*place, "apiVersion"), f"{shown(version)} is no version such as v1 or apps/v1", version)

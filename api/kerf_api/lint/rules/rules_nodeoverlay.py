@@ -15,7 +15,7 @@ from kerf_api.lint.reading.reading import entries, mapping, negative_quantities,
 from kerf_api.lint.rules import requirement_rules
 from kerf_api.lint.rules.requirement_rules import KindRules
 
-#: Resources whose amounts the cloud itself tells, so an overlay may not speak about them.
+#: Resources whose amounts the cloud itself reports, so an overlay may not speak about them.
 TOLD_RESOURCES: Final = frozenset(
     {
         "cpu",

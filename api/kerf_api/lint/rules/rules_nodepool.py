@@ -1,9 +1,9 @@
 """What the API server lets through in a NodePool and a controller then trips over.
 
 Karpenter checks labels, taints and requirements only when it reconciles: the write succeeds, the pool turns not Ready,
-and nobody looks until nodes are missing. Those are errors here. Where it silently does something else than the words
-say (a budget that applies to nothing, a number that wraps), there is a warning. A schedule that cannot be read is an
-error too: it stops every voluntary disruption of the pool, which nobody can have wanted.
+and the user notices only when nodes are missing. Those are errors here. Where it silently does something else than the
+words say (a budget that applies to nothing, a number that wraps), there is a warning. A schedule that cannot be read is
+an error too: it stops every voluntary disruption of the pool, which no user can intend.
 """
 
 from __future__ import annotations

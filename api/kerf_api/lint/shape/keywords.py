@@ -34,7 +34,7 @@ def validator(kind: str) -> Validator:
 
 @cache
 def _matcher(pattern: str) -> Any:
-    """A function that tells whether a text matches an RE2 pattern anywhere.
+    """A function that returns whether a text matches an RE2 pattern anywhere.
 
     Python's engine backtracks: several `.+` or `\\d*` in one pattern, or a long text, can make it slow. The engine of
     the CEL library takes time in proportion to the length of the text, so it gets such patterns and such texts.

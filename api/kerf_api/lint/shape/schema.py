@@ -41,7 +41,8 @@ _IDS: Final = {
     "capacityReservationSelectorTerms": "an ID such as cr-0123456789abcdef0",
     "placementGroupSelector": "an ID such as pg-0123456789abcdef0",
 }
-#: For a longer text no nearest valid value is looked for: nobody meant it, and some expressions are slow on long ones.
+#: For a longer text no nearest valid value is looked for: it is not a misspelt value, and some expressions are slow on
+#: long ones.
 _LONGEST_GUESS: Final = 200
 _QUANTITIES: Final = ("limits", "requests", "resources", "capacity", "allocatable")
 

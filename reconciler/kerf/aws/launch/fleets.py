@@ -2,7 +2,7 @@
 
 The group is the client token, so the same request sent twice launches once; it is also a tag of every instance, by
 which a restarted controller finds its own. What EC2 answers, together with the override it chose, says everything
-about the new instances, so that nobody waits for DescribeInstances.
+about the new instances, so that no launch waits for DescribeInstances.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Launch templates: made when a fleet needs one, found again by name, deleted with their node class.
 
-A template's name is a hash of its content, so a template of that name is the right one, whoever made it: making one
-that is there already is a success. Names known to exist are remembered for a while.
+A template's name is a hash of its content, so a template of that name is the right one, whichever process made it:
+making one that is there already is a success. Names known to exist are remembered for a while.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _metadata(template: LaunchTemplate, region: str) -> dict[str, Any]:
 
 
 def interfaces(template: LaunchTemplate) -> list[dict[str, Any]]:
-    """A machine's, as EC2 is told: those that the class lists, else one.
+    """A machine's, as the request names them: those that the class lists, else one.
 
     All carry the security groups; only EFA-only ones have no addresses.
     """

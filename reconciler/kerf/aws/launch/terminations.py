@@ -2,7 +2,7 @@
 
 TerminateInstances does all or nothing: one ID that EC2 does not know, or that may not be ended, keeps the others from
 ending. So what an answer finds fault with is asked alone, and the rest again together; when EC2 is too busy, or says
-nothing, nobody is asked again. Source: EC2 API reference, TerminateInstances.
+nothing, the call is not repeated. Source: EC2 API reference, TerminateInstances.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _may_miss(error: PortError, isolated_vpc: bool) -> bool:
 
 
 def check_version(version: str, log: Logger) -> None:
-    """Raises Invalid for a Kubernetes that is too old. One that is newer than those known is only told of."""
+    """Raises Invalid for a Kubernetes that is too old. One that is newer than those known is only logged."""
     major, _, minor = version.partition(".")
     if not (major.isdigit() and minor.isdigit()):
         return

@@ -1,7 +1,7 @@
 """Machine images that a node class selects: by alias through public SSM parameters, or by ID, name, tags, owner.
 
 An alias names a family and a version; AWS publishes one parameter per architecture and variant. All that was found is
-told; which image wins among equals is decided in the ec2 room. Source: Amazon EKS user guide, "Retrieve recommended
+reported; which image wins among equals is decided in the ec2 room. Source: Amazon EKS user guide, "Retrieve recommended
 Amazon Linux AMI IDs"; Bottlerocket, "QUICKSTART-EKS".
 """
 
@@ -97,7 +97,7 @@ class ImageReader:
         """What the parameters (each with how long it is remembered) name, these and all other images asked for, and
         whether each of what was asked for is there.
 
-        Where a remembered parameter names an image that is not good any more, all of it is asked once more.
+        Where a remembered parameter names an image that no longer exists, all of it is asked again.
         """
         for again in (True, False):
             remembered = {name for name in parameters if self._answers.knows((_PARAMETER, name))}

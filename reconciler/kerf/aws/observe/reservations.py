@@ -46,7 +46,7 @@ def read_reservations(
 
 
 def of_rows(rows: Iterable[Mapping[str, Any]], now: datetime) -> tuple[CapacityReservation, ...]:
-    """Those that EC2 describes so, each once, by ID; what is over, or of a kind that nobody here knows, is left out."""
+    """Those that EC2 describes so, each once, by ID; what is over, or of an unknown kind, is left out."""
     by_id = {row["CapacityReservationId"]: row for row in rows}
     found = (_reservation(by_id[id_], now) for id_ in sorted(by_id))
     return tuple(one for one in found if one is not None)

@@ -1,7 +1,7 @@
 """EC2's status checks and scheduled events: which instances are impaired.
 
 A few instances are asked about by their IDs, with one call. Of many, or when EC2 does not know one of them, three
-filters ask for those that something ails. Source: EC2 API reference, DescribeInstanceStatus; AWS provider reference
+filters ask for impaired ones. Source: EC2 API reference, DescribeInstanceStatus; AWS provider reference
 §8.2.
 """
 
@@ -35,7 +35,7 @@ _OVER: Final = ("[Canceled]", "[Completed]")
 
 
 def read_impairments(ec2: Any, of: Sequence[str] | None = None) -> tuple[Impairment, ...]:
-    """All that ails these instances, and maybe others, each once; what is impaired in two ways is there twice.
+    """All impairments of these instances, and maybe others, each once; what is impaired in two ways is there twice.
 
     None stands for all instances of the account.
     """
@@ -44,7 +44,7 @@ def read_impairments(ec2: Any, of: Sequence[str] | None = None) -> tuple[Impairm
 
 
 def _of(ec2: Any, ids: Sequence[str]) -> list[Any]:
-    """Of an instance that is gone EC2 tells by telling nothing at all: then the filters find the others.
+    """For an instance that is gone EC2 returns nothing: then the filters find the others.
 
     A text that is no ID of an instance (anybody who may edit a NodeClaim's status can write one) is not asked about:
     EC2 would refuse the whole call.
@@ -69,7 +69,7 @@ def _ask(ec2: Any, **question: Any) -> list[Any]:
 
 
 def found(rows: Iterable[Mapping[str, Any]]) -> Iterator[Impairment]:
-    """Of elements of `InstanceStatuses`. What only its volumes suffer from is not the instance's ailment."""
+    """Of elements of `InstanceStatuses`. What only its volumes suffer from is no impairment of the instance."""
     for row in rows:
         for category, key in _CHECKS:
             for detail in row.get(key, {}).get("Details", ()):

@@ -28,7 +28,7 @@ FIXED_BANDWIDTH: Final = re.compile(r"(?:(\d+)x )?([\d.]+) Gigabit")
 
 
 def read_types(ec2: Any) -> dict[str, InstanceTypeInfo]:
-    """All types of the region that could run a node, by name. Raises Unavailable when EC2 tells of none."""
+    """All types of the region that could run a node, by name. Raises Unavailable when EC2 lists none."""
     with translated("ec2:DescribeInstanceTypes"):
         raw = pages(
             ec2, "describe_instance_types", "InstanceTypes", Filters=FILTERS, PaginationConfig={"PageSize": 100}

@@ -1,4 +1,4 @@
-"""ARC zonal shift: the zones that somebody, or AWS itself, has shifted the cluster's traffic away from.
+"""ARC zonal shift: the zones that an operator, or AWS itself, has shifted the cluster's traffic away from.
 
 Source: ARC zonal shift API reference, GetManagedResource; AWS provider reference §9.4.
 """

@@ -1,6 +1,6 @@
-"""What AWS answered, kept for a while: a value per key, until its time is over or somebody knows better.
+"""What AWS answered, kept for a while: a value per key, until it expires or is dropped.
 
-What is empty is not kept: that nothing is there is asked anew each time, for somebody may be making it. An answer that
+What is empty is not kept: that nothing is there is asked again each time, for it may just be created. An answer that
 was on its way when its key was forgotten is handed on, and not kept.
 """
 
@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any, Final, Protocol, TypeVar
 
 Answer = TypeVar("Answer")
-#: What was asked: the kind of question first, then whatever tells questions of that kind apart.
+#: What was asked: the kind of question first, then the arguments that distinguish questions of that kind.
 Key = tuple[str, ...]
 FOR_EVER: Final = float("inf")
 #: Looks come at intervals of minutes, and what they ask for is asked a moment later.
@@ -21,7 +21,7 @@ _BEFORE_A_LOOK: Final = timedelta(seconds=5)
 
 
 def just_under(interval: timedelta) -> float:
-    """So many seconds that a look which is due after the interval, or a multiple of it, asks anew."""
+    """So many seconds that a look which is due after the interval, or a multiple of it, asks again."""
     return (interval - _BEFORE_A_LOOK).total_seconds()
 
 
@@ -41,7 +41,7 @@ class Answers:
         self._asking: dict[object, Key] = {}
 
     def ask(self, key: Key, read: Callable[[], Answer], seconds: float) -> Answer:
-        """What is kept, else what is read, which is kept for so long from now. An error is nobody's answer."""
+        """What is kept, else what is read, which is kept for so long from now. An error is never kept."""
         this = object()
         with self._lock:
             now = self._elapsed()

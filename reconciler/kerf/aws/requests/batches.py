@@ -1,7 +1,7 @@
 """One call for many: while a call is under way those that come wait, and go together with the next.
 
 So a single one is never held up, and the more there are the fewer calls each of them costs. A call that takes long
-holds up nobody for longer than a moment: then the next goes beside it.
+delays no caller for longer than a moment: then the next goes beside it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Outcomes = Mapping[str, PortError | None]
 
 
 class Batches:
-    """`call` is made with up to `most` different items. Nobody waits for another's longer than `patience_seconds`."""
+    """`call` is made with up to `most` different items. No caller waits for another call longer than
+    `patience_seconds`."""
 
     def __init__(self, call: Callable[[Sequence[str]], Outcomes], most: int, patience_seconds: float = 1.0) -> None:
         self._call, self._most, self._patience = call, most, patience_seconds
@@ -36,7 +37,7 @@ class Batches:
         future.result()
 
     def _next(self, future: Future[None]) -> dict[str, Future[None]] | None:
-        """Those that go now, by whoever asks first; None when another has answered meanwhile."""
+        """Those that go now, by the first caller; None when another has answered meanwhile."""
         with self._turn:
             self._turn.wait_for(lambda: future.done() or not self._calls, self._patience)
             batch = dict(islice(self._waiting.items(), self._most))
@@ -63,7 +64,7 @@ class Batches:
 
     @staticmethod
     def _fail(batch: Mapping[str, Future[None]], error: Exception) -> None:
-        """Whoever has no answer yet gets this one: nobody waits for ever."""
+        """Every caller without an answer gets this one, so that none waits for ever."""
         for future in batch.values():
             if not future.done():
                 future.set_exception(error)

@@ -1,7 +1,7 @@
 """How fast we ask EC2: as fast as it allows, and what ends machines before what looks, and that before what makes.
 
 EC2 gives each kind of request of an account a bucket of tokens, which all that run in the account share, and refuses
-what finds it empty. Here each kind has the like of that bucket: what would be refused waits for a moment, or is told
+what finds it empty. Here each kind has the like of that bucket: what would be refused waits for a moment, or is raised
 to come again (Throttled), before it is sent. Together they have one more, of which what is less urgent leaves a part to
 what is more urgent. Where EC2 refuses all the same, that kind of request alone becomes slower, and recovers by itself.
 Source: EC2 developer guide, "Request throttling for the Amazon EC2 API".
@@ -19,7 +19,7 @@ from typing import Any, Final
 from kerf.aws.requests.errors import THROTTLED
 from kerf.ports import Throttled
 
-#: Longer than this nobody waits here: who acts must lead still when the request goes out.
+#: No call waits longer than this: who acts must lead still when the request goes out.
 PATIENCE_SECONDS: Final = 2.0
 #: After a refusal a kind of request has half its pace, at least so much of it, and twice as much after so long.
 SLOWEST, RECOVERS_SECONDS = 1 / 16, 30.0
@@ -97,7 +97,7 @@ class Bucket:
 
 
 class Pace:
-    """The buckets of one account and region. `rate` is times EC2's usual pace; 0: nobody waits. Safe for many threads.
+    """The buckets of one account and region. `rate` is times EC2's usual pace; 0: no call waits. Safe for many threads.
 
     `held` hears of waits (family, seconds), `refused` of refusals by EC2 (family).
     """

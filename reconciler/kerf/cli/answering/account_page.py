@@ -1,4 +1,5 @@
-"""What `kerf why` prints: the answer in one line, then the account of a refusal, for somebody who knows no code."""
+"""What `kerf why` prints: the answer in one line, then the account of a refusal, for a reader who does not know the
+code."""
 
 from __future__ import annotations
 

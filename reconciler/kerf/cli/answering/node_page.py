@@ -1,4 +1,4 @@
-"""What `kerf why node` prints: the verdict in one line, then what it rests on, for somebody who has ten seconds."""
+"""What `kerf why node` prints: the verdict in one line, then what it rests on, for a reader who has ten seconds."""
 
 from __future__ import annotations
 

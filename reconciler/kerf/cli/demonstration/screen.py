@@ -43,7 +43,7 @@ class View:
 
 
 class Screen(Protocol):
-    """Where the demo tells its story. Texts may carry rich markup."""
+    """The output of the demo. Texts may carry rich markup."""
 
     def scene(self, title: str) -> None: ...
 

@@ -20,7 +20,7 @@ Note = Callable[[str], None]
 
 
 def now(paths: Sequence[str], found: Sequence[Source], mode: str, note: Note, fetch: bool = False) -> list[Content]:
-    """The texts of today. `mode` says what is rendered; `note` is told what could not be. Raises ToolMissing."""
+    """The texts of today. `mode` says what is rendered; `note` gets what could not be. Raises ToolMissing."""
     given = list(found)
     rendered: tuple[Content, ...] = ()
     charts: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""Where what was rendered comes from: for a problem of a rendered object the file and line that somebody wrote.
+"""Where what was rendered comes from: for a problem of a rendered object the file and line of its source.
 
 Objects are known again by their kind and name, fields by their path. Of several files that have a field, the one with
-the value that was rendered is meant. Where nothing can be told, it is the first line of the kustomization or chart.
+the value that was rendered is meant. Where the place is unknown, it is the first line of the kustomization or chart.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a change of files makes wrong, and what it means for the cluster: the report of `--changed-since`.
 
-All files are looked at, before and after, because objects depend on each other. Told is what is found of objects that
+All files are looked at, before and after, because objects depend on each other. The report has problems of objects that
 differ; of the others, what was not found before.
 """
 
@@ -85,7 +85,7 @@ def _identity(finding: Finding) -> tuple[str, str, str, str]:
 def _removals(
     old: Sequence[_Placed], made: Changes, now: Sequence[Content], earlier: Earlier, faulty: frozenset[str]
 ) -> Iterator[Finding]:
-    """What is told of objects that are gone: at the line where they stood; in a file that is gone too, at the old one.
+    """Problems of objects that are gone: at the line where they stood; in a file that is gone too, at the old one.
 
     A file that cannot be read now may well still hold them.
     """

@@ -93,10 +93,10 @@ class File:
 
 
 class Origin(Protocol):
-    """Where the text of a file comes from that nobody wrote."""
+    """Where the text of a file comes from that was rendered."""
 
     def place(self, rendered: File, manifest: Manifest, finding: Finding) -> tuple[File, Finding, Manifest | None]:
-        """Of what was found of a rendered manifest the file that somebody wrote, the place in it, and what is there."""
+        """Of what was found of a rendered manifest the source file, the place in it, and what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,8 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for: rules whose problems are not told, whether warnings fail the run, how the linter judges."""
+    """What is asked for: rules whose problems are not reported, whether warnings fail the run, how the linter
+    judges."""
 
     left_out: frozenset[str] = frozenset()
     strict: bool = False
@@ -330,7 +331,7 @@ def _located(node: Node, problem: Problem) -> tuple[Place, Place]:
 
 
 def as_written(node: Node, problem: Problem) -> Problem:
-    """The problem in the words of the file: who wrote `on` should not be told to put "true" in quotes."""
+    """The problem in the words of the file: the author of `on` should not read about "true" in quotes."""
     for step in problem.steps:
         if step not in node.below:
             return problem

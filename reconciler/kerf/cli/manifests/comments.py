@@ -1,7 +1,7 @@
 """The comments of a document, each with the key or list entry that it speaks of.
 
 A comment at the end of a line belongs to what is written there. One on a line of its own belongs to what follows, or,
-when it is indented deeper than that, to what stands above: an entry of a list that somebody has commented out.
+when it is indented deeper than that, to what stands above: an entry of a list that is commented out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From the bytes of a file to its YAML documents, each by itself: a fault in one hides nothing in the next.
 
 JSON is read by the same parser, so that its problems have places too. What cannot be read becomes an `Unreadable` with
-the line and column of the first thing that is in the way. Templates of Helm and its kind are no YAML yet; they are
+the line and column of the first error. Templates of Helm and its kind are no YAML yet; they are
 recognised and named as what they are.
 """
 
@@ -206,7 +206,7 @@ def _translated(error: yaml.YAMLError, part: str, first_line: int) -> Unreadable
 
 
 def _template(part: str, first_line: int, broken: int) -> Unreadable | None:
-    """What is in the way when it is a text that no tool has rendered yet. `broken` is the line of the file at which it
+    """The cause when it is a text that no tool has rendered yet. `broken` is the line of the file at which it
     is no YAML: braces of Helm are it wherever they stand, a placeholder only there and in the line above."""
     for number, line in enumerate(lines(part)):
         found = placeholders.search(line)

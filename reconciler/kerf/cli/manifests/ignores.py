@@ -1,7 +1,7 @@
 """Exceptions that stand in the file itself: `# kerf:ignore KERF-NP-201 because …`.
 
 At the end of a line the comment covers what is shown on that line; on a line of its own, the key or list entry on the
-next line and everything in it. An exception without a reason is refused, and one that covers nothing is told.
+next line and everything in it. An exception without a reason is refused, and one that covers nothing is reported.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def outermost(root: Node) -> dict[int, Steps]:
 
 
 def unused(ignores: Iterable[Ignore]) -> Iterator[tuple[Place, Problem]]:
-    """What is said of exceptions that covered nothing; of rules across files and about
+    """The problems of exceptions that covered nothing; of rules across files and about
     changes it depends on which files are given."""
     for ignore in ignores:
         if any(rule.startswith(("KERF-SET-", "KERF-DIFF-")) for rule in ignore.rules):

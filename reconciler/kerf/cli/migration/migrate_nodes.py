@@ -1,4 +1,4 @@
-"""The nodes: which of them Kerf would replace or take away when it leads, and which are in the middle of something.
+"""The nodes: which of them Kerf would replace or remove when it leads, and which are in the middle of something.
 
 The answers are those of the rooms that decide, asked about a snapshot as Kerf would take it.
 """
@@ -23,7 +23,7 @@ from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import Budget, NodePool
 
-#: So many names are told of those that share something.
+#: So many names are listed of those that share something.
 _NAMED: Final = 5
 #: Ends within this time are reported.
 _SOON: Final = timedelta(hours=24)
@@ -32,7 +32,7 @@ _HOLD: Final = 'to look first: a budget of nodes: "0" in spec.disruption.budgets
 
 
 def look(snapshot: Snapshot, *, live: bool) -> Iterator[Finding]:
-    """Everything about the nodes. Without AWS (`live` is False) what needs it is said to be unknown."""
+    """Everything about the nodes. Without AWS (`live` is False) what needs it is reported as unknown."""
     snapshot = replace(snapshot, leading_since=snapshot.now)  # as if Kerf began to lead now
     claims = [claim for _, claim in sorted(snapshot.node_claims.items()) if claim.managed]
     yield Finding("NodeClaims", GOOD, f"{len(claims)} of this provider")
@@ -72,7 +72,7 @@ def _unfinished(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
 
 # --- on their way out with Kerf -----------------------------------------------------------------------------------
 def _drift(seen: View, claims: Sequence[NodeClaim]) -> Iterator[Finding]:
-    """Those whose drift is news are in the way: nobody should be replaced for the change of controllers."""
+    """Those that have newly drifted block the migration: the change of controllers should replace no node."""
     known: dict[str, list[str]] = {}
     news: dict[str, list[str]] = {}
     for claim in claims:

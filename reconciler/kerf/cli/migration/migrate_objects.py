@@ -23,7 +23,7 @@ def look(cluster: Cluster) -> Iterator[Finding]:
     """Everything about the objects that people write."""
     for kind in cluster.withheld:
         if kind in _JUDGED:
-            yield Finding(f"{kind}s", DOUBTFUL, f"no leave to list them at {PATHS[kind]}")
+            yield Finding(f"{kind}s", DOUBTFUL, f"no permission to list them at {PATHS[kind]}")
     for kind in _JUDGED:
         for manifest in cluster.manifests.get(kind, ()):
             yield from _foreign(manifest) if is_foreign(manifest) else _judged(manifest)

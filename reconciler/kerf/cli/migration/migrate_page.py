@@ -57,7 +57,7 @@ def _nodes(cluster: Cluster, options: Options) -> Iterator[Finding]:
     try:
         snapshot = cluster.snapshot(options)
     except PortError as error:
-        yield Finding("Nodes", WRONG, f"cannot be judged: {error}", "kerf preflight says what is missing")
+        yield Finding("Nodes", WRONG, f"cannot be judged: {error}", "kerf preflight reports what is missing")
         return
     yield from migrate_nodes.look(snapshot, live=cluster.live)
 

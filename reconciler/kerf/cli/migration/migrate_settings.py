@@ -33,7 +33,7 @@ _SDK: Final = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _GO: Final = ("GOMEMLIMIT", "GOMAXPROCS", "GOGC", "GODEBUG")
 #: What Karpenter takes where nothing is set, where Kerf takes something else.
 _DEFAULTS: Final = {"AMI_REFRESH_INTERVAL": "1m", "SUBNET_REFRESH_INTERVAL": "1m"}
-#: Where a variable may come from that is somebody's setting; what the pod knows of itself is none.
+#: Where a variable may come from that is a setting; what the pod knows of itself is none.
 _OBJECTS: Final = {"configMapKeyRef", "secretKeyRef"}
 #: The default of webhook.trustedAccounts in Kerf's chart.
 TRUSTED: Final = tuple(f"system:serviceaccount:{namespace}:karpenter" for namespace in ("kube-system", "karpenter"))
@@ -99,7 +99,7 @@ def look(cluster: Cluster) -> Iterator[Finding]:
     """Everything about the controllers."""
     found = controllers(cluster)
     if "Deployment" in cluster.withheld:
-        yield Finding("Karpenter", DOUBTFUL, "no leave to list Deployments: its settings are not known")
+        yield Finding("Karpenter", DOUBTFUL, "no permission to list Deployments: its settings are unknown")
     elif not found:
         text = "no Deployment of Karpenter is there: its settings are not known"
         yield Finding("Karpenter", DOUBTFUL, text, "look where it is, or give the Deployment as a file, too")
@@ -195,8 +195,8 @@ def _gates(one: Controller) -> Iterator[Finding]:
         if is_open or (release is not None and release >= until):
             continue
         key = name[0].lower() + name[1:]
-        seen = f"closed with this Karpenter (its default before {until[0]}.{until[1]}), open by default with Kerf"
-        fix = f"set settings.featureGates.{key}=false in Kerf's chart ({_GATES}={name}=false) to keep it closed"
+        seen = f"off in this Karpenter (its default before {until[0]}.{until[1]}), on by default in Kerf"
+        fix = f"set settings.featureGates.{key}=false in Kerf's chart ({_GATES}={name}=false) to keep it off"
         yield Finding(f"{one} gate {name}", DOUBTFUL, seen, fix)
 
 

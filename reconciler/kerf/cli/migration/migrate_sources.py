@@ -55,7 +55,7 @@ class Cluster(Protocol):
         """What Kerf would decide from. Raises PortError, SettingsError."""
 
     def rights(self, options: Options) -> Iterable[Finding]:
-        """What Kerf needs of the API server and of the account, asked for whoever runs this."""
+        """What Kerf needs of the API server and of the account, asked with the credentials of the caller."""
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ DEBUG_TOKEN_FILE=FILE {command}"""
 
 
 class Silent(Exception):
-    """There is no answer, or none that tells anything, in words."""
+    """There is no answer, or none that is readable, in words."""
 
 
 class Unreached(Silent):

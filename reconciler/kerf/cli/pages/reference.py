@@ -14,6 +14,7 @@ from typing import Final
 from typer.main import get_command
 
 from kerf.cli.app import app, verbs
+from kerf.cli.pages.families import families_page
 from kerf.cli.pages.labels import labels_page
 from kerf.cli.pages.signals import events_page, metrics_page
 from kerf.cli.pages.snapshots import snapshots_page
@@ -160,6 +161,7 @@ PAGES: Final = {
     "events.md": events_page,
     "labels.md": labels_page,
     "snapshots.md": snapshots_page,
+    "instance-types.md": families_page,
 }
 
 

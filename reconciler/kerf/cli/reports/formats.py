@@ -1,4 +1,4 @@
-"""How a report is told: to people, to programs, and to the annotations of a pull request.
+"""The formats of a report: to people, to programs, and to the annotations of a pull request.
 
 Each format is a function from a report to text. SARIF, JUnit and GitLab's have modules of their own.
 """

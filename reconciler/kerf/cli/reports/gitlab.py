@@ -13,7 +13,7 @@ _SEVERITIES: Final = {"error": "major", "warning": "minor", "info": "info"}
 
 
 def code_quality(report: Report) -> str:
-    """A JSON list. Paths are told from the current folder, as GitLab wants them without a leading ./."""
+    """A JSON list. Paths are relative to the current folder, as GitLab wants them without a leading ./."""
     entries = [
         {
             "description": f"{finding.subject}: {finding.problem}" if finding.subject else str(finding.problem),

@@ -1,6 +1,6 @@
 """From files to files: every old manifest in them converted, the rest left to the letter.
 
-Pure. All files are converted together, because things move between objects. What is found is told at its place in the
+Pure. All files are converted together, because things move between objects. Findings are reported at their place in the
 old file. A file with an error is not converted whole, and neither are those that share a move with it.
 """
 
@@ -114,13 +114,13 @@ def _read(content: Content) -> _File:
             file.findings.append(checking.unreadable(content.name, failure))
         else:
             file.found.append((found, list(checking.objects(found))))
-    with suppress(Unreadable):  # which is told already
+    with suppress(Unreadable):  # which is reported already
         file.text = documents.decoded(content.data)
     return file
 
 
 def _twice(manifests: Iterable[Manifest]) -> dict[int, Problem]:
-    """By index, the key that a manifest has twice: nobody knows which of the two is meant."""
+    """By index, the key that a manifest has twice: it is unknown which of the two is meant."""
     return {
         index: problem
         for index, manifest in enumerate(manifests)

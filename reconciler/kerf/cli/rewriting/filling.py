@@ -1,6 +1,6 @@
 """A manifest's text with every default written into it, each marked by a comment.
 
-The text is not printed anew: what is missing is put into it at the right lines, so that comments, quotes and the order
+The text is not printed again: what is missing is put into it at the right lines, so that comments, quotes and the order
 of keys stay to the letter as their author wrote them. In a block map a default is a line of its own below the last
 entry; in braces it goes first, because there a comment may follow the comma.
 """

@@ -1,6 +1,6 @@
 """New objects written down with what was written about the old ones: comments, quotes, the form of maps and lists.
 
-What was moved whole is copied to the letter and indented anew; the rest is written from its values, and comments go
+What was moved whole is copied to the letter and indented again; the rest is written from its values, and comments go
 where their key went. The comment of something that has no place in the new object goes before what followed it, so that
 none is lost.
 """

@@ -1,6 +1,6 @@
 """`kerf catalogue`: the table of instance types that the linter knows, as AWS describes them today.
 
-The table that ships with the linter was printed by this command. Whoever wants advice for a region of their own, or for
+The table that ships with the linter was printed by this command. A user who needs advice for another region, or for
 types that came later, prints one and gives it to `kerf validate --catalogue`.
 """
 

@@ -31,7 +31,7 @@ _STDIN: Final = "<stdin>"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Read the command line, convert the files, tell what was found; the exit code."""
+    """Read the command line, convert the files, report the findings; the exit code."""
     asked = _parser().parse_args(arguments)
     from kerf.cli.gathering import sources
     from kerf.cli.rewriting import converting

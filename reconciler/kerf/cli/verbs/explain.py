@@ -1,4 +1,4 @@
-"""`kerf explain`: a rule's page of the rule book, for whoever met its ID in a message."""
+"""`kerf explain`: a rule's page of the rule book, for readers of a message with its ID."""
 
 from __future__ import annotations
 

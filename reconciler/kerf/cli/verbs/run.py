@@ -20,7 +20,7 @@ def run(
     kube_context: KubeContext = "",
 ) -> None:
     """Run the controller, in a cluster or beside it. Settings are Karpenter's flags and variables."""
-    # What is left in the context are settings. Their own parser knows Karpenter's spelling and tells all mistakes.
+    # What is left in the context are settings. Their own parser knows Karpenter's spelling and reports all mistakes.
     from kerf.cli import output
     from kerf.ports import PortError
     from kerf.runtime import program

@@ -103,7 +103,7 @@ def _metadata() -> dict[str, Any]:
 
 
 def _describe(result: dict[str, Any], source: Mapping[str, Any]) -> None:
-    """Add what the translation leaves out for people; take away the word that only our own validator knows."""
+    """Add what the translation leaves out for people; remove the word that only our own validator knows."""
     result.pop("uniqueKeys", None)
     result.update({word: source[word] for word in _KEPT if word in source})
     for child, origin in _below(result, source):

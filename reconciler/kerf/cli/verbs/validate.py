@@ -1,4 +1,4 @@
-"""`kerf validate`: what the cluster would refuse, and what is unwise, told before it is committed.
+"""`kerf validate`: what the cluster would refuse, and what is unwise, reported before it is committed.
 
 A Git hook runs this at every commit, so it starts quickly: the command line is read by the standard library, and
 what checking needs is imported when there is something to check.
@@ -38,7 +38,7 @@ class Refused(Exception):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Read the command line, check the files, tell what was found; the exit code."""
+    """Read the command line, check the files, report the findings; the exit code."""
     asked = _parser().parse_args(arguments)
     _leave_out("cel.cli")
     from kerf.cli.gathering import gathering, sources

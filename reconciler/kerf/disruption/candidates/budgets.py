@@ -1,7 +1,7 @@
 """How many nodes of each NodePool may still be disrupted, counted once per plan and taken from as commands start.
 
-A node that is not Ready, that is being deleted for any reason or that a command is about, uses up budget whoever asked
-for it. Source: disruption reference §2.2.
+A node that is not Ready, that is being deleted for any reason or that a command is about, uses up budget whichever
+client asked for it. Source: disruption reference §2.2.
 """
 
 from __future__ import annotations

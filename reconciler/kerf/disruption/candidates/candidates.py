@@ -1,6 +1,6 @@
 """Candidates for disruption: nodes that nothing speaks against; and for the others, what speaks against them.
 
-The blockers are asked in a fixed order and the first one answers; who asks why a node stays is told all of them. Those
+The blockers are asked in a fixed order and the first one answers; `kerf why node` lists all of them. Those
 of the pods are waived for drift when the claim has a termination grace period: its owner has said how long pods may
 hold a node. Source: disruption reference §1.2.
 """
@@ -56,7 +56,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why a node is no candidate. A quiet one is nobody's concern: the node is not ours, or already on its way.
+    """Why a node is no candidate. A quiet one has no event: the node is not ours, or already on its way.
 
     `until` is when it ends by itself, if that is known; `pod` (`namespace/name`) and `budgets` are who holds the node.
     """
@@ -226,7 +226,7 @@ _EVENTUAL: Step[View, Candidate | Blocker] = Step(
 
 
 def refused(state: StateNode, blocker: Blocker, now: datetime | None = None) -> Plan:
-    """A refusal about the node, told as an event unless nobody cares. `now` makes the plan look again then."""
+    """A refusal about the node, emitted as an event unless it is quiet. `now` makes the plan look again then."""
     refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
     words = f"Cannot disrupt: {blocker.text}"
     events = () if blocker.quiet else node_events(state, "DisruptionBlocked", words, dedupe=blocker.code)

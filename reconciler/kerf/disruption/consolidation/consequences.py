@@ -10,7 +10,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.offerings import prices
 
-#: So many workloads, and pods of nobody's, are named; of a new node so many types.
+#: So many workloads, and pods without a controller, are named; of a new node so many types.
 _MOST = 5
 
 

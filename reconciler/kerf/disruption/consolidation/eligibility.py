@@ -1,6 +1,6 @@
 """What emptiness and consolidation do not care to look at, and why: the pool's policy, and nodes that are not at rest.
 
-This is about wishes. What speaks against disrupting a node that somebody would like to disrupt is `candidates`.
+This is about eligibility. The blockers of an eligible node are in `candidates`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Moves of consolidation: whether some nodes can go, either because their pods fit elsewhere or for cheaper nodes.
 
 Nodes do not go when the kube-scheduler, which knows nothing of the plan, may place some of their pods so that the
-others need as dear a node again: that would go on for ever.
+others need an equally expensive node again: that would go on for ever.
 Replacements must be strictly cheaper at the worst prices that their launches may end at. Spot nodes are replaced by
 spot nodes only where the gate is open and, for one alone, enough cheaper types remain, so that the new one is not
 replaced again at once. Among reserved capacity, which costs nothing more, the price on demand decides.
@@ -66,7 +66,7 @@ def judge(view: View, candidates: Sequence[Candidate], ask: Solve) -> Move | Blo
 
 
 def loss(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode], ask: Solve, most: int) -> int | Blocker:
-    """What nodes cost for pods that may be left over, for nobody tells the kube-scheduler the plan.
+    """What nodes cost for pods that may be left over, for the kube-scheduler does not know the plan.
 
     Only if that is less than `most` do such moves come to an end some time.
     """
@@ -153,7 +153,8 @@ def _cheaper(
 
 
 def _narrowed(snapshot: Snapshot, new: NewNode, types: Mapping[str, InstanceType]) -> Iterator[NewNode]:
-    """The new node; then, for the price of spot differs from zone to zone, without its dearest zones, down to one."""
+    """The new node; then, for the price of spot differs from zone to zone, without its most expensive zones, down to
+    one."""
     yield new
     if labels.SPOT not in new.capacity_types:
         return
@@ -184,7 +185,7 @@ def _cap_of_same(candidates: Sequence[Candidate], offered: Collection[str]) -> i
 
 
 def _pinned_to_spot(new: NewNode) -> NewNode:
-    """If spot then cannot be had, the launch fails and the old node stays, instead of a dearer one being bought."""
+    """If spot then cannot be had, the launch fails and the old node stays, instead of a launch that costs more."""
     pinned = new.requirements & (requirement(labels.CAPACITY_TYPE, IN, (labels.SPOT,)),)
     return replace(new, capacity_types=(labels.SPOT,), requirements=pinned)
 

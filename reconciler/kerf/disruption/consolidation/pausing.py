@@ -19,7 +19,7 @@ from kerf_api.v1.nodepool import NodePool
 
 #: The first pause and the longest; it doubles with each loss.
 PAUSES: Final = Steps(timedelta(minutes=10), timedelta(hours=12))
-#: A loss so long after the end of the pause before begins anew.
+#: A loss so long after the end of the pause before begins again.
 FORGOTTEN_AFTER: Final = timedelta(days=1)
 
 

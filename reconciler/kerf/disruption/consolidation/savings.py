@@ -3,7 +3,7 @@
 Saved is what the nodes cost that went, less what the replacements cost that were launched, less a share of the nodes
 that had to be bought meanwhile for pods of the same controllers: as much of each as these pods are of all on it, and of
 each controller no more pods than were moved. A workload that has grown in these minutes looks like one that lost its
-place, so that what is told is rather too little than too much.
+place, so that the reported saving is rather too small than too large.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 #: Nodes that are bought within this time after a command count for it; then it is measured.
 FOLLOW_UP: Final = timedelta(minutes=5)
-#: Pods of a command that ended so long ago are nobody else's any more, however long another one takes.
+#: Pods of a command that ended so long ago belong to no other command, however long another one takes.
 _SHARED: Final = timedelta(hours=1)
 
 
@@ -167,7 +167,7 @@ def _bought(view: View, accounts: Mapping[str, Account]) -> Counter[str]:
 
 
 def _new_claims(view: View, accounts: Iterable[Account]) -> list[tuple[datetime, NodeClaim]]:
-    """Claims with a node that are nobody's replacement and were created while an account was open, the oldest first."""
+    """Claims with a node that are no replacement and were created while an account was open, the oldest first."""
     known = list(accounts)
     first = min(one.began for one in known)
     found = [
@@ -192,7 +192,7 @@ def _price(view: View, claim: NodeClaim) -> int:
 
 
 def _owner(pod: Pod) -> str:
-    """The UID of its controller; empty when it has none, and nobody makes it anew."""
+    """The UID of its controller; empty when it has none, and no controller makes it again."""
     found = pods.controller(pod)
     return found.uid if found is not None else ""
 

@@ -1,4 +1,4 @@
-"""Which nodes can go together, in few simulations: whole sets are taken away at once, and parted only when they fail.
+"""Which nodes can go together, in few simulations: whole sets are removed at once, and parted only when they fail.
 
 A set whose pods all fit on the nodes that stay may go; what each of its nodes saves is sure, in whatever order they go.
 When some pods would need a new node the set is halved, down to one node. Of what is left then, the set is looked for
@@ -40,7 +40,7 @@ _TURNS_AT_ONCE: Final = 4
 _GRAIN: Final = 50
 #: So many nodes in a row that cannot go end the search for more.
 _GIVE_UP: Final = 6
-#: How many nodes a replacement may take away at once, of those tried.
+#: How many nodes a replacement may remove at once, of those tried.
 _SIZES: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 #: What counts as wasted on a node is what is free of that of which least is.
 _WASTED: Final = ("cpu", "memory")

@@ -38,7 +38,7 @@ def asked(view: View, pool: NodePool) -> Thresholds | Blocker:
 
 
 def unreadable(view: View) -> Iterator[tuple[NodePool, Blocker]]:
-    """The NodePools of which nobody knows what they ask for, by name."""
+    """The NodePools whose thresholds cannot be read, by name."""
     for name, found in view.turn.all(_ASKED, view.each).spoken.items():
         if isinstance(found, Blocker):
             yield view.snapshot.node_pools[name], found

@@ -1,6 +1,6 @@
 """The conditions of a NodeClaim that disruption decides: Drifted, Consolidatable, and DisruptionReason.
 
-They are computed anew from the snapshot and written when they differ from what is there. A claim is consolidatable
+They are computed again from the snapshot and written when they differ from what is there. A claim is consolidatable
 once nothing has happened to its pods for `consolidateAfter`; DisruptionReason follows the command that the claim
 carries. Source: disruption reference §1.5, §4.1.
 """

@@ -27,7 +27,7 @@ _DEMOTABLE = (labels.RESERVED, labels.ON_DEMAND)
 
 
 def drift_reason(view: View, claim: NodeClaim, pool: NodePool) -> str | None:
-    """The reason's name, or "" when the claim has not drifted; None when that cannot be told now."""
+    """The reason's name, or "" when the claim has not drifted; None when that is unknown now."""
     if not claim.is_true("Launched"):
         return ""
     if _hash_differs(claim, pool):

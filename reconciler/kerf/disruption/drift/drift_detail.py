@@ -1,7 +1,7 @@
 """What a claim has drifted by, in words: the field, and what it is on either side, as far as the claim still shows it.
 
 A hash says that something differs and not what; so what the claim was made from is held against the template as it is
-now. What nobody can see any more (a label that the template has lost) is said to be that.
+now. A value that is lost (a label that the template no longer has) is reported as such.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class _Role:
 
 
 def _role(view: View, key: str) -> tuple[_Role, None]:
-    """A drifted node is behind until somebody decides about it, and leaving until it is gone. One that goes without
+    """A drifted node is behind until a plan decides about it, and leaving until it is gone. One that goes without
     having drifted counts no more, one that is not ready yet not before it is."""
     state = view.snapshot.state_nodes[key]
     claim, pool = state.claim, view.snapshot.node_pools.get(state.pool_name)

@@ -4,7 +4,7 @@ block that is about to end, for EC2 then ends its instance.
 Claims that were born together would all go at once; so each goes a little earlier, as a hash of its UID has it, and
 for some time before that its successor is made ready (`retirement.py`). Never later, and never earlier than by a tenth
 of its life: the age is a promise. With `EXPIRE_WITHIN_BUDGETS` a claim that has expired waits until its NodePool's
-budgets let it go.
+budgets allow it.
 
 A NodeClaim of another controller (Karpenter, before Kerf took over) keeps the end that its people know: no jitter. If
 it was over when Kerf began to lead, it waits for the budgets, for a day at most: a fleet that has grown old meanwhile

@@ -1,9 +1,9 @@
-"""Node repair (gate NodeRepair): a node that has been sick for too long goes, whatever budgets and its pods say.
+"""Node repair (gate NodeRepair): a node that has been unhealthy for too long is deleted, despite budgets and its pods.
 
-What looks like many sick nodes is more often one sick network, or an API server that has not heard the kubelets; so
-nothing is repaired while more than a fifth of a NodePool is sick, however long each of them has been. A repair is a
-deletion whose drain has no time left: the claim is deleted first, and its deadline follows as soon as that shows, so
-that a crash between the two leaves an ordinary deletion and never a claim with a deadline that nobody meant.
+Many unhealthy nodes are more often one unhealthy network, or an API server that has not heard the kubelets; so
+nothing is repaired while more than a fifth of a NodePool is unhealthy, however long each of them has been. A repair is
+a deletion whose drain has no time left: the claim is deleted first, and its deadline follows as soon as that shows, so
+that a crash between the two leaves an ordinary deletion and never a claim with a deadline that no plan intended.
 Source: disruption reference §5.3.
 """
 
@@ -24,7 +24,7 @@ from kerf.model.memory import Step, Turn
 from kerf.model.plan import NOTHING, DeleteObject, Event, Plan, Reason, Refusal, Source, joined
 from kerf.model.snapshot import Snapshot, StateNode
 
-#: One of so many nodes of a NodePool may be sick; of fewer nodes than that, one.
+#: One of so many nodes of a NodePool may be unhealthy; of fewer nodes than that, one.
 _ONE_OF: Final = 5
 _NODES, _SICK, _NEW = "nodes", "unhealthy", "unhealthy and never initialized"
 #: A NodePool whose node never initializes makes one more. Nothing runs on these two, so none blocks the other's repair.
@@ -34,7 +34,8 @@ _BLOCKED_EVENT_SECONDS: Final = 15 * 60
 
 @dataclass(frozen=True, slots=True)
 class Sickness:
-    """The condition whose patience ends first, with its status, since when it has that, and until when it is borne."""
+    """The condition whose patience ends first, with its status, since when it has that, and until when it is
+    tolerated."""
 
     condition: str
     status: str
@@ -46,7 +47,8 @@ class Sickness:
 
 
 def repair(turn: Turn, ending: frozenset[str] = frozenset()) -> Plan:
-    """Delete the claims of nodes that have been sick for too long; `ending` are claims that this very plan deletes.
+    """Delete the claims of nodes that have been unhealthy for too long; `ending` are claims that this very plan
+    deletes.
 
     Due again when the next one's time has come.
     """
@@ -96,7 +98,8 @@ def _ours(state: StateNode) -> bool:
 
 # --- the breaker ------------------------------------------------------------------------------------------------
 def _too_many(sums: Mapping[Any, int], pool: str) -> str:
-    """How many of a pool's nodes are sick, if that is too many; of a claim without a NodePool, of the whole cluster."""
+    """How many of a pool's nodes are unhealthy, if that is too many; of a claim without a NodePool, of the whole
+    cluster."""
     nodes, sick, new = (_sum(sums, part, pool) for part in (_NODES, _SICK, _NEW))
     if sick <= -(-nodes // _ONE_OF) or (pool and sick == new <= _NEVER_INITIALIZED):
         return ""
@@ -133,7 +136,7 @@ def _blocked(snapshot: Snapshot, state: StateNode, sickness: Sickness, too_many:
 # --- what is known of single nodes ------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class _Health:
-    """Of one state node: its NodePool, whether it is there already, and what ails it."""
+    """Of one state node: its NodePool, whether it is there already, and its unhealthy condition."""
 
     pool: str
     joined: bool
@@ -151,7 +154,7 @@ class _Health:
 
 
 def sickness_of(node: Node) -> Sickness | None:
-    """What is borne for the shortest time from now; None when no policy speaks of what the node's conditions say."""
+    """The condition whose toleration ends first; None when no policy speaks of what the node's conditions say."""
     found = [
         Sickness(row.type, row.status, row.last_transition_time, row.last_transition_time + policy.toleration)
         for row in node.status.conditions

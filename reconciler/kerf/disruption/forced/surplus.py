@@ -1,6 +1,6 @@
 """Static NodePools that have more nodes than `spec.replicas` says: the surplus is deleted, whatever budgets say.
 
-Those that cost least go first: claims without an instance, nodes that nobody would miss, then by what their pods lose
+Those that cost least go first: claims without an instance, empty nodes, then by what their pods lose
 and how long they would have lived; nodes with a protected pod are the last. Draining respects PodDisruptionBudgets as
 ever. Source: disruption reference §1.4, §5.10.
 """
@@ -100,7 +100,7 @@ def _pods_on(snapshot: Snapshot, state: StateNode) -> Iterable[Pod]:
 
 
 def _deletion(snapshot: Snapshot, pool: NodePool, claim: NodeClaim, sort: int) -> DeleteObject:
-    """An empty node is looked at once more: were a pod to come just now, another one might have to go."""
+    """An empty node is checked again: were a pod to come just now, another one might have to go."""
     state, look = snapshot.state_nodes[claim.name], sort == _EMPTY
     return DeleteObject(
         reason=Reason("ScaledDown", f"NodePool {pool.name} is to have {pool.spec.replicas} nodes"),

@@ -287,7 +287,7 @@ def _carried_out(view: View, ledger: Ledger, proposal: Proposal, share: Share) -
 
 
 def _dropped(view: View, proposal: Proposal, why: str, text: str) -> Plan:
-    """The refusal of a proposal that does not hold; of nodes that are on their way already nothing is said."""
+    """The refusal of a proposal that does not hold; of nodes that are on their way already there is no refusal."""
     staying = _staying(view, proposal)
     reason = Reason("ConsolidationRejected", f"{why}: {text}")
     refusals = tuple(Refusal(f"node/{one.name}", reason) for one in staying)

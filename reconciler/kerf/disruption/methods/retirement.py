@@ -71,7 +71,7 @@ def _open(view: View, ledger: Ledger, key: str) -> bool:
 
 # --- the announcement -------------------------------------------------------------------------------------------
 def _announced(view: View, state: StateNode, claim: NodeClaim, end: End) -> Plan:
-    """The condition, and the same words as an event: a warning when pods stand in the way."""
+    """The condition, and the same words as an event: a warning when pods block the drain."""
     text, held = _outlook(view, claim, end), _held(view, state)
     words = f"{text}; blocked now by: {held}" if held else text
     events = node_events(state, EXPIRING, words, type_="Warning" if held else "Normal", dedupe_seconds=_ONCE)

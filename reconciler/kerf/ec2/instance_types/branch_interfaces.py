@@ -1,6 +1,6 @@
 """How many branch network interfaces (security groups for pods) a type carries: the resource `pod-eni`.
 
-EC2's API does not tell. The rule and its exceptions describe the table that the VPC resource controller ships: a
+EC2's API does not return it. The rule and its exceptions describe the table that the VPC resource controller ships: a
 number of slots by vCPU count, of which the ordinary interfaces take their share. Source: AWS provider reference,
 appendix C.
 """

@@ -149,7 +149,7 @@ def _offerings(
 
 
 def _zone_ids(facts: ClassFacts) -> dict[str, str]:
-    """The zones with a subnet, by name, each with its ID ("" when no subnet tells it)."""
+    """The zones with a subnet, by name, each with its ID ("" when no subnet has it)."""
     known: dict[str, str] = {}
     for subnet in sorted(facts.subnets, key=lambda s: s.id):
         known[subnet.zone] = known.get(subnet.zone) or subnet.zone_id

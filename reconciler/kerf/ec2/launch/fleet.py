@@ -86,7 +86,7 @@ class LaunchFacts:
 def plan(claims: Sequence[NodeClaim], facts: LaunchFacts, *, attempt: int = 0) -> FleetRequest | FleetProblem:
     """The fleet call for claims of equal `equal_launch`, one instance each; or why there can be none.
 
-    `attempt` makes another group (and client token) of the same claims after a call that failed for good.
+    `attempt` makes another group (and client token) of the same claims after a call that failed permanently.
     """
     members = sorted(claims, key=lambda claim: claim.name)
     claim, node_class = members[0], facts.node_class

@@ -116,7 +116,7 @@ def subnets(found: Iterable[Subnet], listed: Iterable[ResolvedSubnet] = ()) -> t
 
     The counts move with every launch, and a launch takes the first of its zone. So an order that is `listed` already
     stays for as long as it serves: nothing is written because of a few addresses, nor in turns by two controllers that
-    were told different counts.
+    would read different counts.
     """
     by_id = {subnet.id: subnet for subnet in found}
     rows = [by_id[row.id] for row in listed if row.id in by_id]
@@ -137,7 +137,7 @@ def security_groups(found: Iterable[SecurityGroup]) -> tuple[ResolvedSecurityGro
 
 
 def reservations(found: Iterable[CapacityReservation]) -> tuple[ResolvedReservation, ...]:
-    """As the status lists them: by ID. How many machines are left is not told; that changes with every launch."""
+    """As the status lists them: by ID. How many machines are left is left out; that changes with every launch."""
     return tuple(
         ResolvedReservation(
             availability_zone=one.zone,
@@ -233,7 +233,7 @@ def _validation(
 
 
 def _settled(verdict: Verdict | None, before: Condition | None, generation: int) -> Verdict | None:
-    """What is said of a class that could not be tried, or not yet: what a dry run said before stays."""
+    """The verdict on a class that could not be tried, or not yet: what a dry run said before stays."""
     if before is None or before.reason not in validation.TOLD:
         return verdict or (UNKNOWN, "AwaitingReconciliation", "whether it can be launched from is being tried")
     valid = before.status == TRUE and before.observed_generation == generation

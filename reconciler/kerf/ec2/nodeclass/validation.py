@@ -44,7 +44,7 @@ DENIALS: Mapping[str, tuple[str, str]] = {
 }
 USER_DATA_TOO_LARGE = "UserDataSizeLimitExceeded"
 PROFILE_NOT_FOUND = "InstanceProfileNotFound"
-#: AWS has something else against the request. Nobody knows yet whether a launch would fare the same.
+#: AWS has something else against the request. It is unknown whether a launch would fare the same.
 UNEXPECTED = "ValidationFailed"
 #: A launch from such a class cannot come off.
 _FINAL = frozenset({*(reason for reason, _ in DENIALS.values()), USER_DATA_TOO_LARGE})
@@ -109,7 +109,7 @@ def _profile_is_new(node_class: EC2NodeClass, found: DryRun) -> bool:
 def identity(node_class: EC2NodeClass) -> str:
     """Another one when there is something else to try: 32 hexadecimal digits. The class's status has to be the new one.
 
-    Whoever wants a class to be looked at again sets an annotation; those of controllers do not count.
+    A user who wants another check of an EC2NodeClass sets an annotation; those of controllers do not count.
     """
     meta, status = node_class.metadata, node_class.status
     parts = [
@@ -156,7 +156,7 @@ def request(
         reserved_capacity=settings.gates.reserved_capacity,
         place=Place(_tenancy(wanted)),
     )
-    # a name that no launch gives: what is deleted after the dry run is nobody else's
+    # a name that no launch gives: only the dry run's own template is deleted after it
     template = replace(template, name=template.name.replace(templates.PREFIX, f"{templates.PREFIX}validation-"))
     overrides = tuple(_overrides(node_class, type_, template.image_id, template.name))
     return FleetRequest(
@@ -171,7 +171,7 @@ def request(
 
 
 def _requirements(pool: NodePool) -> Requirements | None:
-    """What a NodePool asks of types; None when that cannot be read, which is told elsewhere."""
+    """What a NodePool asks of types; None when that cannot be read, which is reported elsewhere."""
     try:
         return pool.requirements()
     except ValueError:

@@ -17,7 +17,7 @@ from kerf.model.aws.cloud import Region
 #: A general-purpose family that is newer than the table costs about this (least squares over c, m and r families).
 _UNKNOWN_CATEGORIES = ("c", "m", "r")
 _UNKNOWN_PER_VCPU, _UNKNOWN_PER_GIB = 34_800, 3_500
-#: The usual spot price as a share of the on-demand price: it tells the level of a region with spot prices only.
+#: The usual spot price as a share of the on-demand price: it gives the level of a region with spot prices only.
 _SPOT_SHARE: Final = Fraction(2, 5)
 
 OnDemand = Mapping[str, int]

@@ -38,7 +38,7 @@ def render(inputs: Bootstrap) -> str:
 
 
 def version(node_class: EC2NodeClass) -> str:
-    """The image version that a class's alias, name terms or resolved images tell; empty when none does."""
+    """The image version that a class's alias, name terms or resolved images name; empty when none does."""
     terms = node_class.spec.ami_selector_terms
     alias = next((term.alias for term in terms if term.alias), "")
     if alias.startswith("bottlerocket@"):

@@ -1,4 +1,4 @@
-"""User data: what a new machine is told so that it joins the cluster as the node we planned.
+"""User data: the text by which a new machine joins the cluster as the node we planned.
 
 One form per AMI family; all of them carry the cluster's address, labels, taints and kubelet settings around what the
 user wrote. Source: AWS provider reference §2.4 and §5.4.

@@ -41,7 +41,7 @@ WINDOW: Final = timedelta(hours=1)
 #: An annotation holds no more IDs than this.
 _MOST_AT_ONCE = 4000
 _TOLD_AGAIN_SECONDS = 600
-#: Why collection is halted. Too many stays so until somebody has looked; a doubt only while there is one.
+#: Why collection is halted. Too many stays so until an operator has allowed it; a doubt only while there is one.
 _TOO_MANY, _DOUBTFUL, _UNREADABLE = "TooMany", "Doubtful", "Unreadable"
 
 Keeper = NodePool | EC2NodeClass
@@ -107,7 +107,7 @@ def _keeper_of(view: View, suspect: Suspect, keepers: Mapping[Ref, object]) -> R
 
 
 def _nobody(suspects: Sequence[Suspect]) -> Plan:
-    """Without any pool or class nobody can be asked, and nothing is ended."""
+    """Without any pool or class there is no object for the annotation, and nothing is terminated."""
     if not suspects:
         return Plan()
     text = f"{_named(suspects)} belong to no NodePool or EC2NodeClass, and there is none that could be asked about them"
@@ -137,7 +137,7 @@ def _why(
 
 
 def _halted(keeper: Keeper) -> bool:
-    """Whether it was too much once, and nobody has looked since."""
+    """Whether it was too much once, and no operator has allowed it since."""
     known = conditions.get(keeper.status.conditions, HALTED)
     return known is not None and known.status == TRUE and known.reason in (_TOO_MANY, _UNREADABLE)
 
@@ -224,7 +224,7 @@ def _write(view: View, keeper: Keeper, book: tuple[Entry, ...], *, allow: bool =
     if book:
         notes[labels.GARBAGE] = text_of(book)
     number = sum(len(entry.instances) for entry in book)
-    reason = Reason("GarbageCollected", f"{number} instances are ended, or were within the last hour")
+    reason = Reason("GarbageCollected", f"{number} instances are terminated, or were within the last hour")
     return act(*changed(keeper, with_metadata(keeper, annotations=notes), "NoteGarbage", reason, *SOURCES))
 
 

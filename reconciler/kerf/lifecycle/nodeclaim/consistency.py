@@ -17,14 +17,14 @@ from kerf_api.v1.conditions import FALSE, TRUE
 from kerf_api.v1.nodeclaim import NodeClaim
 
 CONSISTENT: Final = "ConsistentStateFound"
-#: Its reason for a claim whose Node somebody has deleted under our finalizer.
+#: Its reason for a claim whose Node another client has deleted under our finalizer.
 NODE_NOT_FOUND: Final = "NodeNotFound"
 #: A Node with less than this of a promised resource is not what was asked for.
 _PERCENT = 90
 
 
 def check(progress: Progress) -> Progress:
-    """The condition, once it can be told; and an event when something is found to be wrong."""
+    """The condition, once it is known; and an event when something is found to be wrong."""
     progress = _presence(progress)
     claim, node = progress.claim, progress.node
     if claim.is_true("Registered") and not progress.view.nodes_of(claim):

@@ -1,11 +1,11 @@
-"""Pods are told which node was made for them, before that node takes any.
+"""Pods are nominated to the node made for them, before that node takes any.
 
 The kube-scheduler binds the pods, and its scores spread them over the nodes that are there: the first of several that
 come up would take what was meant for the others, and what was meant for it would find no room any more. A pod with a
 `status.nominatedNodeName` is tried on that node first, and pods that are no more important leave it its room there. So
 the pods of a claim are nominated to its Node, and until that is done the Node keeps its taint, for some seconds at
 most. A pod that is tried before its node takes any is nominated no more: whenever any node opens, all that wait may be
-tried. So they are told when the Node is ready and has started, soon before it opens. Source: Kubernetes, KEP-1923
+tried. So they are nominated when the Node is ready and has started, soon before it opens. Source: Kubernetes, KEP-1923
 (prefer nominated node); scheduler, filtering.
 
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
@@ -13,10 +13,10 @@ or make those go that have just come there. Nor is any kept from pods that a nom
 there itself. And of pods that must be together the first takes what room is left anywhere, and the others find none
 beside it. So a Node waits, too: until those of its NodePool are up whose pods might take the room of one of its own,
 and until the pods have come that are before all of its own. Nodes whose pods might take each other's room open
-together, when the pods of all have been told.
+together, when the pods of all have been nominated.
 
 It is an expectation, nothing more: the kube-scheduler drops it whenever it tries the pod while its node is not up, or
-full, and names another node when it makes others go. Until some time after the node is up the pod is told again,
+full, and names another node when it makes others go. Until some time after the node is up the pod is nominated again,
 as long as it has room there. It is taken back here when it has none any more, when the node is gone, or on its way out:
 a pod that the kube-scheduler has no cause to try again would wait for it.
 """
@@ -43,12 +43,13 @@ from kerf_api import labels
 from kerf_api.resources import total
 from kerf_api.v1.nodeclaim import NodeClaim
 
-#: A Node that has joined waits no longer than this: until it is up, for pods that come first, for its own to be told.
+#: A Node that has joined waits no longer than this: until it is up, for pods that come first, for the nomination of its
+#: own.
 HELD_AT_MOST = timedelta(seconds=30)
 #: A Node opens no sooner than this after it has become ready: when it came the kube-scheduler tried all that wait once
 #: more, and that has to be over.
 SETTLES = timedelta(seconds=2)
-#: Pods are told for this long after their node is initialised: the kube-scheduler may be late with them.
+#: Pods are nominated for this long after their node is initialised: the kube-scheduler may be late with them.
 TOLD_FOR = timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
 #: Of pods with one priority (a whole number), by how much those come later that must be spread, and those that keep
@@ -61,7 +62,7 @@ class _Coming:
     """A claim whose Node is on its way or has just come, and those of the pods it was made for that are not bound yet.
 
     `first` and `last` are the highest and the lowest of their turns; `top` is the highest, too, and above all where
-    pods must be together. `spread`: one must be spread. `untold`: one has yet to be told, and can.
+    pods must be together. `spread`: one must be spread. `untold`: one has yet to be nominated, and can be.
     """
 
     claim: NodeClaim
@@ -88,7 +89,7 @@ class _Coming:
 
     @property
     def waits(self) -> bool:
-        """Whether its Node has to wait for what concerns nobody else."""
+        """Whether its Node has to wait for its own affairs only."""
         return not self.is_open and (self.untold or self.settles is not None)
 
     @property
@@ -105,7 +106,7 @@ class _Coming:
 
 
 def first(turn: Turn, claims: Plan, each: View) -> Plan:
-    """The plan for the claims, with the pods told first; as it was when pods are not to be told."""
+    """The plan for the claims, with the pods nominated first; as it was when pods are not to be nominated."""
     snapshot = turn.snapshot
     if not snapshot.settings.nominate_pods:
         return claims
@@ -212,7 +213,7 @@ def _by_pool(coming: Iterable[_Coming]) -> Mapping[str, Sequence[_Coming]]:
 
 
 def _ready(rows: Sequence[_Coming]) -> Sequence[str]:
-    """The claims of a NodePool that wait for no other: whose pods are to be told, and which then open together."""
+    """The claims of a NodePool that wait for no other: whose pods are to be nominated, and which then open together."""
     able = sorted(_safe(rows), key=lambda one: (-one.top, -one.first, one.claim.name))
     found, first, last = list[str](), -inf, inf
     for one in able:
@@ -224,7 +225,7 @@ def _ready(rows: Sequence[_Coming]) -> Sequence[str]:
 
 
 def _safe(rows: Sequence[_Coming]) -> Sequence[_Coming]:
-    """Those that are open, and those that may open at once: then nobody waits who would take the room of their pods.
+    """Those that are open, and those that may open at once: then no pod waits that would take the capacity for theirs.
 
     Nodes of pods that must be spread wait for each other: as long as a zone has none of them the spread forbids the
     others their own node, and their room there is given away.
@@ -238,7 +239,7 @@ def _safe(rows: Sequence[_Coming]) -> Sequence[_Coming]:
 
 
 def _messages(snapshot: Snapshot, one: _Coming, node: Node, shared: Callable[[], bool]) -> Iterator[PatchObject]:
-    """What its pods are to be told. Those that the kube-scheduler makes room for elsewhere are left alone until their
+    """The nominations of its pods. Those that the kube-scheduler makes room for elsewhere are left alone until their
     own node takes pods."""
     for pod in one.pods:
         expected = pods.expected_on(pod)
@@ -301,7 +302,7 @@ def taken_back(pod: Pod, why: str) -> PatchObject:
 
 
 def _failed(snapshot: Snapshot, pod: Pod) -> bool:
-    """Whether it could not be told: that may be forbidden, and no Node waits for it."""
+    """Whether it could not be nominated: that may be forbidden, and no Node waits for it."""
     return _expected(pod, "").key in snapshot.not_before
 
 

@@ -18,12 +18,12 @@ from kerf.model.snapshot import Snapshot
 from kerf.model.writes import act
 from kerf_api.v1.nodeclaim import NodeClaim
 
-#: For so many calls at most. Machines of many kinds share few templates, and nobody is to wait for this.
+#: For so many calls at most. Machines of many kinds share few templates, and no launch is to wait for this.
 CALLS: Final = 20
 
 
 def prepare(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Plan:
-    """Make the templates of the calls that these claims will ask for, as far as they can be told."""
+    """Make the templates of the calls that these claims will ask for, as far as they are known."""
     if not claims:
         return NOTHING
     view, templates = View(snapshot), dict[str, LaunchTemplate]()

@@ -3,7 +3,7 @@
 Devices that pods claim are among these: while claims count, the drivers that the NodeClaim names have to publish them.
 
 Until then the scheduler plans with what the claim promises. Initialization never reverts, and its label stays; only a
-Node that joins anew has to earn it again.
+Node that joins again has to earn it again.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def initialize(progress: Progress) -> Progress:
 
 
 def _relabelled(progress: Progress) -> Progress:
-    """Our two labels are put back when somebody took them off: a Node without them counts as not usable for ever.
+    """Our two labels are put back when another client removed them: a Node without them counts as not usable for ever.
 
-    One that has joined anew gets them when it is usable.
+    One that has joined again gets them when it is usable.
     """
     node = progress.node
     if node is None or node.metadata.deleting or (node.registered and node.initialized):

@@ -108,7 +108,8 @@ def _reason(claim: NodeClaim) -> Reason:
 
 
 def _types_gate(view: View, claim: NodeClaim) -> Plan | None:
-    """None when it is known what the instance's type is like: a claim labelled without it would be drifted for good."""
+    """None when it is known what the instance's type is like: a claim labelled without it would be drifted
+    permanently."""
     node_class = view.class_of(claim)
     if node_class is None or node_class.metadata.deleting or node_class.name in view.snapshot.catalogues:
         return None
@@ -277,7 +278,8 @@ def _new_groups(view: View, claims: Sequence[NodeClaim], room: Room) -> Iterator
 
 
 def _gathers_until(group: Sequence[NodeClaim]) -> datetime | None:
-    """Until when claims wait for their equals; the oldest decides, so that a creation that hangs holds up nobody."""
+    """Until when claims wait for their equals; the oldest decides, so that a creation that hangs delays no other
+    claim."""
     created = [claim.metadata.creation_timestamp for claim in group]
     return min((at + _GATHERS for at in created if at is not None), default=None)
 
@@ -305,7 +307,7 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Roo
 
 def _when_gone(view: View, claims: Iterable[NodeClaim]) -> Plan:
     """The wait of claims for which there is room as soon as nodes that are replaced, and lost instances, have ended."""
-    text = "nodes that are being replaced, and instances that are none of its nodes, use the limits until they end"
+    text = "nodes that are being replaced, and instances that are none of its nodes, use the limits until terminated"
     return joined(_wait(view, claim, BEYOND_LIMITS, text) for claim in claims)
 
 

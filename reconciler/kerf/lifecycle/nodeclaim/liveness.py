@@ -39,7 +39,7 @@ def given_up_at(view: View, claim: NodeClaim) -> datetime | None:
 
 
 def joins_late(progress: Progress) -> bool:
-    """The time is over and yet there is a Node, so nobody has looked for long: it is registered all the same."""
+    """The time is over and yet there is a Node, so no reconcile ran for long: it is registered all the same."""
     view, known = progress.view, progress.claim.condition("Registered")
     node = view.node_of(progress.claim)
     if known is None or known.status != UNKNOWN or node is None or node.metadata.deleting:

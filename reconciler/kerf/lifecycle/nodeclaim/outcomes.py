@@ -41,5 +41,5 @@ def renew_at(failure: LaunchFailure, created: datetime | None) -> datetime:
 
 
 def attempt(failure: LaunchFailure) -> int:
-    """A number that tells the next call from this one (part of its group's hash)."""
+    """A number that distinguishes the next call from this one (part of its group's hash)."""
     return int(failure.at.timestamp())

@@ -1,4 +1,4 @@
-"""When pods last came to a node, ended there or were told to go: what `consolidateAfter` counts from.
+"""When pods last came to a node, ended there or were deleted: what `consolidateAfter` counts from.
 
 The time is read off the pods that the snapshot has, so that a restart and a lagging watch give the same answer. A pod
 that ends by itself is marked so in its conditions, none of which changes afterwards. Source: disruption reference §1.5.
@@ -40,7 +40,7 @@ def _newest(found: Iterable[Pod]) -> datetime | None:
 
 
 def _times(pod: Pod) -> Iterator[datetime | None]:
-    """When it came, when it ended by itself, and when it was told to go."""
+    """When it came, when it ended by itself, and when it was deleted."""
     yield pod.status.start_time or _bound(pod)
     if pods.terminal(pod):
         yield max((c.last_transition_time for c in pod.status.conditions if c.last_transition_time), default=None)

@@ -41,7 +41,8 @@ def register(progress: Progress) -> Progress:
 
 
 def _partition_learnt(progress: Progress) -> Progress:
-    """With the label of the partition that EC2 has chosen, as soon as it tells; until then the Node takes no pods."""
+    """With the label of the partition that EC2 has chosen, as soon as it returns it; until then the Node takes no
+    pods."""
     instance = progress.view.instance(progress.claim.status.provider_id)
     if instance is not None and instance.partition:
         return register(progress.with_labels({labels.PLACEMENT_PARTITION: str(instance.partition)}))
@@ -51,7 +52,7 @@ def _partition_learnt(progress: Progress) -> Progress:
 
 
 def joined_anew(progress: Progress) -> bool:
-    """Whether the Node is younger than the registration: the one before was taken away, finalizer and all, and its
+    """Whether the Node is younger than the registration: the one before was removed with its finalizer, and its
     machine has restarted."""
     node, told = progress.node, progress.claim.condition("Registered")
     if node is None or node.metadata.deleting or told is None:
@@ -61,7 +62,7 @@ def joined_anew(progress: Progress) -> bool:
 
 
 def _again(progress: Progress) -> Progress:
-    """A Node that joined anew gets what any new one gets; a finalizer that is missing elsewhere was taken off."""
+    """A Node that joined again gets what any new one gets; a finalizer that is missing elsewhere was taken off."""
     node = progress.node
     if node is None or not joined_anew(progress) or labels.TERMINATION_FINALIZER in node.metadata.finalizers:
         return progress

@@ -21,7 +21,7 @@ class SubnetRoom:
         self._known: dict[str, tuple[dict[str, int], Mapping[str, int]]] = {}
 
     def of(self, class_name: str) -> Mapping[str, int]:
-        """Free addresses by subnet, of the subnets of a node class; empty while AWS has not told of them."""
+        """Free addresses by subnet, of the subnets of a node class; empty while AWS has not returned them."""
         if class_name not in self._known:
             self._known[class_name] = self._work_out(class_name)
         return self._known[class_name][0]

@@ -40,7 +40,7 @@ def step(view: View, claim: NodeClaim) -> Plan | Reason | None:
 
 
 def attempt(view: View, claim: NodeClaim) -> int:
-    """The number that tells the next call from the one of an unmarked group (part of its group's hash)."""
+    """The number that distinguishes the next call from the one of an unmarked group (part of its group's hash)."""
     since = view.mark_of(claim).doubted_since
     return 0 if since is None else int(since.timestamp())
 

@@ -25,7 +25,7 @@ class Trial:
         self.plan: Plan = NOTHING
 
     def verdict(self, status: EC2NodeClassStatus) -> Verdict | None:
-        """What the condition says of the class with this status; None while nobody knows."""
+        """What the condition says of the class with this status; None while that is unknown."""
         snapshot, of = self._snapshot, replace(self._node_class, status=status)
         if formulas(of.spec.kubelet) and snapshot.catalogues.get(of.name) is None:
             return None  # no type is known yet on which they could fail

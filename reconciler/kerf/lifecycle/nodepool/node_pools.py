@@ -1,7 +1,7 @@
 """A NodePool's own state: its hash for drift, whether it is valid and its class usable, and what it has.
 
 Validation is done when the pool changes. The hash protocol: when the way of hashing changes, the pool's claims are
-re-hashed first, so that nobody drifts because of it, and when that has come off the pool follows. Claims that drifted
+re-hashed first, so that no node drifts because of it, and when that has come off the pool follows. Claims that drifted
 already keep their old hash.
 """
 
@@ -43,7 +43,8 @@ from kerf_api.v1.nodepool import NodePool
 
 #: `status.resources` always has these.
 _ALWAYS = Resources(dict.fromkeys(("cpu", "memory", "pods", "ephemeral-storage", "nodes"), 0))
-#: For so long a registration is news to its pool: each is looked at within seconds, but not all of them for ever.
+#: For so long a registration is recent for its NodePool: each is looked at within seconds, but not all of them for
+#: ever.
 _LATELY = timedelta(minutes=10)
 #: What keeps a pool from Ready: labels, taints and requirements (KERF-NP-101 to 119), as at run time since ever.
 _FATAL_RULES = ("KERF-NP-10", "KERF-NP-11")
@@ -74,7 +75,7 @@ class _Member:
 
 
 def _member(view: View, key: str) -> tuple[_Member, datetime | None]:
-    """One of a pool's nodes: what it adds to what the pool has, and until when its registration is news."""
+    """One of a pool's nodes: what it adds to what the pool has, and until when its registration is recent."""
     state = view.snapshot.state_nodes[key]
     told = state.claim.condition("Registered") if state.claim is not None else None
     since = told.last_transition_time if told is not None and told.status == TRUE else None
@@ -127,7 +128,7 @@ def _hash(view: View, name: str) -> tuple[str, None]:
     return hashes.nodepool_hash(view.snapshot.node_pools[name]), None
 
 
-#: A pool is looked at in every plan; its hash changes when somebody changes the pool.
+#: A pool is looked at in every plan; its hash changes when a user changes the NodePool.
 HASHES: Step[View, str] = Step("pool hashes", "node_pools", _hash, speaks=lambda _: False)
 
 

@@ -19,7 +19,7 @@ from kerf.model.backoff import PoolFailures
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
-#: All that have failed and are still there, or each would count anew; but an annotation holds no more UIDs than this.
+#: All that have failed and are still there, or each would count again; but an annotation holds no more UIDs than this.
 _MOST_REMEMBERED = 2000
 
 

@@ -1,9 +1,9 @@
-"""The deletion guard: when somebody else deletes many NodeClaims, their nodes are not all drained at once.
+"""The deletion guard: when another client deletes many NodeClaims, their nodes are not all drained at once.
 
-A NodePool that is removed from Git, or a definition that is uninstalled, takes its NodeClaims along, and nobody can
-take that back: what is deleted goes. But when, and how many at once, is ours to say. As many as somebody may well mean
+A NodePool that is removed from Git, or a definition that is uninstalled, takes its NodeClaims along, and no client can
+take that back: what is deleted goes. But when, and how many at once, is ours to say. As many as a user may well mean
 (three, or a tenth of the nodes) are drained at once. Of more the drain is held for some minutes, in which new nodes for
-their pods come up and somebody may look; then they go in steps, each when the pods of the one before have a node.
+their pods come up and an operator may look; then they go in steps, each when the pods of the one before have a node.
 Nothing is remembered: who is held follows from deletion times, taints and annotations. What Kerf ends itself
 (`model/ends.py`) does not count and is not held, nor is what has no pods to lose.
 """
@@ -50,7 +50,7 @@ Keeper = NodePool | EC2NodeClass
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A claim that somebody else has deleted while pods may run on its node; `begun`: its drain is under way, of which
+    """A claim that another client has deleted while pods may run on its node; `begun`: its drain is under way, of which
     `started` is noted a little later.
 
     It is held until `due` at least, when there are too many, and whatever there is until `latest` at most.
@@ -70,7 +70,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A claim for the count: whether its node is there, and whether somebody else ends it."""
+    """A claim for the count: whether its node is there, and whether another client deletes it."""
 
     joined: bool
     deleted: Deleted | None
@@ -90,7 +90,7 @@ def _standing(view: View, name: str) -> tuple[Standing, None]:
     return Standing(claim.managed and claim.is_true("Registered"), deleted(view, claim)), None
 
 
-#: The members that speak are those that somebody else has deleted.
+#: The members that speak are those that another client has deleted.
 STANDINGS: Final[Step[View, Standing]] = Step(
     "deletions by others",
     "node_claims",
@@ -187,7 +187,7 @@ def _unsettled(view: View, counted: Sequence[Deleted]) -> datetime | None:
 
 
 def _due(view: View, held: Sequence[Deleted], counted: Sequence[Deleted], unsettled: datetime | None) -> Plan:
-    """When somebody's time has come, or the next step need wait no longer."""
+    """When the time of a claim has come, or the next step need wait no longer."""
     if not held:
         return NOTHING
     times = [at for one in held for at in (one.due, one.latest)]
@@ -198,7 +198,7 @@ def _due(view: View, held: Sequence[Deleted], counted: Sequence[Deleted], unsett
 
 # --- whether it is meant ----------------------------------------------------------------------------------------
 def _is_meant(view: View, claim: NodeClaim, counts: Counts) -> bool:
-    """Whether somebody has given leave: on the claim, or for as many on its NodePool or class."""
+    """Whether a user has given permission: on the claim, or for as many on its NodePool or class."""
     notes = claim.metadata.annotations
     if allowance(notes) or allowed_by(notes.get(labels.DELETION_ALLOWED, "")) >= counts.of_pool[claim.pool_name]:
         return True
@@ -223,10 +223,10 @@ def note_leave(progress: Progress) -> Progress:
     return progress.with_claim(replace(claim, metadata=replace(claim.metadata, annotations=kept)))
 
 
-# --- what is said -----------------------------------------------------------------------------------------------
+# --- texts of events and conditions -----------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many somebody else has deleted, by NodePool and by class; of how many nodes; how many go at once."""
+    """How many another client has deleted, by NodePool and by class; of how many nodes; how many go at once."""
 
     of_pool: Mapping[str, int]
     of_class: Mapping[str, int]
@@ -241,8 +241,8 @@ class Counts:
 
 
 def _told(view: View, one: Deleted) -> Plan:
-    """The condition of a claim that is held, and an event about it; told again when the words change, as when its turn
-    comes nearer."""
+    """The condition of a claim that is held, and an event about it; emitted again when the words change, as when its
+    turn comes nearer."""
     claim, waits = one.claim, one.due > view.snapshot.now
     when = f"its node is not drained before {rfc3339(one.due)}" if waits else "others are drained before its node is"
     text = (

@@ -20,7 +20,7 @@ from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import Event, EvictPod, Plan, Reason, Source, joined
 from kerf.model.writes import deletion, normal, warning
 
-#: How long a drain sleeps when nothing tells it to wake up earlier.
+#: How long a drain sleeps when nothing wakes it earlier.
 _LOOK_AGAIN = timedelta(seconds=10)
 _SECOND = timedelta(seconds=1)
 
@@ -72,7 +72,7 @@ def must_go(pod: Pod, now: datetime, deadline: datetime | None) -> bool:
 
 
 def forced_at(pod: Pod, deadline: datetime | None) -> datetime | None:
-    """When the pod is deleted whatever stands in its way, so that its grace is over by the drain's deadline."""
+    """When the pod is deleted despite all blockers, so that its grace is over by the drain's deadline."""
     grace = pod.spec.termination_grace_period_seconds
     return None if deadline is None or grace is None else deadline - timedelta(seconds=grace)
 
@@ -93,7 +93,7 @@ def _was_refused(view: View, pod: Pod) -> bool:
 
 
 def _refused(view: View, wave: Iterable[Pod], node: Node) -> Iterator[Event]:
-    """Of each pod whose eviction was refused, which PodDisruptionBudgets stand in its way."""
+    """Of each pod whose eviction was refused, which PodDisruptionBudgets block it."""
     pdbs = Pdbs(view.snapshot.pdb_selectors, view.snapshot.pdb_budgets)
     for pod in wave:
         holding = pdbs.blocking(pod, view.snapshot.now) if _was_refused(view, pod) else ()

@@ -43,7 +43,7 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
     if begun and listed and instance is None:
         return progress, True
     progress = progress.also(Plan(next_due=view.snapshot.now + _LOOK_AGAIN))
-    if instance is not None and not instance.live:  # it ends already, whoever has asked for that
+    if instance is not None and not instance.live:  # it ends already, whichever client has asked for that
         return progress.condition("InstanceTerminating", TRUE), False
     if instance is None and not begun:  # nothing that no list has shown is terminated
         held = claim_held(view, claim, None)

@@ -87,7 +87,7 @@ def _end_orphan(view: View, node: Node) -> Plan:
 
 # --- the deadline -----------------------------------------------------------------------------------------------
 def _with_deadline(progress: Progress) -> Progress:
-    """The forced end of the drain, written down and told once: deletion plus the claim's termination grace period."""
+    """The forced end of the drain, recorded and reported once: deletion plus the claim's termination grace period."""
     claim = progress.claim
     grace, since = claim.spec.termination_grace_period, claim.metadata.deletion_timestamp
     if grace is None or since is None or _has_deadline(claim):
@@ -145,8 +145,8 @@ def _end_nodes(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
 
 
 def _begin_end(node: Node, reason: Reason) -> Plan:
-    """The Node's deletion. One from which somebody took our finalizer gets it back first, or its pods would not be
-    drained."""
+    """The Node's deletion. One from which another client removed our finalizer gets it back first, or its pods would
+    not be drained."""
     if labels.TERMINATION_FINALIZER in node.metadata.finalizers:
         return act(deletion(node, reason, Source.NODE_CLAIMS))
     held = with_metadata(node, finalizers=(*node.metadata.finalizers, labels.TERMINATION_FINALIZER))

@@ -1,6 +1,6 @@
 """What consolidation has promised and what came of it: an account for each command, until it has been measured.
 
-Only memory holds them; who leads anew begins with none.
+Only memory holds them; a new leader begins with none.
 """
 
 from __future__ import annotations

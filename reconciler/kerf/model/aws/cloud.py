@@ -12,7 +12,7 @@ from datetime import datetime
 from kerf_api.v1.ec2nodeclass import BlockDeviceMapping, ConnectionTracking, MetadataOptions, NetworkInterface
 from kerf_api.v1.meta import Value
 
-#: A machine's preference, as EC2 is told it, when it is to run on reserved capacity or not at all.
+#: A machine's preference, as EC2 gets it, when it is to run on reserved capacity or not at all.
 ONLY_RESERVED = "capacity-reservations-only"
 #: Interfaces for high-performance computing, with addresses for pods and without.
 EFA, EFA_ONLY = "efa", "efa-only"
@@ -32,7 +32,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class InstanceTypeInfo:
-    """One type as DescribeInstanceTypes tells it. Source: EC2 API, InstanceTypeInfo.
+    """One type as DescribeInstanceTypes returns it. Source: EC2 API, InstanceTypeInfo.
 
     `max_interfaces` is of the default network card, `all_interfaces` of all cards (0 when that is the same), `cards` of
     each card in turn; `ena` says that its network can be had as the interfaces of a class are described;
@@ -220,7 +220,7 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
     `ip_prefix_count` and `connection_tracking` go to its network interfaces; with `ipv6` (an IPv6 cluster) these take
     IPv6 prefixes, or a primary IPv6 address without prefixes. Without `network_interfaces` there is one.
     `nested_virtualization` is the CPU option, "" for unset; with `enclaves` a machine can have some of its own.
-    `capacity_reservations` is the preference that EC2 is told ("none": open reservations are not used up); "" says
+    `capacity_reservations` is the preference that EC2 gets ("none": open reservations are not used up); "" says
     nothing. With a `reservation` machines are launched into that one only. `placement_group` is an ID, "" for
     none, and of its partitions EC2 is to take number `partition`, or (0) which it likes.
     """
@@ -311,7 +311,7 @@ class Instance:
     """One EC2 instance of this cluster (terminated ones are not shown). A reserved one is in a `reservation`.
 
     `efa` counts its interfaces for high-performance computing; `profile` is its instance profile's name. It is in
-    partition number `partition` (0: none, or not told yet) of its `placement_group` (an ID).
+    partition number `partition` (0: none, or not known yet) of its `placement_group` (an ID).
     """
 
     id: str
@@ -352,7 +352,7 @@ class FleetResult:
     errors: tuple[FleetError, ...] = ()
 
 
-#: What ails an instance: EC2's two status checks, or something that EC2 has scheduled for it.
+#: The impairments of an instance: EC2's two status checks, or something that EC2 has scheduled for it.
 INSTANCE_CHECK, SYSTEM_CHECK, SCHEDULED = "instance_status", "system_status", "event_status"
 
 

@@ -109,7 +109,7 @@ class InstanceType:
     """`allocatable` is capacity less kube-reserved, system-reserved and the eviction threshold.
 
     `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity. `devices`
-    are the slices that a node of the type will publish, where somebody knows. `reserved` is what expressions of the
+    are the slices that a node of the type will publish, where that is known. `reserved` is what expressions of the
     node class come to: field, resource and quantity, such as ("kubeReserved", "cpu", "120m").
     """
 

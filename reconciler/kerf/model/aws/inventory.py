@@ -1,6 +1,6 @@
 """What the cluster keeps in AWS for its launches besides instances: launch templates and instance profiles.
 
-Nothing tells by itself that nothing needs them any more, so they are listed from time to time, and what has not been
+No event reports that nothing needs them any more, so they are listed from time to time, and what has not been
 used for a while and is needed by nothing goes (`kerf.lifecycle.nodeclass.unused`).
 """
 
@@ -29,8 +29,8 @@ class Resource:
 class Inventory:
     """All of one kind that this cluster has, the one that was used longest ago first; then by name.
 
-    `used` is by name: when it was made, last named by a launch or a node class, or, when nobody remembers, first seen.
-    `deleted` is how many of those that were read last have been deleted since.
+    `used` is by name: when it was made, last named by a launch or a node class, or, when that is not remembered, first
+    seen. `deleted` is how many of those that were read last have been deleted since.
     """
 
     resources: tuple[Resource, ...] = ()

@@ -1,1 +1,1 @@
-"""How tables and what rests on them follow the cluster, without being built anew."""
+"""How tables and what rests on them follow the cluster, without being built again."""

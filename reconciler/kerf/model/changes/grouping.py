@@ -13,7 +13,7 @@ from kerf.model.changes.journal import Journal
 class Grouping:
     """Objects in groups, each a tuple sorted by name. `group` gives an object's group; the empty one is in none.
 
-    Objects of one Grouping have different names; what changes is told to the journal under the Grouping's own name.
+    Objects of one Grouping have different names; changes are recorded in the journal under the Grouping's own name.
     """
 
     def __init__(self, name: str, group: Callable[[Any], str], journal: Journal) -> None:

@@ -1,6 +1,6 @@
 """What has changed, in order: the entries of tables that came, went or were replaced.
 
-Whoever keeps something that rests on tables remembers a position, and later asks what has changed since.
+A module whose values rest on tables remembers a position, and later asks what has changed since.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _KEPT = 20_000
 
 
 class Journal:
-    """Rows of (table, key). A key may be told several times; positions only grow."""
+    """Rows of (table, key). A key may be recorded several times; positions only grow."""
 
     def __init__(self) -> None:
         self._first = 0

@@ -60,7 +60,7 @@ class Consumption(Value, frozen=True, kw_only=True):
 
 
 class SliceDevice(Value, frozen=True, kw_only=True):
-    """Where it can be reached from is said here only with `perDeviceNodeSelection` of its slice."""
+    """Where it can be reached from is stated here only with `perDeviceNodeSelection` of its slice."""
 
     name: str = ""
     attributes: Mapping[str, Attribute] = field(default_factory=dict)

@@ -40,7 +40,7 @@ def named(pod: Pod) -> str:
 
 
 def controller(pod: Pod) -> OwnerReference | None:
-    """What makes the pod anew when it goes; None when nothing does. Other owners are of no help."""
+    """The controller that makes the pod again when it goes; None when nothing does. Other owners are of no help."""
     return next((owner for owner in pod.metadata.owner_references if owner.controller), None)
 
 

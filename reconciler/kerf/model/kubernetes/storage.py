@@ -80,7 +80,7 @@ class VolumeAttachment(Value, frozen=True, kw_only=True):
 
 
 class VolumeNodeResources(Value, frozen=True, kw_only=True):
-    #: How many volumes of the driver the node can attach; absent: nobody counts.
+    #: How many volumes of the driver the node can attach; absent: they are not counted.
     count: int | None = None
 
 

@@ -14,7 +14,7 @@ class StoredTemplate(Value, frozen=True, kw_only=True):
 
 
 class WorkloadSpec(Value, frozen=True, kw_only=True):
-    """One replica when nothing is said."""
+    """One replica by default."""
 
     replicas: int = 1
     selector: LabelSelector | None = None

@@ -1,4 +1,4 @@
-"""Act: perform a plan's actions through the ports and tell the inbox how each went.
+"""Act: perform a plan's actions through the ports and report each outcome to the inbox.
 
 Actions of one lane run in order, lanes run in parallel (inline in the sandbox). A lane that is under way takes no new
 actions: they were decided without its outcome, and are decided again once it shows. Nothing is retried here.
@@ -72,17 +72,18 @@ class Executor:
         self._kube, self._cloud, self._clock, self._inbox = ports.kube, ports.cloud, ports.clock, inbox
         self._fresh, self._may_act, self._marked, self._pool = fresh, may_act, marked, pool
         self._busy: dict[str, Sequence[Action]] = {}
-        #: Lanes whose outcome is not among the news from which is decided now.
+        #: Lanes whose outcome is not among the events of this reconcile.
         self._unknown: frozenset[str] = frozenset()
         self._idle = threading.Condition()
 
     def news_drained(self) -> None:
-        """Who decides from these news does not know what becomes of what is under way, though it may end meanwhile."""
+        """A decision from these events does not know the outcome of actions under way, though they may end
+        meanwhile."""
         with self._idle:
             self._unknown = frozenset(self._busy)
 
     def submit(self, actions: Iterable[Action]) -> int:
-        """Start these, but for lanes that are under way, or were when the news were drained: what is asked of these may
+        """Start these, but for lanes that are under way, or were when the inbox was emptied: what is asked of these may
         have been done since. How many were started."""
         lanes: dict[str, list[Action]] = {}
         for action in actions:

@@ -36,7 +36,7 @@ MayAct = Callable[[], bool]
 def perform(action: Action, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     """Do it; what the port answered. Raises PortError.
 
-    Where another request comes first, which may take long, `may_act` is asked once more before the one that counts.
+    Where another request comes first, which may take long, `may_act` is asked again before the one that counts.
     """
     raise TypeError(f"no such action: {action!r}")
 

@@ -43,9 +43,9 @@ TEMPLATE_STAYS = timedelta(seconds=60)
 #: A NodePool whose claims the API server refuses is passed over at least this long, so that the next pass, ten seconds
 #: later, tries another one.
 REFUSED_SECONDS = 30.0
-#: Errors of a fleet call that repeating it cannot cure: they are left for lifecycle to see.
+#: Errors of a fleet call that a repetition cannot fix: they are left for lifecycle to see.
 _FINAL = frozenset({"forbidden", "invalid", "idempotency_mismatch", "template_missing"})
-#: Not the subject's fault, or cured by looking again.
+#: Not the subject's fault, or fixed by the next reconcile.
 _NO_BACKOFF = frozenset({"not_leading", "conflict"})
 #: Not tried at all: this says nothing about the action.
 _NOT_TRIED = frozenset({"not_leading", "stale_source"})
@@ -113,7 +113,7 @@ def _subject_backoffs(done: Done, state: State, *, failed: bool) -> None:
     about = subject(done.action)
     if failed:
         asked = done.error.retry_after_seconds if isinstance(done.error, Throttled) else 0.0
-        # Where pods stand in the way nobody has refused anything: it is soon asked again.
+        # Where pods block it the API refused nothing: it is soon asked again.
         by_pods = isinstance(done.action, EvictPod) or isinstance(done.error, WorldChanged)
         (state.evictions if by_pods else state.actions).failed(about, done.at, asked)
         if isinstance(done.action, CreateNodeClaim) and done.outcome in _FINAL:

@@ -26,7 +26,7 @@ class Announcer:
         self._told: tuple[Obstacle, ...] = ()
 
     def tell(self, obstacles: tuple[Obstacle, ...]) -> None:
-        """What stands in the way from now on; nothing when we may act again."""
+        """The leases that block Kerf from now on; nothing when we may act again."""
         before, self._told = {(one.lease, _reason(one)) for one in self._told}, obstacles
         self._count(obstacles)
         for one in obstacles:

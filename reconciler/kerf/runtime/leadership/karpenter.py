@@ -2,7 +2,7 @@
 
 Two controllers over the same objects would launch everything twice and drain around each other's budgets. Karpenter
 knows nothing of us, so it is for us to look: at its lease in every namespace where it may run. A lease that cannot be
-read says nothing, in particular not that nobody holds it: then we do not act either, and say what is missing.
+read says nothing, in particular not that it is free: then we do not act either, and say what is missing.
 
 Another release of ours, in another namespace, is no better. Of two exactly one yields: see `_rank`.
 """
@@ -62,7 +62,7 @@ class KarpenterLeases:
         return not self.obstacles()
 
     def obstacles(self) -> tuple[Obstacle, ...]:
-        """What stands in the way now, by lease."""
+        """The blocking controllers, by lease."""
         return tuple(found for lease in self.leases if (found := self._obstacle(lease)) is not None)
 
     def last_led(self) -> datetime:
@@ -104,16 +104,17 @@ class KarpenterLeases:
         return Obstacle(lease, holder=seen.holder, uid=uid)
 
     def _yields_to(self, lease: LeaseName, holder: str) -> bool:
-        """To Karpenter always; to one of ours unless it is a replica, or yields to us; without a lease nobody does."""
+        """To Karpenter always; to one of ours unless it is a replica, or yields to us; without a lease no controller
+        leads."""
         return not is_replica(holder) or self._own is None or _rank(lease) < _rank(self._own)
 
     def pause(self) -> timedelta:
-        """Until the next reading; no longer than a lease that stands in the way still lasts."""
+        """Until the next reading; no longer than a lease that blocks Kerf still lasts."""
         lasting = [self._sightings[found.lease].left() for found in self.obstacles() if found.holder]
         return min([RETRY, *lasting])
 
     def run(self, stop: threading.Event, on_change: Callable[[tuple[Obstacle, ...]], None]) -> None:
-        """Read until stopped. `on_change` is told what stands in the way, first of all and when that changes."""
+        """Read until stopped. `on_change` gets the blocking leases, first of all and when that changes."""
         told: tuple[tuple[LeaseName, str], ...] | None = None
         while not stop.is_set():
             self.step()

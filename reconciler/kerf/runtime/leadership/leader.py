@@ -21,7 +21,7 @@ from kerf_api import labels
 
 #: A renewal that failed is tried again sooner: the deadline is near, and a server that starts may answer any moment.
 RETRY_RENEWAL = timedelta(milliseconds=500)
-#: In every identity of ours, and in no host name: so we tell a replica from a Karpenter controller.
+#: In every identity of ours, and in no host name: so a replica is distinguished from a Karpenter controller.
 _MARK = "_kerf_"
 
 _AT_LEAST = timedelta(milliseconds=100)
@@ -79,7 +79,7 @@ class Leader:
 
     @property
     def holder(self) -> str:
-        """Who had the lease when it was read last; empty when nobody, or when it has not been read yet."""
+        """Who had the lease when it was read last; empty when there is none, or when it has not been read yet."""
         lease = self._sighting.lease
         return "" if lease is None else lease.holder
 
@@ -153,7 +153,7 @@ class Leader:
     def release(self) -> None:
         """Give the lease up, so that another need not wait for it to run out.
 
-        Also after the renew deadline: whoever took it meanwhile has changed it, and keeps it.
+        Also after the renew deadline: a replica that took it meanwhile has changed it, and keeps it.
         """
         held = self._sighting.lease
         if self._renewed is None or held is None or held.holder != self._identity:
@@ -166,7 +166,7 @@ class Leader:
             self._on_error(error)
 
     def run(self, stop: threading.Event, on_change: Callable[[bool], None] = lambda leading: None) -> None:
-        """Step until stopped or the lease is lost. `on_change` is told when we begin or cease to lead."""
+        """Step until stopped or the lease is lost. `on_change` is called when we begin or cease to lead."""
         leading = False
         while not stop.is_set() and not self.lost:
             if self.step() != leading:

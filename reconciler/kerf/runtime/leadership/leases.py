@@ -1,6 +1,6 @@
 """A lease as one process sees it.
 
-Nobody's clock is believed but our own: another holder is taken to be alive until we have not seen the lease change for
+No clock is trusted but our own: another holder is taken to be alive until we have not seen the lease change for
 its whole duration. So what a lease says about times is never compared with what we think the time is.
 """
 
@@ -14,7 +14,7 @@ from kerf.ports import Clock, Lease
 from kerf_api import labels
 
 DURATION, RENEW_DEADLINE, RETRY = timedelta(seconds=15), timedelta(seconds=10), timedelta(seconds=2)
-#: How often who waits for a lease looks at it: from when it is given up until then nobody acts.
+#: How often who waits for a lease looks at it: from when it is given up until then no replica acts.
 LOOK = timedelta(milliseconds=500)
 #: Karpenter's name for its lease, and ours too: in one namespace the lease itself lets only one of the two lead.
 KARPENTER = "karpenter-leader-election"
@@ -39,7 +39,7 @@ class LeaseName:
         return f"{self.namespace}/{self.name}"
 
 
-#: Where everybody looks, if nothing else is said.
+#: The namespace of the lease by default.
 USUAL = (LeaseName("kube-system"), LeaseName("karpenter"))
 
 
@@ -78,7 +78,7 @@ class Sighting:
             self._seen = lease, self._clock.monotonic()
 
     def left(self) -> timedelta:
-        """For how long its holder must still be taken to be alive; nothing when nobody holds it."""
+        """For how long its holder must still be taken to be alive; nothing when it is free."""
         if self._seen is None:
             return timedelta(0)
         lease, since = self._seen

@@ -1,7 +1,8 @@
 """One look at a cluster and at AWS, for a command that only wants to know: lists and describes, and writes nothing.
 
-It takes in the same news as the controller does, so that the snapshot is the one that the controller would decide from,
-but for what only its memory holds: what is out of stock, whom it nominated where, whom it leaves alone for a while.
+It processes the same events as the controller does, so that the snapshot is the one that the controller would decide
+from, but for what only its memory holds: what is out of stock, whom it nominated where, whom it leaves alone for a
+while.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def capture(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> 
         if not node_class.metadata.unreadable:
             facts = cloud.resolve(node_class, cluster)
             state.take(Resolved(node_class.name, node_class.metadata.uid, facts, now), now)
-    seen = captured(state, now)  # nobody is to serve these pods: that they wait holds nothing up
+    seen = captured(state, now)  # no plan is to serve these pods: their wait delays nothing
     return replace(seen, snapshot=replace(seen.snapshot, batch=None))
 
 

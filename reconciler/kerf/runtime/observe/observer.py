@@ -1,5 +1,5 @@
-"""Ask AWS at intervals: instances and what ails them, the node classes' selectors, the region's types and prices, the
-interruption queue, launch templates and instance profiles.
+"""Ask AWS at intervals: instances and their impairments, the node classes' selectors, the region's types and prices,
+the interruption queue, launch templates and instance profiles.
 
 Each question is a chore with a key; a chore that is being asked is not asked twice, one that failed waits longer each
 time. Chores run in a pool, or inline in the sandbox; the answers go to the inbox. When the clock was set back, what was
@@ -110,7 +110,7 @@ class Observer:
         often = CLUSTER_EVERY if state.known_cluster.version.settled else CONFIRMED_AFTER
         yield Chore("cluster", self._every("cluster", often, now), self._read_cluster)
         yield Chore("instances", self._every("instances", self._pace(), now), self._describe)
-        if state.synced:  # before that nobody knows which instances are ours
+        if state.synced:  # before that it is unknown which instances are ours
             yield self._examining(now)
         if self._may_act():  # only who acts deletes what nothing needs
             yield Chore("templates", self._every("templates", INVENTORIES_EVERY, now), self._list_templates)

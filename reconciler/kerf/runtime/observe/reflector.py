@@ -1,6 +1,7 @@
-"""List and watch one kind, and tell the inbox: a small state machine that a thread turns, or that is stepped inline.
+"""List and watch one kind, and report to the inbox: a small state machine that a thread turns, or that is stepped
+inline.
 
-A list that failed or was forbidden says nothing; in particular it is never told as an empty one. Once reading is
+A list that failed or was forbidden says nothing; in particular it is never reported as an empty one. Once reading is
 forbidden, what was read before is not trusted either, until the kind was listed again. A watch that has been
 silent for too long (no event and no bookmark) is not believed any more: the kind is listed again.
 """
@@ -20,12 +21,12 @@ SILENCE = timedelta(seconds=75)
 #: A watch that ends sooner than this without having said anything counts as a failure.
 SHORT_LIVED = timedelta(seconds=1)
 STEPS = Steps(timedelta(milliseconds=500), timedelta(seconds=30))
-#: Signs of life are told at most this often.
+#: Signs of life are reported at most this often.
 TELL_FRESH = timedelta(seconds=5)
 
 
 class Reflector:
-    """See the module. `on_error` is told of every failure (for logs and metrics)."""
+    """See the module. `on_error` is called for every failure (for logs and metrics)."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Reflector:
             self._failed(error)
         except PortError as error:
             self._failed(error)
-        except Exception as error:  # a bug: nobody knows what was lost with it
+        except Exception as error:  # a bug: it is unknown what was lost with it
             self._version = ""
             self._failed(PortError(f"{type(error).__name__}: {error}"))
         return False

@@ -48,8 +48,8 @@ def client(
     watched: Watched | None = None,
     patience: int = 0,
 ) -> KubeClient:
-    """`on_poison` is told of what cannot be read, `on_warning` of what the API server warns, `watched` of each request;
-    one that the server is too busy for is sent again, `patience` times at most. Raises PortError."""
+    """`on_poison` gets objects that cannot be read, `on_warning` of what the API server warns, `watched` of each
+    request; one that the server is too busy for is sent again, `patience` times at most. Raises PortError."""
     sending = Sending(qps=float(options.kube_client_qps), burst=options.kube_client_burst, patience=patience)
     told: dict[str, Any] = {"sending": sending, "on_poison": on_poison, "on_warning": on_warning, "watched": watched}
     if where.kubeconfig or where.context or not NAMESPACE_FILE.exists():

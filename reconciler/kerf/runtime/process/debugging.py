@@ -79,7 +79,7 @@ def of_profiling(turns: Callable[[], bytes]) -> Mapping[Asked, Callable[[Query],
 
 
 def _profile(profiler: Profiler, query: Query) -> Answer:
-    """Of `seconds`, 10 if nothing is said."""
+    """Of `seconds`, 10 by default."""
     try:
         seconds = float(query.get("seconds", _PROFILE_SECONDS))
         if not 0 < seconds <= profiling.LONGEST_SECONDS:

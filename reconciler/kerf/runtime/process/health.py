@@ -102,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Listener
 
     def handle(self) -> None:
-        # Who hangs up early (a scraper whose time is over) is nothing to tell of.
+        # A client that hangs up early (a scraper whose time is over) is not worth a line in the log.
         with suppress(ConnectionError):
             super().handle()
 

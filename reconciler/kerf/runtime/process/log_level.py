@@ -1,4 +1,4 @@
-"""The log level while the process runs: changed for a time, and then as it was set, so that nobody forgets it there."""
+"""The log level while the process runs: changed for a time, and then as it was set, so that it is never left there."""
 
 from __future__ import annotations
 

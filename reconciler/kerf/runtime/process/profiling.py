@@ -1,4 +1,4 @@
-"""What a process is busy with, for somebody who cannot stop it: where each thread stands, and where its time goes.
+"""What a process is busy with, for an operator who cannot stop it: where each thread stands, and where its time goes.
 
 A profile looks at all threads many times a second and puts what CPU time each has used since the last look on the stack
 where it stands now. Its lines are folded stacks (`thread;caller;called microseconds`), as flame graphs are made from.
@@ -76,7 +76,7 @@ def _others() -> Iterator[tuple[threading.Thread, FrameType]]:
 
 
 def _cpu_nanoseconds(native_id: int | None) -> int:
-    """What a thread has used so far, as Linux counts it; 0 where nobody does, and when it has just ended."""
+    """What a thread has used so far, as Linux counts it; 0 on other systems, and when it has just ended."""
     try:
         return int(Path(_OWN_TIME.format(native_id)).read_text().split()[0])
     except (OSError, IndexError, ValueError):

@@ -58,7 +58,7 @@ def holders(kube: Api, clock: Clock) -> list[str]:
 
 
 def _leases(kube: Api) -> dict[str, tuple[str, str]]:
-    """(holder, time of renewal) by namespace, of leases that somebody holds."""
+    """(holder, time of renewal) by namespace, of leases that are held."""
     listed = kube.request("GET", f"/apis/coordination.k8s.io/v1/leases?fieldSelector=metadata.name%3D{KARPENTER}")
     rows = {row["metadata"]["namespace"]: row.get("spec", {}) for row in listed["items"]}
     return {

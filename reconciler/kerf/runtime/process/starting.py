@@ -21,7 +21,7 @@ PAUSE_SECONDS = 1.0
 def patiently(ask: Callable[[float], T], clock: Clock) -> T:
     """The answer. While the server is away or has too much to do it is asked again, for 20 s in all.
 
-    `ask` is told for how many seconds it may wait. Raises PortError: at once when asking again would not help, else
+    `ask` gets the seconds that it may wait. Raises PortError: at once when asking again would not help, else
     what the last try met.
     """
     until = clock.monotonic() + PATIENCE.total_seconds()

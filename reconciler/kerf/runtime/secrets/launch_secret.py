@@ -66,7 +66,7 @@ class LaunchSecret:
         self._leads, self._in_use, self._replaced = leads, earlier_key_in_use, replaced
 
     def keep(self) -> bool:
-        """Read the key, make it or mend it; whether this process has one now. Raises PortError.
+        """Read the key, make it or repair it; whether this process has one now. Raises PortError.
 
         Where the Secret cannot be had at all (Forbidden, say), marks are made by a key of this process first.
         """

@@ -68,7 +68,7 @@ def effective(arguments: Sequence[str], environment: Mapping[str, str]) -> list[
 
 
 def _resolved(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[Options, dict[str, str]]:
-    """The options, and by their names where those come from that somebody set."""
+    """The options, and by their names where those come from that a user set."""
     problems: list[str] = []
     flags = _flags(arguments, problems)
     found: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def _resolved(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple
 def _given(
     option: Field[Any], flags: Mapping[str, str], environment: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """What is said of a setting, what counts first: source, name there, text. An empty variable says nothing."""
+    """The values of a setting, the one in effect first: source, name there, text. An empty variable says nothing."""
     flag, env = option.metadata["flag"], option.metadata["env"]
     if flag in flags:
         yield FLAG, flag, flags[flag]

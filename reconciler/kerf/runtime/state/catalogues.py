@@ -1,4 +1,4 @@
-"""What AWS made of each node class, and the instance types that follow; built anew only when an input changed.
+"""What AWS made of each node class, and the instance types that follow; built again only when an input changed.
 
 A class whose types cannot be worked out has no catalogue: they are not known, which is not the same as having none.
 """
@@ -22,7 +22,7 @@ from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
 #: How often a class is resolved while machines come or go, or are wanted, or while it is not Ready.
 RESOLVE_EVERY = timedelta(seconds=60)
-#: How often what was learned of nodes is taken over: everything that rests on a class's types is worked out anew then.
+#: How often what was learned of nodes is taken over: everything that rests on a class's types is computed again then.
 LEARN_EVERY = timedelta(minutes=5)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -257,7 +257,7 @@ class Catalogues:
         catalogue: Catalogue | None = None
         try:
             catalogue = self._build(node_class, facts, region, self._settings)
-        except Unresolvable as error:  # the class says something that it should not; its condition tells
+        except Unresolvable as error:  # the class says something that it should not; its condition reports it
             self._problems[node_class.name] = (error.reason, str(error))
         except Exception as error:
             words = f"its instance types cannot be worked out: {type(error).__name__}: {error}"
@@ -270,8 +270,8 @@ class Catalogues:
 
 
 def _settled(node_class: EC2NodeClass, facts: ClassFacts) -> bool:
-    """Whether nobody waits for the class, and nothing of it has its own time: capacity reservations fill and end, and
-    a subnet that is full may have addresses again."""
+    """Whether no object waits for the class, and nothing of it has its own time: capacity reservations fill and end,
+    and a subnet that is full may have addresses again."""
     ready = next((one for one in node_class.status.conditions if one.type == "Ready"), None)
     if ready is None or ready.status != "True" or ready.observed_generation != node_class.metadata.generation:
         return False

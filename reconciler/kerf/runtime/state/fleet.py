@@ -74,7 +74,7 @@ class Fleet:
         self._changed()
 
     def _believed(self, known: Instance) -> bool:
-        """Whether an instance may run although Describe does not show it: nobody has ended it."""
+        """Whether an instance may run although Describe does not show it: no client has terminated it."""
         return known.id not in self._described and known.id not in self._terminated and known.live
 
     def _ended_unseen(self, id_: str, at: datetime) -> bool:
@@ -96,7 +96,7 @@ class Fleet:
         self._changed()
 
     def terminated(self, instance_id: str, at: datetime, *, gone: bool = False) -> None:
-        """An instance was told to end; `gone` when EC2 does not know it any more."""
+        """An instance is being terminated; `gone` when EC2 does not know it any more."""
         if gone:
             self._described.pop(instance_id, None)
             self._launched.pop(instance_id, None)

@@ -12,7 +12,7 @@ _BY_NAME = {source.value: source for source in Source}
 
 
 class Freshness:
-    """Kinds on which nothing that is destroyed rests are no source: what is said of them is passed over."""
+    """Kinds on which nothing that is destroyed rests are no source: reports about them are ignored."""
 
     def __init__(self) -> None:
         self.at: dict[Source, datetime] = {}
@@ -20,7 +20,7 @@ class Freshness:
 
     @property
     def doubted(self) -> frozenset[Source]:
-        """What can be trusted no more until the process starts anew."""
+        """What can be trusted no more until the process starts again."""
         return frozenset(self._doubted)
 
     def complete(self, name: str, at: datetime, now: datetime) -> None:
@@ -37,10 +37,10 @@ class Freshness:
             self.at.pop(source, None)
 
     def doubt(self, kind: Kind) -> None:
-        """News of this kind could not be taken in, and may be in one index and not in another.
+        """An event of this kind could not be processed, and may be in one index and not in another.
 
-        No list mends that, because it passes over an object that is known in its version: a node may look empty that is
-        not. So nothing is destroyed that rests on this kind until the process starts anew.
+        No list repairs that, because it passes over an object that is known in its version: a node may look empty that
+        is not. So nothing is destroyed that rests on this kind until the process starts again.
         """
         if (source := _BY_NAME.get(kind.name)) is not None:
             self._doubted.add(source)

@@ -1,4 +1,5 @@
-"""What ails instances, as EC2 said last; each impairment that is new is told once, until the instance has recovered."""
+"""The impairments of instances, as EC2 returned them last; each new one is reported once, until the instance has
+recovered."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Final
 from kerf.model.aws.cloud import Impairment
 from kerf.runtime.state.notices import ImpairmentFound, Notices
 
-#: What ailed instances this long ago need not ail them now.
+#: An impairment this long ago need not exist now.
 KEPT: Final = timedelta(minutes=5)
 
 
@@ -33,7 +34,7 @@ class Impairments:
             self._notices.note(ImpairmentFound(category))
 
     def at(self, now: datetime) -> Mapping[str, tuple[Impairment, ...]]:
-        """By instance; nothing when nobody has been able to look for a while."""
+        """By instance; nothing when EC2 has not answered for a while."""
         if self.examined_at is None or not timedelta(0) <= now - self.examined_at <= KEPT:
             return {}
         return MappingProxyType(self._found)

@@ -12,7 +12,7 @@ from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
 @dataclass(slots=True)
 class _Shelf:
-    """One kind. `since` is when it was listed first: what was used before that nobody remembers."""
+    """One kind. `since` is when it was listed first: uses before that are unknown."""
 
     since: datetime | None = None
     resources: dict[str, Resource] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """How much memory machines really have, learned from the nodes that have joined: the hypervisor keeps less than is
 reckoned with before there is one.
 
-The least that was seen of a type with an image counts. It is memory: nodes tell it anew to whoever begins anew.
+The least that was seen of a type with an image counts. It is memory: a new process learns it again from the nodes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 #: So long after it was last seen it is forgotten.
 KEPT = timedelta(days=60)
-#: Machines of one type differ by some KiB, which nobody needs to know.
+#: Machines of one type differ by some KiB, which no plan needs.
 GRAIN_BYTES = 16 * 2**20
 
 #: Instance type and image.
@@ -44,7 +44,7 @@ class LearnedMemory:
 
 
 def _memory_bytes(node: Node) -> int:
-    """In whole grains; 0 when the node does not say, or nobody can read it."""
+    """In whole grains; 0 when the node does not say, or the value cannot be read."""
     try:
         return int(quantity.parse(node.status.capacity.get("memory", 0))) // GRAIN_BYTES * GRAIN_BYTES
     except ValueError:

@@ -1,4 +1,4 @@
-"""What is noticed while news are taken in, as values: who tells it (logs, metrics, events) asks for it afterwards."""
+"""Notices of event processing, as values: logs, metrics and events read them afterwards."""
 
 from __future__ import annotations
 

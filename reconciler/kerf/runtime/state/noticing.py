@@ -12,7 +12,7 @@ from kerf_api.v1.nodepool import NodePool
 
 
 def grace_of(value: Any) -> int:
-    """Seconds that the API server gives an object to end when nothing else is said."""
+    """Seconds that the API server gives an object to end by default."""
     if not isinstance(value, Pod):
         return 0
     seconds = value.spec.termination_grace_period_seconds

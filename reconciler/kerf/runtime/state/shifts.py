@@ -8,7 +8,7 @@ from typing import Final
 
 from kerf.model.aws.cloud import ClassFacts, Instance, ZonalShift
 
-#: A shift that does not say when it ends holds for so long after ARC told of it last.
+#: A shift that does not say when it ends holds for so long after ARC returned it last.
 HELD: Final = timedelta(minutes=5)
 
 
@@ -19,7 +19,7 @@ class ZonalShifts:
         self._until: dict[str, datetime] = {}
 
     def read(self, found: Iterable[ZonalShift], at: datetime) -> None:
-        """All that ARC tells of; what it tells of no more is over."""
+        """All shifts that ARC returns; one that it no longer returns is over."""
         self._until = {one.zone_id: one.until or at + HELD for one in found}
 
     def at(self, now: datetime) -> Mapping[str, datetime]:
@@ -28,7 +28,7 @@ class ZonalShifts:
 
 
 def by_name(shifted: Mapping[str, datetime], facts: Iterable[ClassFacts]) -> Mapping[str, datetime]:
-    """The same, by the names of zones too, as far as a subnet tells them."""
+    """The same, by the names of zones too, as far as a subnet has them."""
     if not shifted:
         return shifted
     subnets = (subnet for known in facts for subnet in known.subnets)

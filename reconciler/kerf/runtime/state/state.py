@@ -1,4 +1,4 @@
-"""What the controller knows; news go in, a Snapshot comes out in constant time. One thread owns it."""
+"""What the controller knows; events go in, a Snapshot comes out in constant time. One thread owns it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ LOOKED_AT_WITHIN = timedelta(seconds=10)
 class State:
     """See the module. `interpret` reads a message of the interruption queue; `build` makes a catalogue.
 
-    `keys` check launch marks. What is noticed while news are taken in, or a snapshot is made, is in `notices`.
+    `keys` check launch marks. What is noticed while events are processed, or a snapshot is made, is in `notices`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class State:
         self.evictions, self.actions, self.freshness = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS), Freshness()
         self.proposals, self.failures = tuple[Proposal, ...](), Failures()
         self.kept: Mapping[str, Reason] = {}
-        #: Actions that were under way when the latest news were not in; objects that changed since the slow half was
+        #: Actions that were under way when the latest events were not in; objects that changed since the slow half was
         #: last asked, None for one that is gone.
         self.under_way: tuple[Action, ...] = ()
         self.changes: dict[Ref, Any | None] = {}
@@ -127,12 +127,13 @@ class State:
         return self.freshness.within(sources, self.settings.stale_after, now)
 
     def doubt(self, kind: Kind) -> None:
-        """News of this kind could not be taken in: nothing is destroyed that rests on it until the process ends."""
+        """An event of this kind could not be processed: nothing is destroyed that rests on it until the process
+        ends."""
         self.freshness.doubt(kind)
 
-    # --- news ---------------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------------
     def take(self, news: News, now: datetime) -> None:
-        """Take in one piece of news from an observer. (What the executor did comes through `results.absorb`.)"""
+        """Process one event of an observer. (What the executor did comes through `results.absorb`.)"""
         self._take(news, now)
 
     def notice(self, now: datetime) -> None:
@@ -256,7 +257,7 @@ class State:
         if (value := new if new is not None else old) is None:
             return
         self.notices.note(ObjectChanged(kind, old, new))
-        self.changes[Ref.of(kind, value)] = changed  # its receiver tells a foreign object from a deleted one
+        self.changes[Ref.of(kind, value)] = changed  # its receiver checks whether it was deleted
         if kind is kinds.POD:
             self._noticed_pod(old, new, now)
         elif kind is kinds.NODE:
@@ -282,7 +283,7 @@ class State:
 
     def _expects_no_more(self, node_name: str, now: datetime) -> None:
         """The kube-scheduler drops an expectation whenever it tries the pod too early, be the node made for it alone:
-        until somebody has looked where the pod may go, that is not an empty node."""
+        until a reconcile has found where the pod may go, that is not an empty node."""
         until = now + self.settings.batch_max + LOOKED_AT_WITHIN
         for claim in self.cluster.claims_of(node_name):
             self.promises.expect(claim.name, until)
@@ -351,7 +352,7 @@ class State:
 
     # --- the snapshot -------------------------------------------------------------------------------------------
     def snapshot(self, now: datetime) -> Snapshot:
-        """Everything as of now. Its maps hold still until the next news is taken in."""
+        """Everything as of now. Its maps hold still until the next event is processed."""
         self.notice(now)
         self._forget_old(now)
         self.catalogues.forget_full(now)

@@ -105,7 +105,7 @@ class SandboxKube:
         manifest = {"metadata": meta, "spec": _lease_spec(lease)}
 
         def write() -> Lease:
-            """A lease that is not there is made anew, also by who thinks that he replaces it."""
+            """A lease that is not there is made again, also by a replica that thinks that he replaces it."""
             known = self._server.find(kinds.LEASE, namespace, name)
             if known is not None and lease.resource_version:
                 return _lease(
@@ -147,7 +147,7 @@ class SandboxWatch:
         self._closed = False
 
     def read(self, timeout_seconds: float) -> Sequence[Change]:
-        """What has changed since the last read. Never waits: time does not pass while somebody reads."""
+        """What has changed since the last read. Never waits: time does not pass during a read."""
         if self._closed:
             raise Disconnected(f"{self._kind.plural}: closed")
         call = self._call

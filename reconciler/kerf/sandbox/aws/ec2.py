@@ -243,7 +243,7 @@ class Ec2:
         self.changes += 1
 
     def receive(self) -> list[Message]:
-        """Up to ten messages that nobody else holds."""
+        """Up to ten messages that no other reader holds."""
         now = self._now()
         free = [q for q in self._queue.values() if q.hidden_until is None or q.hidden_until <= now][:_BATCH]
         for queued in free:
@@ -294,7 +294,7 @@ class Ec2:
         return None
 
     def _full(self, held: HeldReservation, kind: str, zone: str) -> FleetError | None:
-        """Why nothing can be launched into a reservation; whoever has one left there is never out of stock."""
+        """Why nothing can be launched into a reservation; a reservation with one left is never out of stock."""
         known = self._reservations.get(held.id)
         one = known.thing if known is not None else None
         if not isinstance(one, CapacityReservation) or (one.instance_type, one.zone) != (kind, zone):

@@ -85,7 +85,7 @@ class NodeLifecycle:
             self._server.patch(kinds.NODE, "", node.name, {"spec": {"taints": wanted}})
 
     def _silent(self, machine: Machine) -> None:
-        """Nobody has heard of the node for a while: it becomes Unknown; its instance is gone, so it goes too."""
+        """The node has sent no heartbeat for a while: it becomes Unknown; its instance is gone, so it goes too."""
         for record in list(self._server.records(kinds.NODE)):
             if record.value.spec.provider_id != machine.provider_id:
                 continue

@@ -1,4 +1,5 @@
-"""What an instance's user data tells its kubelet: labels, taints, settings. The other end of what launch templates say.
+"""The settings of a kubelet in an instance's user data: labels, taints, settings. The other end of what launch
+templates say.
 
 Each image family says it in its own way: nodeadm's YAML (AL2023), Bottlerocket's TOML, command line flags (AL2,
 Windows). Whatever says nothing gets what a custom image must set by itself: the unregistered taint.

@@ -1,1 +1,1 @@
-"""A kube-scheduler with rules read anew, not Kerf's."""
+"""A kube-scheduler with a second implementation of the rules, not Kerf's."""

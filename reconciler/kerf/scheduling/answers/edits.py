@@ -1,6 +1,6 @@
 """Single edits, of a pod or of a NodePool, that may give a pod a place: what each does, and how a person would say it.
 
-An edit is a value: it makes of a pod (or a pool) the one that would stand there if somebody had edited its manifest. So
+An edit is a value: it makes of a pod (or a pool) the one that would stand there after an edit of its manifest. So
 an edit can be tried against the real rules before it is offered to anybody (see `remedies`).
 """
 

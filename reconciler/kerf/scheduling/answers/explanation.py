@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from kerf.scheduling.answers.edits import Edit
 
-#: At most this many pools, steps of one pool, and rules by which nodes are left out are told of.
+#: At most this many pools, steps of one pool, and rules by which nodes are left out are listed.
 MOST_POOLS, MOST_STEPS, MOST_ROWS = 20, 16, 12
-#: Verdicts, misses and what else is said in one line are cut at this many characters; a whole refusal at this many.
+#: Verdicts, misses and other texts of one line are cut at this many characters; a whole refusal at this many.
 LINE, WHOLE = 240, 1000
 
 #: The rules in the order in which they are asked, as they are called in an account.

@@ -31,7 +31,7 @@ _LONGEST_POOL_PART = 54
 
 
 def to_claim(snapshot: Snapshot, node: NewNode, *, salt: str, annotations: Mapping[str, str] = {}) -> NodeClaim:
-    """The complete NodeClaim of a planned node. `salt` tells apart claims that are planned for the same pods."""
+    """The complete NodeClaim of a planned node. `salt` distinguishes claims that are planned for the same pods."""
     pool = snapshot.node_pools[node.pool]
     own = {**_planned(snapshot, node), **annotations}
     made = _claim(pool, claim_name(snapshot, node, salt), claim_entries(snapshot, node), node.requirements, own)

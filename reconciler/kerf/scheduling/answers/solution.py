@@ -16,7 +16,7 @@ from kerf_api.resources import Resources
 class PodRefusal:
     """Why a pod has no place: a stable code, words for a person, and the answer of each NodePool by name.
 
-    `pools` are in the order in which they are to be told, the nearest first. Equal pods share one `account`, which only
+    `pools` are in the order in which they are reported, the nearest first. Equal pods share one `account`, which only
     the first classes of a solve have, and only where it is asked for. `target` is the key of the node on which the pod
     waits for a place; empty if it waits for none.
     """

@@ -1,7 +1,7 @@
 """Which ResourceClaims a pod has, which of them have their devices, and who holds what others can not have.
 
-A claim that only pods hold which are gone, going or being moved is given devices anew, and what it has is free; one
-that nobody holds keeps what it has as long as that can be reached. Source: scheduling reference §10.
+A claim that only pods hold which are gone, going or being moved gets new devices, and what it has is free; one
+that no pod holds keeps what it has as long as that can be reached. Source: scheduling reference §10.
 """
 
 from __future__ import annotations

@@ -147,6 +147,6 @@ def _take(usage: Usage, device: Device, result: DeviceResult) -> None:
     known = {name: text for name, text in result.consumed_capacity.items() if name in device.spec.capacity}
     try:
         share = {name: quantity.parse(text) for name, text in known.items()} if shared else {}
-    except ValueError:  # nobody can say how much: all of it
+    except ValueError:  # the amount is unknown: all of it
         share = {name: quantity.parse(own.value) for name, own in device.spec.capacity.items()}
     usage.take(device, share)

@@ -1,6 +1,6 @@
 """Published slices as pools of devices. Of a pool only the latest generation counts, and only when all of it is there.
 
-A pool in which a name is there twice, or a device counts on a budget that nobody has, is not used at all.
+A pool in which a name is there twice, or a device counts on a budget that does not exist, is not used at all.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _problem(latest: Sequence[ResourceSliceSpec]) -> str:
 
 
 def _devices(latest: Sequence[ResourceSliceSpec], planned: bool) -> Iterator[Device]:
-    """Raises ValueError for a device that counts on what nobody has."""
+    """Raises ValueError for a device that counts on a budget that does not exist."""
     budgets = {
         (counters.name, name): quantity.parse(counter.value)
         for spec in latest

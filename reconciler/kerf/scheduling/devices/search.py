@@ -2,7 +2,7 @@
 
 Devices are tried in the order in which they are given, alternatives in the order of the claim; what was taken is given
 back before another is tried. The work is bounded by a number of steps: a claim for which nothing was found by then gets
-nothing, and its pod is told so.
+nothing, and its pod gets the reason.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Matching:
         """None when the device is none of these. Raises UnreadableSelector."""
         key = (id(choice), id(device))
         if key not in self._shares:
-            self._kept += (choice, device)  # so that nobody else gets their identities
+            self._kept += (choice, device)  # so that no other claim gets their identities
             suits = self._tolerated(choice, device) and all(self._matches(e, device) for e in choice.expressions)
             self._shares[key] = share_of(device.spec, choice.amounts) if suits else None
         return self._shares[key]

@@ -4,7 +4,7 @@ A device is shown to an expression as Kubernetes shows it: `device.driver`, `dev
 `device.capacity["domain"].name`, `device.allowMultipleAllocations`; an unknown domain is an empty map. Of Kubernetes'
 libraries there are quantities, versions, `lowerAscii`, `upperAscii` and `cel.bind`; not optional fields (`[?"x"]`). An
 expression is compiled once. One that cannot be read, fails, or says neither true nor false is an error with its text:
-whoever asks by it gets nothing, which is what the kube-scheduler makes of it.
+a request by it gets nothing, which is what the kube-scheduler makes of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What a node that is yet to come will publish of devices. EC2 knows nothing of drivers, so somebody has to say it.
+"""What a node that is yet to come will publish of devices. EC2 knows nothing of drivers, so it must be learned or
+configured.
 
-The newest initialized node of the same type says it by its slices; what tells one machine from another (a UUID, a
+The newest initialized node of the same type says it by its slices; attributes of one machine only (a UUID, a
 serial number) is left out. Where there is none yet, the annotation `kerf.sh/device-templates` of an EC2NodeClass may
 say it for types by name; where there is neither, a type has no devices.
 """

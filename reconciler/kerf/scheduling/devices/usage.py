@@ -15,7 +15,7 @@ from kerf.model.kubernetes.objects import Quantities
 from kerf.scheduling.devices.pools import Device, DeviceId
 from kerf_api import quantity
 
-#: What is taken of a device that is shared, by capacity; of any other nothing is said, for all of it is.
+#: What is taken of a device that is shared, by capacity; any other is absent, for all of it is taken.
 Share = Mapping[str, Fraction]
 
 

@@ -36,7 +36,7 @@ class NodeFacts:
     """A state node that takes pods. `possible` are its labels; `settles` is when its pool's consolidateAfter is over;
     `attachable` how many volumes it can attach, by driver.
 
-    `marks` name the pods that it was made for, until it is initialised. Of one that is `open` (a claim of which nobody
+    `marks` name the pods that it was made for, until it is initialised. Of one that is `open` (a claim of which no plan
     knows yet what it becomes) only the marks count. A `cordoned` one takes only pods that tolerate
     `nodes.table.CORDON`.
     """
@@ -62,7 +62,7 @@ class Residents:
     pod; None for a term whose namespaces are selected by their labels.
 
     `used` is what all that are not done take, `daemon_used` the part of daemon sets in it, `ports` their host ports,
-    `attached` their volumes; None when nobody can reckon with one of them, and then `problem` is the reason.
+    `attached` their volumes; None when one of them is not countable, and then `problem` is the reason.
     """
 
     pods: tuple[Entry, ...] = ()

@@ -1,7 +1,7 @@
 """What the new nodes of a pass must cost at least: the least price of nodes that need not be whole for the same pods.
 
 Pods that ask for the same and may go to the same offerings are a kind; an offering is a type at a zone and capacity
-type that one of the NodePools may buy, with the room that daemon sets leave. What makes real nodes dearer is left out:
+type that one of the NodePools may buy, with the room that daemon sets leave. Further costs of real nodes are left out:
 that nodes and pods are whole, topology, volumes, host ports, preferences, limits, minValues, weights. Nodes on capacity
 reservations are paid for already: they, and the pods on them, are not in it.
 

@@ -1,8 +1,8 @@
-"""Pods that limits left over are tried once more when the answer is there, at any price.
+"""Pods that limits left over are tried again when the answer is there, at any price.
 
 Nodes are chosen by what they give for their price, each pool has its turn before the next, and what a round has learned
 bounds the following ones. So where limits are short some pods stay without a place that would have one: on a planned
-node if that became a larger one of its types, or on one more node, from whichever NodePool. Nobody loses the place that
+node if that became a larger one of its types, or on one more node, from whichever NodePool. No pod loses the place that
 he has, and all other rules hold as ever.
 """
 
@@ -40,7 +40,7 @@ def with_leftovers(
     frugal: bool,
     late: LateNodes | None = None,
 ) -> tuple[list[Packed], int]:
-    """These nodes and others for pods that had no place, and how many trials it took; who has one now is told of in the
+    """These nodes and others for pods that had no place, and how many trials it took; pods that have one now are in the
     assignment.
 
     Where no NodePool has limits, these have left over none: nothing is tried, except for pods that come `late`, on such

@@ -145,7 +145,7 @@ def _taken_in(bins: Sequence[Bin], waiting: list[PodGroup], budget: int, costs: 
 
 
 def _moved(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
-    """All pods of one kind leave a node, which costs less then, for another, unless somebody there needs them."""
+    """All pods of one kind leave a node, which costs less then, for another, unless a pod there needs them."""
     for source in bins:
         for item in dict.fromkeys(item for item, _ in source.content):
             number = sum(n for one, n in source.content if one is item)

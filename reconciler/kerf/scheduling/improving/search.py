@@ -1,4 +1,4 @@
-"""A cheaper set of nodes, by taking some away and filling them anew, as often as the effort allows.
+"""A cheaper set of nodes, by removing some and filling them again, as often as the effort allows.
 
 Which nodes go and which sizes are tried is drawn from a fixed seed: the same pods get the same answer. What keeps pods
 apart or together on hosts holds on every node by itself, so nodes can be exchanged a few at a time.
@@ -16,7 +16,7 @@ from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.fill import Filling
 
 _SEED = 20260101
-#: So many nodes are taken away at once, at most.
+#: So many nodes are removed at once, at most.
 _MOST = 8
 #: So often lanes are filled in another order than the usual one.
 _SHUFFLED = 0.5

@@ -166,7 +166,7 @@ def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | No
 
 
 def _verdict(since: datetime, changed: datetime | None, foreign: Sequence[Taint]) -> datetime:
-    """For an initialized node; each change gives the kube-scheduler time once more, within bounds."""
+    """For an initialized node; each change gives the kube-scheduler time again, within bounds."""
     if foreign:
         return since + TAINT_GOES
     settled = since + SETTLES if changed is None else max(since, changed) + SETTLES

@@ -122,7 +122,7 @@ class NodeReader:
     def _targets(
         self, found: Iterable[tuple[str, NodeFacts, Residents]], moving: frozenset[str] = frozenset()
     ) -> Iterator[ExistingNode]:
-        """What is there; what nobody can reckon with takes no pods."""
+        """What is there; a node with unknown use takes no pods."""
         standing: list[tuple[str, NodeFacts, Residents]] = []
         shares: list[Ints] = []
         for key, site, there in found:

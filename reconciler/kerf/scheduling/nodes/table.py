@@ -1,6 +1,6 @@
 """All targets of a snapshot side by side: their room as a matrix, their volumes, and which of them suit a demand.
 
-A solve closes those that it leaves out and counts anew those that pods move from; the rest is shared by all solves.
+A solve closes those that it leaves out and counts again those that pods move from; the rest is shared by all solves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many volumes nodes can still attach: each storage driver says of each node how many, in the node's CSINode.
 
 A volume that several pods of a node share counts once there. What no driver attaches (NFS), and what a driver names no
-number for, has no limit; nor has a node that is yet to come, for nobody knows its drivers. As the kube-scheduler has
+number for, has no limit; nor has a node that is yet to come, for its drivers are unknown. As the kube-scheduler has
 it, a node with too many volumes still takes who brings no further one. Source: scheduling reference §7.3.
 """
 
@@ -50,7 +50,7 @@ class Attached:
     limits: Mapping[str, Ints]
     counts: Mapping[str, Ints]
     vacated: Mapping[int, frozenset[Attachment]] = field(default_factory=dict)
-    #: The places of each volume, when somebody has asked.
+    #: The places of each volume, after the first request.
     _known: dict[Attachment, list[int]] = field(default_factory=dict)
 
     @classmethod

@@ -25,7 +25,7 @@ Indices = NDArray[np.intp]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Dearer than anything: there is no offering.
+#: More expensive than anything: there is no offering.
 NO_PRICE = 1 << 60
 #: More than any machine has of anything (256 TiB of memory), and 32,000 of it still fit in 64 bits.
 MOST = 1 << 48
@@ -42,7 +42,7 @@ class Columns:
     def vector(self, amounts: Mapping[str, int]) -> Ints:
         """The amounts in order; absent is 0. A resource without a column is left out (see `unknown`).
 
-        No amount is negative, and beyond `MOST` none is told from another: sums of many stay what they are.
+        No amount is negative, and beyond `MOST` none is distinguished from another: sums of many stay what they are.
         """
         row = np.zeros(len(self.names), dtype=np.int64)
         for name, value in amounts.items():
@@ -180,7 +180,7 @@ class TypeTable:
 
 
 def _reservations(types: Sequence[InstanceType]) -> dict[str, int]:
-    """How many machines each reservation may still have: the least that is said of it."""
+    """How many machines each reservation may still have: the least of all sources."""
     found: dict[str, int] = {}
     for one in types:
         for held in (o.reservation for o in one.offerings if o.reservation is not None):

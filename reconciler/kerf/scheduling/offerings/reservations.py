@@ -30,7 +30,7 @@ class Ledger:
         self._held: set[tuple[str, str]] = set()
 
     def left(self, id_: str) -> int:
-        """How many machines nobody has. Raises ValueError when nobody knows the reservation."""
+        """The number of free machines. Raises ValueError for an unknown reservation."""
         if id_ not in self._left:
             raise ValueError(f"capacity reservation {id_} is unknown; known are {', '.join(sorted(self._left))}")
         return self._left[id_]
@@ -73,7 +73,7 @@ def machines_left(snapshot: Snapshot, offered: Iterable[Mapping[str, int]]) -> d
 
 
 def _taken(snapshot: Snapshot, claim: NodeClaim) -> Iterable[str]:
-    """The reservations of which a claim takes a machine that EC2 has told us of as free."""
+    """The reservations of which a claim takes a machine that EC2 has returned as free."""
     if claim.assigned_instance:
         instance = snapshot.instances.get(claim.assigned_instance)
         asked = snapshot.resolved_at.get(claim.spec.node_class_ref.name)

@@ -1,4 +1,4 @@
-"""A node in the making: the pods put on it so far, what they leave of the pool's types, and who may join them."""
+"""A node in the making: the pods put on it so far, the remaining types of the NodePool, and the pods that may join."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class NodeDrafts:
         taking, each = self._chosen(self._able(stock, joints), self._likeness(stock), number)
         if not len(taking):
             return 0
-        if each == 1 and len(taking) == number:  # whoever is able has room for one
+        if each == 1 and len(taking) == number:  # each candidate has room for one
             taken, done = ones(number), number
         else:
             taking, taken = dealt(taking, self._room_for(stock, taking, number), number, each)

@@ -23,7 +23,7 @@ _MOST_SHARED = 300
 _FEW = 0.02
 #: Types cost as much as others if they cost no more than so many times their price.
 _AS_DEAR = 1.02
-#: To begin anew is as much work as to look for so many seats.
+#: To begin again is as much work as to look for so many seats.
 _SEATS_A_START = 5
 #: How many nodes a lane needs at least for the pods that each group, or host port, keeps apart.
 _Apart = Mapping[int, Mapping[Hashable, int]]

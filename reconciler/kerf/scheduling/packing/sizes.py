@@ -262,7 +262,7 @@ def _either(some: Rows, others: Rows) -> Rows:
 
 
 def _about(room: Floats, share: Floats) -> Rows:
-    """Rows of the cheapest that have a share, and of a few about as dear."""
+    """Rows of the cheapest that have a share, and of a few that cost about as much."""
     holding = np.flatnonzero((room >= share).all(axis=1))
     first = int(holding[0]) if len(holding) else len(room) - 1
     return np.arange(max(first - _NEIGHBOURS, 0), min(first + _NEIGHBOURS + 1, len(room)))

@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 
 
 class AffinitySeed:
-    """Who wants to be near whom: the classes that have affinity to a group, as long as nobody of it is anywhere."""
+    """The classes that have affinity to a group, as long as no pod of that group is placed."""
 
     def __init__(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], opening: Opening) -> None:
         self._needs, self._opening = needs, opening

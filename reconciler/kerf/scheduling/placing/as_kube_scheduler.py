@@ -1,8 +1,8 @@
-"""Where pods may end up when nobody but the kube-scheduler places them: it plans nothing ahead.
+"""Where pods may end up when the kube-scheduler alone places them: it plans nothing ahead.
 
 It knows no node that has not joined. It takes pods of higher priority first, the others as they come, and sends each to
-the emptiest node that suits it (`LeastAllocated`, what it scores by unless told otherwise), also where another pod will
-miss that room. In which order pods come nobody knows: small ones before large ones, or the other way round, or as a
+the emptiest node that suits it (`LeastAllocated`, its default score), also where another pod will
+miss that room. The order in which pods come is unknown: small ones before large ones, or the other way round, or as a
 drain evicts them, by name. Those with volumes come last, for a volume has to be let go first. What has a place in all
 of these orders has one in most.
 """

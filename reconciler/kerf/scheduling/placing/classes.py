@@ -197,7 +197,7 @@ def classes_of(
     for draft in affordable:
         try:
             classes.append(builder.built(len(classes), draft))
-        except Exception as error:  # a nonsense that nobody thought of concerns these pods alone
+        except Exception as error:  # an unforeseen value concerns these pods alone
             unreadable |= dict.fromkeys((pod.key for pod in draft.members), error)
     builder.count(classes)
     return sorted(classes, key=_Order()), unreadable, waiting
@@ -293,7 +293,7 @@ class _Builder:
         return relaxations or (Relaxation(demands[-1], ()),)
 
     def count(self, classes: Sequence[PodClass]) -> None:
-        """Tell each class which groups count it, when all groups are known."""
+        """Set on each class the groups that count it, when all groups are known."""
         selecting = self._topology.selecting([cls.sample for cls in classes])
         daemons = any(group.daemons or group.owner_daemons for group in self._topology.groups.values())
         spreads = (constraint.group for cls in classes for constraint in cls.relaxations[-1].spreads) if daemons else ()

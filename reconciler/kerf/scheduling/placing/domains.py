@@ -98,7 +98,7 @@ class Opening:
             self._put(cls, relaxation, way, (pod,), need)
         return len(pods)
 
-    # --- once more ----------------------------------------------------------------------------------------------
+    # --- again -------------------------------------------------------------------------------------------------
     def lift(self) -> None:
         """Forget what items may have at most."""
         self._caps, self._pins, self._measured = {}, {}, set()

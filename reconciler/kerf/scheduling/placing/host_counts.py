@@ -20,7 +20,7 @@ Parted = tuple[tuple[TopologyGroup, ...], tuple[TopologyGroup, ...]]
 
 
 class HostCounts:
-    """The arrays that have been asked for, [targets]; whoever changes the counts of a group changes them as well."""
+    """The arrays that have been asked for, [targets]; code that changes the counts of a group changes them as well."""
 
     def __init__(self, places: ExistingNodes) -> None:
         self._places = places

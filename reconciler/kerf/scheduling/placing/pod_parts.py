@@ -60,7 +60,7 @@ def parts_of(pod: Pod) -> tuple[int, ...]:
 
 
 def shape_of(pod: Pod) -> Shape:
-    """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises what nonsense may raise."""
+    """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises the errors of invalid values."""
     spec = pod.spec
     wishes = (spec.node_selector, spec.affinity, spec.tolerations, spec.topology_spread_constraints)
     whole = (spec.overhead, spec.resources, spec.host_network, pods.reported(pod))

@@ -18,7 +18,7 @@ from kerf.model.kubernetes.selectors import selector_of
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.placing.pod_parts import label_keys, parts_of
 
-#: Labels whose values tell one pod, or one generation of pods, from another.
+#: Labels whose values distinguish single pods, or generations of pods.
 GENERATED: Final = frozenset(
     {
         "pod-template-hash",

@@ -12,7 +12,7 @@ from kerf.scheduling.pods.topology_constraints import TopologyGroup
 
 
 def on_new_nodes(assignment: Assignment, place: Callable[[PodGroup, int], int], *, late: bool = False) -> None:
-    """Plan pods that have no place once more on new nodes, as many as `place` finds room for.
+    """Plan pods that have no place again, on new nodes, as many as `place` finds room for.
 
     It is asked for so many pods of an item, the last ones, and says how many of them have a place. Those of the
     highest priority come first; who depends on others' counts comes one by one. A `late` pod goes on an existing node

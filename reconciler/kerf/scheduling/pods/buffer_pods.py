@@ -146,7 +146,7 @@ def size(buffer: CapacityBuffer, requests: Resources, workload_replicas: int | N
 
 
 def _virtual(buffer: CapacityBuffer, template: PodTemplate, number: int) -> Pod:
-    """Its UID is its own key: nobody else has such a one, and a claim that is planned for it knows it by that."""
+    """Its UID is its own key: no other pod has such a one, and a claim that is planned for it knows it by that."""
     space, name = buffer.metadata.namespace, f"capacity-buffer-{buffer.metadata.name}-{number}"
     marks = {
         labels.BUFFER_FAKE_POD: "true",

@@ -167,7 +167,7 @@ class _Wishes:
 
 
 def relaxations_of(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[Demand, ...]:
-    """The pod's demands, from all it wishes down to what it must have, without repeats.
+    """The pod's demands, from all preferences down to the requirements, without repeats.
 
     Terms are given up before preferences. So at last each term that was given up is tried without any preference.
     `soft_taints` says that some NodePool has a PreferNoSchedule taint. Raises ValueError on a malformed expression.
@@ -247,7 +247,7 @@ class _Required:
         )
 
     def by_term(self, wishes: _Wishes) -> list[Demand]:
-        """A relaxation for each term of the wishes, one at least, without repeats that follow each other.
+        """A relaxation for each preferred term, one at least, without repeats that follow each other.
 
         Raises ValueError on a malformed expression.
         """
@@ -322,7 +322,7 @@ def own_problem(pod: Pod) -> str | None:
         return f"cannot be read: {pod.metadata.unreadable}"
     try:
         return next(_problems(pod), None)
-    except Exception as error:  # a nonsense that nobody thought of concerns this pod alone
+    except Exception as error:  # an unforeseen value concerns this pod alone
         return broken(error).text
 
 

@@ -17,7 +17,7 @@ from kerf_api.requirements import DOES_NOT_EXIST, EMPTY, IN, Requirements, requi
 #: A volume as its driver sees it: the driver's name, and the key of the claim by which pods ask for the volume.
 Attachment = tuple[str, str]
 
-#: Cross products of volumes' alternatives are cut here; nobody has more zones.
+#: Cross products of volumes' alternatives are cut here; no region has more zones.
 _MOST_ALTERNATIVES = 64
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 #: Kubernetes says so of a claim once the claim and its volume name each other.
@@ -95,7 +95,7 @@ def _alternatives(
 
 
 def _check(claim: PersistentVolumeClaim) -> None:
-    """Raises ValueError when the claim will give its pod no volume, or when nobody knows yet which."""
+    """Raises ValueError when the claim will give its pod no volume, or when the volume is not known yet."""
     meta, words = claim.metadata, f'persistentvolumeclaim "{claim.metadata.name}"'
     if meta.unreadable:
         raise ValueError(f"{words} cannot be read: {meta.unreadable}")

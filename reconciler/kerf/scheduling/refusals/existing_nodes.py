@@ -19,7 +19,7 @@ from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.pods.topology_constraints import TopologyConstraint
 from kerf.scheduling.refusals.nearest import least_lack
 
-#: Of nodes that the solve was told to leave out.
+#: Of nodes that the caller excludes from the solve.
 LEFT_OUT: Final = "is left out of this plan"
 
 

@@ -36,7 +36,7 @@ MALFORMED = "InvalidPod"
 LEFT_OVER = PodRefusal(WORK_BUDGET, "the work of this pass is used up; the pod comes first in the next one")
 #: Steps to ask a NodePool why it does not serve a class.
 _A_REFUSAL = 100
-#: Of more classes than this the pools' answers are not told; nor so many accounts, counted by pool.
+#: Of more classes than this the answers of NodePools are left out; nor so many accounts, counted by pool.
 MOST_CLASSES, MOST_ACCOUNTS = 200, 400
 
 #: What was left of a pool, step by step.
@@ -44,7 +44,7 @@ Asked = tuple[Filters, list[Step]]
 
 
 def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
-    """Refusals of pods that make no sense. What nobody thought of is called a fault of ours."""
+    """Refusals of pods that make no sense. An unforeseen error is reported as a bug of Kerf."""
     found = {key: broken(error) for key, error in sorted(errors.items())}
     return {k: PodRefusal(MALFORMED if why.code == NONSENSE else why.code, why.text) for k, why in found.items()}
 
@@ -95,7 +95,7 @@ def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
 
 
 def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int, waiting: Mapping[str, Settling]) -> PodRefusal:
-    """Of a class of which so many pods are left; `place` is how many classes have been told of before.
+    """Of a class of which so many pods are left; `place` is how many classes have been reported before.
 
     `waiting` are the NodePools that have not settled.
     """

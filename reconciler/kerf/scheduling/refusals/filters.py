@@ -92,7 +92,7 @@ class Filters:
         return int(self.cells.any(axis=1).sum()), int(self.cells.sum())
 
     def passes_behind_taints(self) -> bool:
-        """Whether nothing but taints is in the way."""
+        """Whether taints are the only blockers."""
         if self.behind is None:
             other = Filters(self.template, self.columns, self.cls, self.volume, past_taints=True)
             for _ in other.run():
@@ -108,7 +108,7 @@ class Filters:
     def run(self) -> Iterator[Step]:
         """One step per rule that took something or left nothing; after the one that left nothing there is no other.
 
-        When all is passed, the last one says so: the class fits the pool alone, and what is in the way are the others.
+        When all is passed, the last one says so: the class fits the pool alone, and the other pods block it.
         """
         types, offerings = self.at_first
         for rule, about, kept, verdict in self._rules():

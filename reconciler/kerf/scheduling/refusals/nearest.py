@@ -34,13 +34,13 @@ def nearest(filters: Filters) -> str:
 
 
 def rank(filters: Filters) -> int:
-    """The higher the nearer: pools in which one thing seems to be in the way, then others; then by how far it came."""
+    """The higher the nearer: NodePools with one apparent blocker, then others; then by how far it came."""
     far = explanation.RULES.index(filters.rule)
     return far + len(explanation.RULES) if _close(filters) else far
 
 
 def _close(filters: Filters) -> bool:
-    """Whether little more than what it ended at seems to be in the way."""
+    """Whether its last step seems to be almost the only blocker."""
     if filters.rule == explanation.TAINTS:
         return filters.passes_behind_taints()
     if filters.rule in (explanation.REQUIREMENTS, explanation.VOLUMES):

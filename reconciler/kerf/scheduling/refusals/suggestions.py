@@ -97,7 +97,7 @@ def _of_pod(filters: Filters) -> Iterator[PodEdit]:
 
 
 def _untolerated(filters: Filters) -> list[Taint]:
-    """The pool's taints that the pod does not tolerate, when nothing else is in the way. None if one of them keeps
+    """The pool's taints that the pod does not tolerate, when nothing else blocks it. None if one of them keeps
     workloads off system nodes: the pool is not for this pod."""
     demand = filters.cls.relaxations[-1].demand
     found = [t for t in filters.template.taints if not demand.tolerates((t,)) and filters.passes_behind_taints()]

@@ -30,7 +30,8 @@ class Seating:
         self.bins: list[Bin] = []
         self._hosts: dict[int, Host] = {}
         self._hosting: dict[int, Host] = {}
-        #: By what tells pods apart: how many pods a node had when it had nothing for one, and the price of one's own.
+        #: By the difference between pods: how many pods a node had when it had nothing for one, and the price of one's
+        #: own.
         self._in_vain: dict[tuple[object, ...], int] = {}
         self._alone: dict[tuple[object, ...], int | None] = {}
 

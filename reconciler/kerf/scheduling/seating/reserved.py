@@ -50,7 +50,7 @@ def on_reservations(
 ) -> list[Packed]:
     """Nodes of the pool on what the ledger has left; `left` (pods per item) goes down accordingly.
 
-    The ledger is told of each: the host `<pool>/<number>` has the machine.
+    The ledger records each: the host `<pool>/<number>` has the machine.
     """
     slots = [slot for slot in _slots(template) if ledger.left(slot.id)]
     stocks = stocks_of(template, items, left, ON_RESERVATION) if slots else []
@@ -102,7 +102,7 @@ def _on_demand(type_: InstanceType, reservation: str) -> int:
 
 
 class _Seating:
-    """Pods on the machines of some slots. What is opened and stays empty is nobody's.
+    """Pods on the machines of some slots. A node that is opened and stays empty is dropped.
 
     `_need` is [stocks, columns], `_room` [slots, columns], `_able` [slots, stocks]: who may go where, others aside.
     """

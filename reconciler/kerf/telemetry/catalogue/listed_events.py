@@ -11,7 +11,7 @@ from typing import Final
 from kerf.telemetry.catalogue.listing import OWN, SAME
 
 NORMAL, WARNING, EITHER = "Normal", "Warning", "Normal or Warning"
-#: How often the same is written, where nothing else is said.
+#: How often the same is written, by default.
 _TWO_MINUTES: Final = "2 m"
 #: While nothing changes.
 _HOURLY: Final = "1 h, and 2 m when the text changes"

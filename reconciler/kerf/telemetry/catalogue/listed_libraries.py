@@ -18,7 +18,7 @@ from kerf.telemetry.catalogue.listing import (
     histogram,
 )
 
-#: Kinds whose conditions are told of, as metrics spell them; the labels that their series have besides.
+#: Kinds with metrics of their conditions, as metrics spell them; the labels that their series have besides.
 WITH_CONDITIONS: Final = {
     "nodeclaim": "karpenter_sh_nodepool karpenter_k8s_aws_ec2nodeclass",
     "nodepool": "",
@@ -42,7 +42,7 @@ _NO_SUCH: Final = "missing: there is one loop and one inbox, "
 
 
 def of_conditions(kind: str) -> Iterator[Listed]:
-    """What is told of each kind that has conditions."""
+    """The metrics of each kind that has conditions."""
     count, ages = (_FEWER[kind], _AGES) if kind in MANY else (SAME, SAME)
     own, start = WITH_CONDITIONS[kind], f"operator_{kind}"
     buckets = LIBRARY if kind == "ec2nodeclass" else TRANSITIONS

@@ -21,7 +21,7 @@ _MINUTES = (15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0)
 DURATIONS: Final = (*_UP_TO_A_SECOND, *_UP_TO_TEN, *_MINUTES, 120.0, 150.0, 300.0, 450.0, 600.0)
 #: The same up to a minute: those of `controller_runtime_reconcile_time_seconds`.
 RECONCILES: Final = (*_UP_TO_A_SECOND, *_UP_TO_TEN, *_MINUTES)
-#: What Prometheus' libraries take when nothing is said.
+#: The default of Prometheus' libraries.
 LIBRARY: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 

@@ -97,14 +97,14 @@ def failed(claim: NodeClaim, patch: Mapping[str, Any]) -> Failed | None:
 
 def given_up(claim: NodeClaim, patch: Mapping[str, Any]) -> str:
     """The kind of consolidation that this patch takes from a claim because the world has changed since it began; empty
-    when it was none, when its replacement failed, or when nobody knows."""
+    when it was none, when its replacement failed, or when that is unknown."""
     if patch["metadata"]["annotations"].get(labels.COMMAND_FAILED):
         return ""
     return consolidation_type(_command(claim))
 
 
 def _command(claim: NodeClaim) -> dict[str, Any]:
-    """The command of a claim, decoded; empty when nobody knows it."""
+    """The command of a claim, decoded; empty when it is unknown."""
     try:
         found: dict[str, Any] = json.loads(claim.metadata.annotations.get(labels.COMMAND, ""))
     except ValueError:

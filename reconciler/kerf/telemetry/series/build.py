@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Final
 
-#: Set by the image's build; `-dirty` at its end tells of a modified tree.
+#: Set by the image's build; `-dirty` at its end marks a modified tree.
 VARIABLE: Final = "KERF_COMMIT"
 _LENGTH: Final = 7
 
 
 def commit(environment: Mapping[str, str]) -> str:
-    """Its first seven characters, with `-dirty` where that applies; empty when nobody knows."""
+    """Its first seven characters, with `-dirty` where that applies; empty when unknown."""
     said = environment.get(VARIABLE, "") or _installed_from()
     base, dash, dirty = said.partition("-")
     return base[:_LENGTH] + dash + dirty

@@ -1,7 +1,7 @@
 """The conditions of all objects as gauges, base of the alerts on Ready: kept as objects change, written when scraped.
 
 Of 5,000 node claims all conditions, with their ages, are 60,000 series, nearly all of which say that nothing is wrong.
-So unless everything is asked for, of kinds of which there are thousands only Ready is told of each object (of nodes not
+So unless everything is asked for, of kinds of which there are thousands each object has only Ready (of nodes not
 even that), and the rest, with ages, of those that are not as they end up: of the 500 that have been so for longest.
 Each object's lines are kept as text, and a scrape writes only those that changed. Source: operations reference §2.10.
 """
@@ -20,7 +20,7 @@ from kerf.telemetry.series.exposition import head, line
 from kerf_api import labels
 from kerf_api.v1.meta import ObjectMeta
 
-#: So many objects of a kind are told of in full; the others are not as they end up either, but no longer than these.
+#: So many objects of a kind are reported in full; the others are not as they end up either, but no longer than these.
 MOST = 500
 _COMMON = ("namespace", "name", "type", "status", "reason")
 _READY = "Ready"
@@ -34,7 +34,7 @@ _Address = tuple[str, str]
 
 
 class _Lines:
-    """One object's rows, since when each is so, which of them are told of when not everything is, since when it is on
+    """One object's rows, since when each is so, which of them are reported without details, since when it is on
     its way out; and the text of its lines, and of the one of Ready, once they were asked for."""
 
     __slots__ = ("address", "deleting", "deviant", "own", "ready", "rows", "since", "text")

@@ -1,6 +1,6 @@
 """How many nodes there are, by node pool, capacity type and zone: counted as nodes come, change and go.
 
-Karpenter tells the same only by a series for each node and resource. Any replica counts, whether or not it leads.
+Karpenter reports the same only by a series for each node and resource. Any replica counts, whether or not it leads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Fleet(Collector):
 
 
 def _place(node: Node | None) -> _Place | None:
-    """Of nodes that belong to no node pool there is nothing to tell."""
+    """Of nodes that belong to no node pool there are no series."""
     own = node.metadata.labels if node is not None else {}
     pool = own_pool(own)
     if not pool:

@@ -1,6 +1,6 @@
 """What EC2 sells and what it refused, in numbers: offerings and types as they are, launches and ends that failed.
 
-Types in zones are many: their series are written when somebody asks, from what the last look saw, a piece at a time.
+Types in zones are many: their series are written at a scrape, from what the last look saw, a piece at a time.
 Source: AWS provider reference §2.8, §2.11, §4.1, §10.1.
 """
 
@@ -49,7 +49,7 @@ class Markets:
         self._seen = _Seen()
 
     def seen(self, snapshot: Snapshot) -> None:
-        """What is told of is what this look saw."""
+        """The series are those of this reconcile."""
         closed = frozenset(key for key, until in snapshot.out_of_stock.items() if until > snapshot.now)
         self._instances = snapshot.instances
         self._seen = _Seen(snapshot.catalogues, closed, snapshot.settings.gates.reserved_capacity)

@@ -1,7 +1,7 @@
 """Prometheus metrics, by Karpenter's names where it has them, by `kerf_` where they are ours.
 
 Counters and histograms are fed as things happen; gauges that follow from a plan or a snapshot are kept as plain numbers
-and only rendered when somebody scrapes. What each is called, its labels, buckets and help are in the tables of
+and only rendered at a scrape. What each is called, its labels, buckets and help are in the tables of
 `names.py`. Source: operations reference §2.
 """
 
@@ -31,7 +31,7 @@ from kerf.telemetry.series.fleet import Fleet
 
 #: A series: its labels in order, as pairs.
 Labels = tuple[tuple[str, str], ...]
-#: Of what Karpenter has for each single simulation there is one series here: a new one each time would be no news.
+#: Of what Karpenter has for each single simulation there is one series here: a new one each time would say nothing new.
 SOLVER: Labels = (("controller", "provisioner"), ("scheduling_id", ""))
 
 #: The one controller that there is.
@@ -81,7 +81,7 @@ class Metrics:
     """All metrics: a registry of their own, and beside it the conditions, which are too many for one."""
 
     def __init__(self, registry: CollectorRegistry | None = None, details: Collection[str] = ()) -> None:
-        """`details`: families with a series for each object that are told of (`listing.DETAILS`)."""
+        """`details`: families with a series for each object that are reported (`listing.DETAILS`)."""
         self.registry, self.details = registry or CollectorRegistry(), frozenset(details)
         self.gauges, self.conditions = LateGauges(), ConditionGauges(everything=CONDITIONS in self.details)
         self.fleet = Fleet()

@@ -1,4 +1,4 @@
-"""A series for each pod there is, with where it is: kept only where somebody asks for that, for they are many.
+"""A series for each pod there is, with where it is: kept only where `DETAILED_METRICS` names it, for they are many.
 
 Source: operations reference §2.4.
 """

@@ -1,6 +1,6 @@
 """How long pods wait: for a first decision about them, to be bound, to run; those that wait now, and those that did.
 
-A row for each pod that does not run yet, and nothing about any other. Rows follow the pods; whoever waits for the lease
+A row for each pod that does not run yet, and nothing about any other. Rows follow the pods; a standby
 keeps them too, so that a new leader knows since when pods wait. What was decided about them before is not known to him:
 they count as seen when he began to lead. Source: operations reference §2.4 and scheduling reference §8.6.
 """
@@ -60,7 +60,7 @@ class PodTimes:
 
     # --- pods ---------------------------------------------------------------------------------------------------
     def see(self, old: Pod | None, new: Pod | None, *, telling: bool) -> None:
-        """A pod before (None: it was not there) and after (None: it is gone); who tells leads."""
+        """A pod before (None: it was not there) and after (None: it is gone); the leader reports."""
         if telling != self._leading:
             self._lead(telling, self._clock.now())
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):

@@ -1,4 +1,4 @@
-"""What the nodes of each NodePool cost now: counted as node claims come and go, priced when somebody asks.
+"""What the nodes of each NodePool cost now: counted as node claims come and go, priced at a scrape.
 
 A scrape walks sorts of nodes (pool, type, zone, capacity type), not nodes. Source: operations reference §2.5.
 """

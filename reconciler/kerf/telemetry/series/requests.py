@@ -18,7 +18,7 @@ _BEGAN, _CALL = "kerf-began", "kerf-call"
 
 
 class KubeRequests:
-    """Of the transport: told of each request, any thread may tell."""
+    """Of the transport: called for each request, by any thread."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

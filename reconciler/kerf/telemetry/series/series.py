@@ -1,7 +1,7 @@
 """What follows single objects: their conditions, what pods take of nodes, what nodes cost, pods that wait.
 
-Each part keeps what it needs as objects change, and writes its series itself when somebody asks: they are more than a
-registry is made for. What has a series for each object or market is told of only where `DETAILED_METRICS` names it.
+Each part keeps what it needs as objects change, and writes its series itself at a scrape: they are more than a
+registry is made for. What has a series for each object or market is reported only where `DETAILED_METRICS` names it.
 """
 
 from __future__ import annotations

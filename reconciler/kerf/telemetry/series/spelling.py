@@ -26,5 +26,5 @@ def resource_type(resource: str) -> str:
 
 
 def units(resource: str) -> int:
-    """By what an amount is divided: CPU is told in cores."""
+    """By what an amount is divided: CPU is given in cores."""
     return 1000 if resource == "cpu" else 1

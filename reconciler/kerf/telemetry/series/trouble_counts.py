@@ -14,7 +14,7 @@ NAME = "kerf_troubles"
 
 
 def counts(snapshot: Snapshot) -> dict[tuple[tuple[str, str], ...], float]:
-    """By labels. A code that nothing has is 0, so that an alert can tell it from a metric that is missing."""
+    """By labels. A code that nothing has is 0, so that an alert can distinguish it from a metric that is missing."""
     pools, classes = snapshot.node_pools, snapshot.node_classes
     named = [(str(Ref(kinds.NODE_POOL.name, "", name)), pool.status.conditions) for name, pool in pools.items()]
     named += [(str(Ref(kinds.NODE_CLASS.name, "", name)), one.status.conditions) for name, one in classes.items()]

@@ -59,7 +59,7 @@ class _Known:
 
 
 class Usage:
-    """`see…` belong to the loop's thread, `text` to any. With `single_nodes` each node is told of."""
+    """`see…` belong to the loop's thread, `text` to any. With `single_nodes` each node has series."""
 
     def __init__(self, *, single_nodes: bool = False) -> None:
         self._single_nodes = single_nodes
@@ -184,7 +184,7 @@ def _add(sums: _Sums, amounts: Mapping[str, int], sign: int) -> None:
 
 
 def _parsed(read: Callable[[Pod], Resources], pod: Pod) -> Resources:
-    """Nothing where an amount makes no sense: such a pod is told of elsewhere."""
+    """Nothing where an amount makes no sense: such a pod is reported elsewhere."""
     try:
         return read(pod)
     except ValueError:
