@@ -133,3 +133,16 @@ def test_the_page_of_another_program_is_not_printed() -> None:
     assert result.exit_code == 2
     assert "HTTP Error 404: Not Found: no controller of Kerf listens there" in result.stderr
     assert "html" not in result.stderr
+
+
+@pytest.mark.parametrize("named", [("--kubeconfig", "/nowhere"), ("--context", "other")])
+def test_who_names_a_cluster_hears_of_no_other_one(named: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    with answering(200, json.dumps(found())) as url:
+        monkeypatch.setenv("DEBUG_PORT", url.rpartition(":")[2])
+        assert "all is well" in CliRunner().invoke(app, ["status"]).stdout
+        assert "all is well" in CliRunner().invoke(app, ["status", "--url", url, *named]).stdout
+        result = CliRunner().invoke(app, ["status", *named])
+    assert result.exit_code == 2
+    assert "names the cluster, so no debug port was asked" in result.stderr
+    assert result.stdout == ""

@@ -66,11 +66,18 @@ class Server:
             return {"metadata": {"creationTimestamp": self.created}}
         if path.endswith("/selfsubjectreviews"):
             return {"metadata": {"creationTimestamp": self.created}, "kind": body["kind"]}
+        if path.startswith("/api/v1/pods?"):
+            assert "fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending" in path
+            rows = self._rows("/waiting")
+            begin = int(path.partition("&continue=")[2] or 0)
+            more = {"continue": str(begin + 1)} if begin + 1 < len(rows) else {}
+            return {"items": rows[begin : begin + 1], "metadata": more}
         return {"items": self._rows(path)}
 
-    def list(self, kind: Kind, *, field_selector: str = "") -> Listing:
-        path = kind.path() if kind is not POD else "/waiting"
-        return Listing(tuple(decode(kind.type, row) for row in self._rows(path)), "")
+    def list(self, kind: Kind) -> Listing:
+        """As the client lists: of pods without the messages of their conditions."""
+        assert kind is not POD
+        return Listing(tuple(decode(kind.type, row) for row in self._rows(kind.path())), "")
 
     def get_lease(self, namespace: str, name: str) -> Lease | None:
         self._rows(f"/{namespace}/leases/{name}")
@@ -206,6 +213,20 @@ def test_conditions_events_and_pods_are_read_too() -> None:
     assert (first.object, first.text) == ("pod/d/a", 'EvictPod is forbidden: pods "a" is forbidden: no')
     assert second.text == "is not Ready: SubnetsReady is False: SubnetsNotFound"
     assert third.text == "has no place: the kube-scheduler reports: 0/3 nodes"
+
+
+def test_all_pages_of_pods_are_read_and_those_that_cannot_be_read_are_left_out() -> None:
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    rows = [
+        {
+            "metadata": {"name": f"w{number}", "namespace": "d", "uid": "w", "creationTimestamp": ago(9)},
+            "status": {"phase": "Pending", "conditions": [unscheduled]},
+        }
+        for number in range(3)
+    ]
+    (one,) = look(Server(deployments=[RUNNING], waiting=[rows[0], {"metadata": 5}, *rows[1:]])).problems
+    assert (one.object, one.times) == ("pod/d/w0", 3)
+    assert one.text == "has no place (and 2 more: d/w1, d/w2): the kube-scheduler reports: 0/3 nodes"
 
 
 def failed_eviction(kind: str = "Pod", namespace: str = "d") -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
@@ -18,17 +19,21 @@ from kerf.model.failures import Failure
 from kerf.model.instants import of_api
 from kerf.model.kinds import Kind, Ref
 from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
 from kerf.ports import AlreadyGone, Forbidden, Lease, Listing, PortError
 from kerf.runtime.leadership.leases import KARPENTER
 from kerf.runtime.observe import reported
 from kerf.runtime.process.connecting import own_namespace
+from kerf_api.v1.meta import decode
 
 T = TypeVar("T")
 _CONTROLLER: Final = "app.kubernetes.io/component=controller"
 _REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 #: So many pods of failing evictions are asked for.
 _ASKED: Final = 20
+#: Pods that wait are read in so many pages at most.
+_PAGE, _MOST_PAGES = 500, 20
 _WAITING: Final = "spec.nodeName=,status.phase=Pending"
 
 
@@ -37,7 +42,7 @@ class Reads(Protocol):
 
     def request(self, method: str, path: str, body: Any = None) -> Any: ...
 
-    def list(self, kind: Kind, *, field_selector: str = "") -> Listing: ...
+    def list(self, kind: Kind) -> Listing: ...
 
     def get_lease(self, namespace: str, name: str) -> Lease | None: ...
 
@@ -155,10 +160,7 @@ def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]
     yield from troubles.failing(known.values(), now, values[kinds.NODE_CLASS])
     yield from troubles.not_ready(values[kinds.NODE_POOL], values[kinds.NODE_CLASS], now)
     yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known, now)
-    waiting = found.read(
-        "pods without a node", lambda: kube.list(kinds.POD, field_selector=_WAITING), "list pods in all namespaces"
-    )
-    unbound = waiting.items if waiting is not None else ()
+    unbound = found.read("pods without a node", lambda: _waiting(kube), "list pods in all namespaces") or ()
     yield from troubles.unschedulable(_unplaced(unbound), now)
     yield from troubles.unscheduled(unbound, now)
     objects = ((kind, one) for kind, rows in values.items() for one in rows)
@@ -203,6 +205,22 @@ def _objects(kube: Reads, found: Outside, kind: Kind) -> tuple[Any, ...] | None:
         f"list {kind.plural}.{kind.group}",
     )
     return None if listing is None else tuple(kinds.own(one) for one in listing.items if kinds.own(one) is not None)
+
+
+def _waiting(kube: Reads) -> list[Pod]:
+    """The pods without a node, with the messages of their conditions, which the client's own list leaves out."""
+    found: list[Pod] = []
+    token = ""
+    for _ in range(_MOST_PAGES):
+        path = f"/api/v1/pods?fieldSelector={quote(_WAITING)}&limit={_PAGE}"
+        page = kube.request("GET", path + (f"&continue={quote(token)}" if token else ""))
+        for row in page.get("items") or ():
+            with suppress(ValueError):  # of a pod that cannot be read nothing is known
+                found.append(decode(Pod, row))
+        token = str(page.get("metadata", {}).get("continue") or "")
+        if not token:
+            break
+    return found
 
 
 def _unplaced(waiting: Any) -> Iterator[Unplaced]:

@@ -26,8 +26,8 @@ sources that are out of date. Then the leader, the loop, back-offs, offerings ou
 
 A replica that does not lead reports what the API server shows. The leader alone knows back-offs and refusals.
 
-If no controller answers, the API server is asked instead, with the kubeconfig or as the pod: Kerf's Deployment, pods
-and lease, events and conditions. What the caller may not read is reported as not checked.
+If no controller answers, or if --kubeconfig or --context names a cluster, the API server is asked instead: Kerf's
+Deployment, pods and lease, events and conditions. What the caller may not read is reported as not checked.
 
   --url URL           the debug port; http://127.0.0.1:8082 by default, or DEBUG_PORT
   -n, --namespace NS  the namespace of Kerf; without it Kerf is looked for in all namespaces
@@ -37,6 +37,7 @@ and lease, events and conditions. What the caller may not read is reported as no
 
 Exit codes: 0 no problem; 1 a problem needs a person; 2 neither a controller nor the API server answers, the caller may
 read nothing, or the command is wrong."""
+_NAMED: Final = "--kubeconfig or --context names the cluster, so no debug port was asked"
 _OTHER_FORM: Final = """\
 the answer of {} is not of the form of this command: another version of Kerf, or another program, listens there.
 The command of the controller's own version: kubectl exec -n NAMESPACE deploy/NAME -- kerf status"""
@@ -57,6 +58,8 @@ def status(
     try:
         if context.args or output not in ("text", "json"):
             raise Silent(f"{' '.join(context.args) or output!r} makes no sense here; see kerf status --help")
+        if not url and (kubeconfig or kube_context):  # the port may be that of another cluster's controller
+            raise Unreached(_NAMED)
         problems = _asked(url, output == "json")
     except Unreached as error:
         problems = _outside(error, namespace, (kubeconfig, kube_context), as_json=output == "json")
