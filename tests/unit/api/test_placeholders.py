@@ -26,6 +26,21 @@ from .table.rows import requirement
         ("%{ for zone in zones ~}", "%{ for zone in zones ~}", "a directive of Terraform's templates"),
         ("{{ .Values.zone }}", "{{ .Values.zone }}", "a template of Helm or its kind"),
         ("$CLUSTER_NAME", "$CLUSTER_NAME", "a placeholder of envsubst"),
+        ("pool-$cluster_name", "$cluster_name", "a placeholder of envsubst"),
+        ("${A:-${B}}-x", "${A:-${B}}", "a placeholder of Flux or envsubst"),
+        ("${prod ? 1000 : 10}", "${prod ? 1000 : 10}", "an expression of Terraform"),
+        ("${AWS::StackName}-pool", "${AWS::StackName}", "a placeholder of CloudFormation or the CDK"),
+        ("${Token[TOKEN.12]}", "${Token[TOKEN.12]}", "a placeholder of CloudFormation or the CDK"),
+        ("${{ github.ref }}", "${{ github.ref }}", "an expression of GitHub Actions or its kind"),
+        ("{% if x %}", "{% if x %}", "a template of Jinja, ERB or their kind"),
+        ("{# pools #}", "{# pools #}", "a template of Jinja, ERB or their kind"),
+        ("<%= pool %>", "<%= pool %>", "a template of Jinja, ERB or their kind"),
+        ("ref+awsssm://pool", "ref+awsssm://pool", "a reference of vals"),
+        ("@@POOL@@", "@@POOL@@", "a placeholder of sed, CMake or their kind"),
+        ("@POOL@", "@POOL@", "a placeholder of sed, CMake or their kind"),
+        ("x-__POOL__", "__POOL__", "a placeholder of sed, CMake or their kind"),
+        ("%POOL%", "%POOL%", "a placeholder of sed, CMake or their kind"),
+        ("#{Pool}", "#{Pool}", "a placeholder of sed, CMake or their kind"),
         ("$(CLUSTER)", "$(CLUSTER)", "a placeholder of kustomize vars or make"),
         ("<<AZ>>", "<<AZ>>", "a placeholder to be filled in by hand"),
         ("<your zone>", "<your zone>", "a placeholder to be filled in by hand"),
@@ -40,7 +55,23 @@ def test_each_system_is_known(text: str, placeholder: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "us-east-1a", "a < b", "$5", "$", "{}", '{"a": 1}', "100%", "[a]", "#!/bin/sh\necho ${ZONE}", "a" * 600],
+    [
+        "",
+        "us-east-1a",
+        "a < b",
+        "$5",
+        "$",
+        "{}",
+        "a@b.c",
+        "al2023@latest",
+        "__a",
+        "50% OF 100%",
+        '{"a": 1}',
+        "100%",
+        "[a]",
+        "#!/bin/sh\necho ${ZONE}",
+        "a" * 600,
+    ],
 )
 def test_other_texts_have_none(text: str) -> None:
     assert placeholders.find(text) is None
@@ -56,7 +87,21 @@ def told(path: str, value: Any) -> list[Problem]:
     return [problem for problem in validate(changed("NodePool", path, value)) if problem.rule != "KERF-NP-341"]
 
 
-@pytest.mark.parametrize("value", ["${NAME}", "<<AZ>>", "$NAME", "${var.name}", "{{ .Values.name }}"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "${NAME}",
+        "<<AZ>>",
+        "$NAME",
+        "$name",
+        "@NAME@",
+        "__NAME__",
+        "%NAME%",
+        "<%= name %>",
+        "${var.name}",
+        "{{ .Values.name }}",
+    ],
+)
 @pytest.mark.parametrize("path", ["metadata.name", "spec.weight", "T.terminationGracePeriod", "T.nodeClassRef.kind"])
 def test_no_advice_is_given_on_the_text_of_a_placeholder(path: str, value: str) -> None:
     for problem in told(path, value):

@@ -94,3 +94,12 @@ def test_the_catalogue_of_a_region_is_complete() -> None:
 )
 def test_labels_of_names(name: str, expected: tuple[str, ...]) -> None:
     assert tuple(value for _, value in type_names.labels_of(name)) == expected
+
+
+@pytest.mark.parametrize(("limit", "size"), [("-5", "1 vCPU;"), ("1", "2 vCPUs;")])
+def test_a_limit_below_the_smallest_type_names_its_size(limit: str, size: str) -> None:
+    known = requirement(labels.INSTANCE_TYPE, values=("m3.medium" if limit == "-5" else "m7i.large",))
+    manifest = changed("NodePool", "T.requirements", [known])
+    manifest["spec"]["limits"] = {"cpu": limit}
+    (said,) = [str(p) for p in validate(manifest) if p.rule == "KERF-NP-343"]
+    assert f"which has {size}" in said

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kerf.cli.manifests import file_rules
-from kerf.cli.manifests.checking import Content, Report, Wish, check, is_ours
+from kerf.cli.manifests.checking import Content, Report, Wish, check
+from kerf.cli.manifests.ours import is_ours
 
 CLAIM = """\
 apiVersion: karpenter.sh/v1
@@ -67,6 +68,74 @@ def test_which_objects_are_ours(version: object, kind: object, ours: bool) -> No
 def test_other_kinds_are_counted_and_left_alone() -> None:
     found = report(f"{OTHER}---\n{CLAIM}---\n- a\n---\nplain text\n---\na: 1\n", OTHER)
     assert (found.files, len(found.subjects), found.skipped) == (2, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "words"),
+    [
+        (
+            "[{apiVersion: karpenter.sh/v1, kind: NodePool}]",
+            "KERF-SCHEMA-TYPE",
+            "a list of manifests is no manifest",
+        ),
+        ('// a pool\n{"apiVersion":"karpenter.sh/v1"}\n', "KERF-SCHEMA-TYPE", "is a text and no manifest"),
+        (
+            "kind: List\nitems: [{apiVersion: karpenter.sh/v1, kind: X}]",
+            "KERF-SCHEMA-VERSION",
+            "of the List is missing",
+        ),
+        (
+            "apiVersion: a/v1\nkind: List\nitems: [{apiVersion: karpenter.sh/v1, kind: X}]",
+            "KERF-SCHEMA-VERSION",
+            '"a/v1"',
+        ),
+    ],
+)
+def test_manifests_where_no_cluster_looks_for_them(text: str, rule: str, words: str) -> None:
+    found = [f.problem for f in report(text).findings if f.problem.rule == rule and words in f.problem.message]
+    assert [problem.severity for problem in found] == ["error"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- op: replace\n  path: /spec/limits/cpu\n  value: karpenter.sh",
+        "[{target: {kind: NodePool}}]",
+        "karpenter.sh is a group",
+        "kind: List\nitems: [{apiVersion: v1, kind: ConfigMap}]",
+        "kind: PodList\nitems: []",
+    ],
+)
+def test_other_lists_and_texts_are_left_alone(text: str) -> None:
+    assert report(text).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "place", "words"),
+    [
+        ("%YAML 1.2\n---\n", (1, 1), "refuses a directive"),
+        ("# a\n%TAG ! tag:example.com,2000:\n---\n", (2, 1), "refuses a directive"),
+        ("--- &a\n", (1, 5), "refuses a document that begins in the line of its ---"),
+        ("a: 1\n--- !pool\n", (2, 5), "refuses a document that begins in the line of its ---"),
+    ],
+)
+def test_beginnings_of_documents_that_kubectl_refuses(before: str, place: tuple[int, int], words: str) -> None:
+    (found,) = report(before + CLAIM.replace("[on]", '["on"]')).findings
+    assert (found.problem.rule, found.problem.severity, found.start) == ("KERF-FILE-YAML", "error", place)
+    assert words in found.problem.message
+
+
+@pytest.mark.parametrize(
+    "before", ["---\n", "--- # a pool\n", "---  \r\n", "a: 1\n---\n\ufeff", "a: 1\r\n---\r\n\ufeff"]
+)
+def test_beginnings_of_documents_that_kubectl_takes(before: str) -> None:
+    assert report(before + CLAIM.replace("[on]", '["on"]')).findings == ()
+
+
+@pytest.mark.parametrize("begin", ["{% if x %}", "{# pools #}", "<% if x %>"])
+def test_a_template_of_jinja_is_no_mistake_of_yaml(begin: str) -> None:
+    (found,) = report(f"{begin}\n{CLAIM}\n  - ]").findings
+    assert (found.problem.rule, found.start) == ("KERF-FILE-TEMPLATE", (1, 1))
 
 
 def test_items_of_a_list_are_manifests() -> None:
@@ -138,6 +207,13 @@ def test_a_key_twice_is_an_error_of_ours_alone() -> None:
     assert told(OTHER + "kind: Secret\n") == []
 
 
+@pytest.mark.parametrize("word", [".inf", ".nan"])
+def test_what_json_cannot_hold_is_not_told_as_null(word: str) -> None:
+    messages = [f.problem.message for f in report(CLAIM.replace("[on]", f"[{word}]")).findings]
+    assert any("nothing that JSON can hold" in message for message in messages)
+    assert not any("read as null" in message for message in messages)
+
+
 def test_an_unquoted_key_is_a_warning() -> None:
     assert told(CLAIM.replace("[on]", "[a]").replace("  name:", "  labels: {on: x}\n  name:")) == [
         ("KERF-FILE-KEY", 4, 12)
@@ -200,7 +276,7 @@ TYPE = "kerf:ignore KERF-SCHEMA-TYPE the switch is read by a machine"
         f"# {TYPE}\nspec:\n" + CLAIM.partition("spec:\n")[2] + CLAIM.partition("spec:\n")[0],
         f"# {TYPE}\n---\nspec:\n" + CLAIM.partition("spec:\n")[2] + CLAIM.partition("spec:\n")[0],
         with_comment(("[on]", f"[on]  # {TYPE}")).replace("\n", "\r\n"),
-        f"kind: List\nitems:\n# {TYPE}\n- " + CLAIM.replace("\n", "\n  "),
+        f"apiVersion: v1\nkind: List\nitems:\n# {TYPE}\n- " + CLAIM.replace("\n", "\n  "),
     ],
 )
 def test_an_exception_covers_its_line_or_what_follows(text: str) -> None:

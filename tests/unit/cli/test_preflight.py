@@ -37,6 +37,15 @@ def test_the_page_has_a_heading_for_each_phase_and_counts_the_results(capsys: py
     assert preflight._summary(FOUND) == "1 right, 1 wrong, 1 not checked, 1 doubtful"
 
 
+def test_a_message_moves_no_cursor_and_makes_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = Finding("image", WRONG, "not pulled: \x1b[2Jno\n  ok    webhook", "pull\r\nit")
+    assert len(list(preflight._printed([(CHECKS["image"], hostile)]))) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        r"  WRONG image: not pulled: \x1b[2Jno ok webhook",
+        "          pull it",
+    ]
+
+
 def test_the_json_has_the_same() -> None:
     found = json.loads(preflight._as_json(FOUND))
     assert (found["right"], found["wrong"], found["not_checked"], found["doubtful"]) == (1, 1, 1, 1)

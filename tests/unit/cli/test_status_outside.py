@@ -12,7 +12,7 @@ from kerf.cli.operating import outside, status_page
 from kerf.cli.operating.outside import Outside
 from kerf.model.instants import rfc3339
 from kerf.model.kinds import NODE_CLASS, POD, Kind
-from kerf.ports import Forbidden, Lease, Listing, Unavailable
+from kerf.ports import AlreadyGone, Forbidden, Lease, Listing, Unavailable
 from kerf_api.v1.meta import decode
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -53,17 +53,31 @@ class Server:
     def __init__(self, **lists: Sequence[Any]) -> None:
         self.lease: Lease | None = LED
         self.lists, self.forbidden, self.asked = lists, list[str](), list[str]()
+        self.absent, self.created = set[str](), ago(60)
 
     def leased(self, lease: Lease | None) -> Server:
         self.lease = lease
         return self
 
-    def request(self, method: str, path: str) -> Any:
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        if "/pods/" in path:
+            if path in self.absent:
+                raise AlreadyGone(path)
+            return {"metadata": {"creationTimestamp": self.created}}
+        if path.endswith("/selfsubjectreviews"):
+            return {"metadata": {"creationTimestamp": self.created}, "kind": body["kind"]}
+        if path.startswith("/api/v1/pods?"):
+            assert "fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending" in path
+            rows = self._rows("/waiting")
+            begin = int(path.partition("&continue=")[2] or 0)
+            more = {"continue": str(begin + 1)} if begin + 1 < len(rows) else {}
+            return {"items": rows[begin : begin + 1], "metadata": more}
         return {"items": self._rows(path)}
 
-    def list(self, kind: Kind, *, field_selector: str = "") -> Listing:
-        path = kind.path() if kind is not POD else "/waiting"
-        return Listing(tuple(decode(kind.type, row) for row in self._rows(path)), "")
+    def list(self, kind: Kind) -> Listing:
+        """As the client lists: of pods without the messages of their conditions."""
+        assert kind is not POD
+        return Listing(tuple(decode(kind.type, row) for row in self._rows(kind.path())), "")
 
     def get_lease(self, namespace: str, name: str) -> Lease | None:
         self._rows(f"/{namespace}/leases/{name}")
@@ -199,6 +213,74 @@ def test_conditions_events_and_pods_are_read_too() -> None:
     assert (first.object, first.text) == ("pod/d/a", 'EvictPod is forbidden: pods "a" is forbidden: no')
     assert second.text == "is not Ready: SubnetsReady is False: SubnetsNotFound"
     assert third.text == "has no place: the kube-scheduler reports: 0/3 nodes"
+
+
+def test_all_pages_of_pods_are_read_and_those_that_cannot_be_read_are_left_out() -> None:
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    rows = [
+        {
+            "metadata": {"name": f"w{number}", "namespace": "d", "uid": "w", "creationTimestamp": ago(9)},
+            "status": {"phase": "Pending", "conditions": [unscheduled]},
+        }
+        for number in range(3)
+    ]
+    (one,) = look(Server(deployments=[RUNNING], waiting=[rows[0], {"metadata": 5}, *rows[1:]])).problems
+    assert (one.object, one.times) == ("pod/d/w0", 3)
+    assert one.text == "has no place (and 2 more: d/w1, d/w2): the kube-scheduler reports: 0/3 nodes"
+
+
+def failed_eviction(kind: str = "Pod", namespace: str = "d") -> dict[str, Any]:
+    return {
+        "involvedObject": {"kind": kind, "namespace": namespace, "name": "a"},
+        "reason": "FailedEvictPod",
+        "message": "EvictPod failed: it is forbidden: no",
+        "firstTimestamp": ago(5),
+        "lastTimestamp": ago(5),
+    }
+
+
+@pytest.mark.parametrize(("kind", "namespace"), [("Pod", "d"), ("NodeClaim", "")])
+def test_an_event_about_an_object_that_is_gone_is_no_problem(kind: str, namespace: str) -> None:
+    server = Server(deployments=[RUNNING], events=[failed_eviction(kind, namespace)])
+    server.absent = {"/api/v1/namespaces/d/pods/a"}
+    assert look(server).problems == []
+
+
+def test_nor_one_about_an_earlier_pod_of_the_same_name() -> None:
+    server = Server(deployments=[RUNNING], events=[failed_eviction()])
+    assert len(look(server).problems) == 1
+    server.created = ago(1)
+    assert look(server).problems == []
+
+
+def test_an_event_without_a_namespace_is_kept() -> None:
+    server = Server(deployments=[RUNNING], events=[failed_eviction(namespace="")])
+    assert len(look(server).problems) == 1
+
+
+def test_objects_that_may_not_be_listed_count_as_existing() -> None:
+    server = Server(deployments=[RUNNING], events=[failed_eviction("NodeClaim", "")])
+    server.forbidden = ["nodeclaims"]
+    assert [one.object for one in look(server).problems] == ["nodeclaim/a"]
+
+
+def test_the_time_is_that_of_the_api_server() -> None:
+    server = Server()
+    server.created = ago(20)
+    assert outside.time(server, NOW) == NOW - timedelta(minutes=20)
+    server.created = ""
+    assert outside.time(server, NOW) == NOW
+
+
+def test_a_caller_who_may_read_nothing_is_told_no_calm() -> None:
+    server = Server(deployments=[RUNNING])
+    server.forbidden = ["/api", "/waiting", "/leases/"]
+    found = look(server)
+    assert found.checked == 0
+    assert page(found).startswith("nothing was checked: no read of the API server succeeded\n")
+    assert "not checked: EC2NodeClasses: needs permission to list ec2nodeclasses" in page(found)
+    server.forbidden = ["nodeclaims"]
+    assert page(look(server)).startswith("no problem found in the API server, as far as it was checked\n")
 
 
 def test_a_permission_that_is_missing_is_named_and_costs_no_more_than_its_part() -> None:

@@ -25,6 +25,7 @@ from kerf.ec2 import interruptions
 from kerf.model.aws.interruptions import InterruptionKind, Message
 from kerf.model.backoff import POOL_STEPS, Steps
 from kerf.model.settings import Settings
+from kerf.scheduling.pods import requirements
 from kerf.telemetry.catalogue.listed_events import INTERRUPTIONS
 from kerf_api.v1.budgets import allowed_disruptions
 from tests import worlds
@@ -64,6 +65,18 @@ def row_of(page: str, first: str) -> list[str]:
 def test_a_page_is_short_and_the_index_links_it(page: str) -> None:
     assert 40 <= len(PAGES[page].splitlines()) <= 150
     assert f"](tasks/{page})" in (ROOT / "docs/index.md").read_text(encoding="utf-8")
+
+
+def test_pages_agree_with_the_order_in_which_preferences_are_given_up() -> None:
+    assert requirements.__doc__ is not None
+    assert "preferences from the heaviest on" in requirements.__doc__
+    concepts = (ROOT / "docs/concepts.md").read_text(encoding="utf-8")
+    for text in (PAGES["pods.md"], concepts):
+        assert "tries the preferred term of the greatest weight first" in " ".join(text.split())
+
+
+def test_images_of_init_containers_are_looked_at_too() -> None:
+    assert "['initContainers','containers'][*].image" in PAGES["graviton.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

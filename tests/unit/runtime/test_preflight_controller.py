@@ -82,8 +82,7 @@ def test_settings_of_other_objects_are_named() -> None:
     one["spec"]["template"]["spec"]["containers"][1]["envFrom"] = [{"secretRef": {"name": "s"}}]
     here = found(server(one)).installed
     assert here is not None
-    note = controller.elsewhere(here)
-    assert note is not None
+    (note,) = controller.elsewhere(here)
     assert (note.how, note.seen.partition(" of ")[0]) == (DOUBTFUL, "INTERRUPTION_QUEUE, secretRef")
 
 
@@ -318,7 +317,7 @@ def lease(renewed: str | None, *taken: str) -> ApiServer:
     ],
 )
 def test_the_clock_of_the_controller(api: ApiServer, how: str, words: str) -> None:
-    one = controller.clock(Asker(api), "kerf", "l")
+    one = controller.clock(Asker(api), Options(leader_election_name="l"), KERF)
     assert (one.what, one.how, words in one.seen) == ("clock of the controller", how, True), one
 
 

@@ -60,4 +60,4 @@ def _limits(known: Known) -> Iterator[Problem]:
 
 
 def _size(size: int, unit: int) -> str:
-    return f"{size} vCPUs" if unit == 1 else f"{size // _MIB} Mi"
+    return f"{size} vCPU{'' if size == 1 else 's'}" if unit == 1 else f"{size // _MIB} Mi"

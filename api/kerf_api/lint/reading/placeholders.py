@@ -15,12 +15,16 @@ from kerf_api.lint.problem import Problem, shown
 #: A longer text is a script or a document, in which such signs have a meaning of their own.
 _LONGEST: Final = 512
 _FORMS: Final = re.compile(
-    r"""(?P<braces>\{\{[^\n]{0,80}?\}\}|\{\{)
+    r"""(?P<expression>\$\{\{[^\n]{0,80}?\}\})
+    |(?P<braces>\{\{[^\n]{0,80}?\}\}|\{\{)
+    |(?P<statement>\{%[^\n]{0,80}?%\}|\{\#[^\n]{0,80}?\#\}|<%[^\n]{0,80}?%>)
     |(?P<directive>%\{[^}\n]{0,80}\}?)
-    |(?P<dollar>\$\{[^}\n]{0,80}\}?)
+    |(?P<dollar>\$\{(?:\$\{[^}\n]{0,80}\}|[^}\n]){0,80}\}?)
     |(?P<round>\$\([A-Za-z_][^)\n]{0,80}\))
-    |(?P<bare>\$[A-Z_][A-Z0-9_]{2,80})
+    |(?P<bare>\$[A-Z_][A-Z0-9_]{2,80}|\$[a-z_][a-z0-9_]{2,80})
+    |(?P<reference>ref\+[a-z0-9]{2,20}://[^\n]{0,80})
     |(?P<angle><{1,2}[A-Za-z_][^<>\n]{0,80}>{1,2})
+    |(?P<marked>@@?[A-Z_][A-Z0-9_]{1,80}@@?|__[A-Z][A-Z0-9_]{0,80}__|%[A-Z_][A-Z0-9_]{1,80}%|\#\{[^}\n]{1,80}\})
     |(?P<brace>\{[A-Za-z_][\w-]{0,80}\})""",
     re.VERBOSE | re.ASCII,
 )
@@ -28,18 +32,25 @@ _ENVSUBST: Final = "substitute it first: envsubst < FILE | kerf validate -"
 _FLUX: Final = "substitute it first: flux envsubst < FILE | kerf validate -"
 _TERRAFORM: Final = "let Terraform render it first, and check what templatefile() returns"
 _HELM: Final = "render it first: helm template … | kerf validate -"
+_OTHER: Final = "let that tool replace it first, and check its output"
 #: By form, whose it is and how it is replaced.
 _SYSTEMS: Final = {
+    "expression": ("an expression of GitHub Actions or its kind", _OTHER),
+    "statement": ("a template of Jinja, ERB or their kind", _OTHER),
+    "reference": ("a reference of vals", "replace it first: vals eval -f FILE | kerf validate -"),
+    "marked": ("a placeholder of sed, CMake or their kind", _OTHER),
     "braces": ("a template of Helm or its kind", _HELM),
     "directive": ("a directive of Terraform's templates", _TERRAFORM),
     "dollar": ("a placeholder of Flux, envsubst or Terraform", _FLUX),
-    "round": ("a placeholder of kustomize vars or make", "let that tool replace it first, and check its output"),
+    "round": ("a placeholder of kustomize vars or make", _OTHER),
     "bare": ("a placeholder of envsubst", _ENVSUBST),
     "angle": ("a placeholder to be filled in by hand", "write the value in its place"),
     "brace": ("a placeholder to be filled in by hand", "write the value in its place"),
 }
 #: Expressions, which Flux and envsubst do not have; and defaults, which Terraform does not have.
-_EXPRESSION: Final = re.compile(r"\$\{[a-z_]+[.(\[]")
+_EXPRESSION: Final = re.compile(r"\$\{(?:[a-z_]+[.(\[]|[^}?]{1,80} \? )")
+#: Names with colons are pseudo parameters.
+_CLOUD: Final = re.compile(r"\$\{(?:AWS::|Token\[)")
 _DEFAULT: Final = re.compile(r"\$\{\w+:?[-=+?]")
 
 
@@ -78,7 +89,9 @@ def search(line: str) -> Placeholder | None:
     if found is None:
         return None
     kind, remedy = _SYSTEMS[str(found.lastgroup)]
-    if _EXPRESSION.match(found[0]):
+    if _CLOUD.match(found[0]):
+        kind, remedy = "a placeholder of CloudFormation or the CDK", _OTHER
+    elif _EXPRESSION.match(found[0]):
         kind, remedy = "an expression of Terraform", _TERRAFORM
     elif _DEFAULT.match(found[0]):
         kind, remedy = "a placeholder of Flux or envsubst", _FLUX

@@ -46,9 +46,9 @@ def _as_template(content: Content, charts: Sequence[str]) -> Content:
     within = any(path.startswith(os.path.join(chart, "templates", "")) for chart in charts)
     if not within or b"{{" not in content.data:
         return content
-    from kerf.cli.manifests import checking, file_rules
+    from kerf.cli.manifests import file_rules, ours
 
-    if not checking.mentions_ours(content.data):
+    if not ours.mentions_ours(content.data):
         return replace(content, data=b"")
     fault = "its chart was not rendered, so its manifests are not checked"
     return replace(content, data=b"", fault=fault, rule=file_rules.RENDER, severity="warning")

@@ -8,24 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from kerf.cli.manifests import documents, file_rules, ignores, worlds
+from kerf.cli.manifests import documents, file_rules, ignores, ours, worlds
 from kerf.cli.manifests.documents import Document
 from kerf.cli.manifests.nodes import Node, Place, Unreadable, locate, locate_key
-from kerf_api import crds, labels, lint
+from kerf.cli.manifests.ours import is_ours, mentions_ours
+from kerf_api import lint
 from kerf_api.lint import LintSettings, Problem, Severity, Steps
 from kerf_api.lint.problem import RANK, shown
 from kerf_api.lint.reading import placeholders
 
-#: All kinds of these groups are ours to judge, also those of versions long gone.
-_GROUPS: Final = (labels.GROUP, labels.AWS_GROUP)
-#: What a template with one of our kinds, or with a plain part of one, has in it.
-_MENTIONED: Final = frozenset({*_GROUPS, *(crds.api_version(kind).partition("/")[0] for kind in crds.kinds())})
-#: A group that is this near to one of ours is a slip of the pen and no other product's.
-_NEAR: Final = 0.75
-_LONGEST_GROUP: Final = 253
 #: Rules whose complaint is about the key rather than the value.
 ABOUT_KEYS: Final = ("KERF-SCHEMA-UNKNOWN", "KERF-SCHEMA-KEY")
 
@@ -214,6 +207,7 @@ def read(content: Content) -> File:
     for found in documents.read(content.data):
         if isinstance(found, Document):
             file.documents.append(found)
+            file.findings += [(_finding(content.name, node, "", p), None) for node, p in ours.misplaced(found.node)]
             inside = list(objects(found))
             file.manifests += [manifest for manifest in inside if manifest is not None]
             file.skipped += sum(manifest is None or not manifest.ours for manifest in inside)
@@ -226,6 +220,10 @@ def read(content: Content) -> File:
             templates.add(found.hint)
             file.findings.append((unreadable(content.name, found), None))
     return file
+
+
+def _finding(file: str, node: Node, subject: str, problem: Problem) -> Finding:
+    return Finding(file, node.start, node.start, subject, problem)
 
 
 def unread(content: Content) -> Finding:
@@ -268,23 +266,6 @@ def _manifest(document: Document, node: Node, prefix: Steps) -> Manifest | None:
     name = metadata.get("name") or metadata.get("generateName") if isinstance(metadata, dict) else None
     kind = shown(value.get("kind"), quotes=False)
     return Manifest(document, node, prefix, f"{kind} {shown(name, quotes=False)}" if name else kind, ours)
-
-
-def mentions_ours(data: bytes) -> bool:
-    """Whether a text that cannot be read may hold manifests for us to judge: it names one of our groups."""
-    return any(group.encode() in data for group in _MENTIONED)
-
-
-def is_ours(version: Any, kind: Any) -> bool:
-    """Whether a manifest is for us to judge: of our groups, or of one of our kinds under what looks like our group."""
-    group = version.partition("/")[0] if isinstance(version, str) else ""
-    if group in _GROUPS:
-        return True
-    if not isinstance(kind, str) or kind not in crds.kinds():
-        return False
-    if "." not in group or group.split(".")[-2:] == ["x-k8s", "io"]:
-        return True
-    return len(group) <= _LONGEST_GROUP and any(SequenceMatcher(None, group, ours).ratio() >= _NEAR for ours in _GROUPS)
 
 
 def _findings(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
@@ -337,7 +318,7 @@ def as_written(node: Node, problem: Problem) -> Problem:
             return problem
         node = node.below[step]
     word = node.word
-    if problem.rule != "KERF-SCHEMA-TYPE" or not word or word == shown(problem.value):
+    if problem.rule != "KERF-SCHEMA-TYPE" or not word or shown(problem.value) in (word, shown(None)):
         return problem
     message = f"{problem.message} (unquoted, {word} is read as {shown(problem.value)})"
     quoted = 'put it in quotes: "{}"'.format

@@ -33,6 +33,10 @@ _JSON = re.compile(r"\s*[\[{]")
 _SPACES = re.compile(r"\s*+")
 #: Values of one long line are shown at this column, so that the text of all of them stays as long as the line.
 _DEEPEST_INDENT: Final = 200
+#: A byte order mark at the beginning of a document that is not the first of its file: files were joined.
+_MARK = re.compile(r"(---[ \t]*(?:\r\n|[\r\n]))\ufeff")
+#: Templates that are no YAML wherever they stand.
+_ANYWHERE: Final = ("{{", "%{", "{%", "{#", "<%")
 _UNCLOSED: Final = "found unexpected end of stream"
 _WORDS: Final = {
     "mapping values are not allowed in this context": (
@@ -175,18 +179,31 @@ def _documents(part: str, first_line: int) -> Iterator[Document | Unreadable]:
 
 
 def _built(part: str, first_line: int) -> Iterator[Document]:
-    loader = _LOADER(part)
+    loader = _LOADER(_MARK.sub(r"\1", part, count=1) if "\ufeff" in part else part)
     try:
         while (event := loader.get_event()) is not None:
             if event.__class__ is yaml.DocumentStartEvent:
                 builder = Builder(loader.get_event, first_line)
                 node = builder.node(loader.get_event())
+                builder.oddities += _begun(event, node, first_line)
                 if node.value is not None:
                     yield Document(node, tuple(builder.oddities))
             elif event.__class__ is yaml.StreamEndEvent:
                 return
     finally:
         loader.dispose()
+
+
+def _begun(event: Any, node: Node, first_line: int) -> Iterator[Oddity]:
+    """What is odd about the first lines of a document: YAML allows it, and kubectl refuses the file."""
+    start, place = event.start_mark, Place(event.start_mark.line + first_line, 1)
+    if event.version or event.tags:
+        message = "kubectl takes the lines before --- for a document of its own, and refuses a directive there"
+        yield Oddity("KERF-FILE-YAML", place, message, "remove the directive (the line that begins with %)", ())
+    if event.explicit and node.first.line == event.end_mark.line and node.value is not None:
+        message = "kubectl refuses a document that begins in the line of its ---"
+        place = Place(start.line + first_line, node.first.column + 1)
+        yield Oddity("KERF-FILE-YAML", place, message, "begin it in the next line", ())
 
 
 def _translated(error: yaml.YAMLError, part: str, first_line: int) -> Unreadable:
@@ -207,11 +224,11 @@ def _translated(error: yaml.YAMLError, part: str, first_line: int) -> Unreadable
 
 def _template(part: str, first_line: int, broken: int) -> Unreadable | None:
     """The cause when it is a text that no tool has rendered yet. `broken` is the line of the file at which it
-    is no YAML: braces of Helm are it wherever they stand, a placeholder only there and in the line above."""
+    is no YAML: directives of templates are it wherever they stand, a placeholder only there and in the line above."""
     for number, line in enumerate(lines(part)):
         found = placeholders.search(line)
         near = 0 <= broken - first_line - number <= 1
-        if found and (near or found.text.startswith(("{{", "%{"))):
+        if found and (near or found.text.startswith(_ANYWHERE)):
             start = line.index(found.text)
             if "#" not in line[:start]:
                 return placeholder(found, Place(first_line + number, start + 1))

@@ -49,7 +49,10 @@ def ask(url: str, path: str, query: dict[str, str] | None = None, *, method: str
         with opener.open(request, timeout=seconds) as answer:
             return bytes(answer.read())
     except urllib.error.HTTPError as error:
-        raise Silent(error.read().decode(errors="replace").strip() or f"{whole}: {error}") from error
+        said = error.read().decode(errors="replace").strip()
+        if not said or said.startswith("<"):  # a page of another program
+            said = f"{whole}: {error}: no controller of Kerf listens there"
+        raise Silent(said) from error
     except (OSError, ValueError) as error:
         raise Unreached(f"no controller answers at {base(url)}: {getattr(error, 'reason', error)}") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
@@ -14,47 +15,73 @@ from kerf.cli.operating.installed import Installed, Manifest
 from kerf.judgement import troubles
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model import kinds
+from kerf.model.failures import Failure
+from kerf.model.instants import of_api
 from kerf.model.kinds import Kind, Ref
 from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
-from kerf.ports import Forbidden, Lease, Listing, PortError
+from kerf.ports import AlreadyGone, Forbidden, Lease, Listing, PortError
 from kerf.runtime.leadership.leases import KARPENTER
 from kerf.runtime.observe import reported
 from kerf.runtime.process.connecting import own_namespace
+from kerf_api.v1.meta import decode
 
 T = TypeVar("T")
 _CONTROLLER: Final = "app.kubernetes.io/component=controller"
+_REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+#: So many pods of failing evictions are asked for.
+_ASKED: Final = 20
+#: Pods that wait are read in so many pages at most.
+_PAGE, _MOST_PAGES = 500, 20
 _WAITING: Final = "spec.nodeName=,status.phase=Pending"
 
 
 class Reads(Protocol):
     """Of the Kubernetes client what this needs."""
 
-    def request(self, method: str, path: str) -> Any: ...
+    def request(self, method: str, path: str, body: Any = None) -> Any: ...
 
-    def list(self, kind: Kind, *, field_selector: str = "") -> Listing: ...
+    def list(self, kind: Kind) -> Listing: ...
 
     def get_lease(self, namespace: str, name: str) -> Lease | None: ...
 
 
 @dataclass(slots=True)
 class Outside:
-    """What was found: the problems, who leads by the lease, and what could not be checked."""
+    """What was found: the problems, who leads by the lease, how many reads succeeded, and what could not be checked."""
 
     problems: list[Trouble] = field(default_factory=list)
     namespace: str = ""
     leader: str = ""
+    checked: int = 0
     not_checked: list[str] = field(default_factory=list)
 
     def read(self, what: str, ask: Callable[[], T], *needed: str) -> T | None:
         """The answer; None when it cannot be had, which is noted."""
         try:
-            return ask()
+            answer = ask()
         except Forbidden:
             self.not_checked.append(f"{what}: needs permission to {', '.join(needed)}")
         except PortError as error:
             self.not_checked.append(f"{what}: {error}")
+        else:
+            self.checked += 1
+            return answer
         return None
+
+
+def time(kube: Reads, own: datetime) -> datetime:
+    """Return the time of the API server, for the caller's clock may be wrong; `own` where the server reports none.
+
+    Source: a SelfSubjectReview (Kubernetes 1.28), which needs no permission, is created at the time of the request.
+    """
+    try:
+        answer = kube.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", _REVIEW)
+    except PortError:
+        return own
+    meta = answer.get("metadata") if isinstance(answer, Mapping) else None
+    return of_api((meta or {}).get("creationTimestamp")) or own
 
 
 def look(kube: Reads, namespace: str, now: datetime) -> Outside:
@@ -127,23 +154,73 @@ def _lease_of(deployment: Manifest, namespace: str) -> tuple[str, str]:
 # --- its work ---------------------------------------------------------------------------------------------------
 def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]:
     known = found.read("actions that fail", lambda: reported.read(kube, now), "list events in all namespaces")
-    values = {kind: _objects(kube, found, kind) for kind in (kinds.NODE_CLASS, kinds.NODE_POOL, kinds.NODE_CLAIM)}
-    yield from troubles.failing((known or {}).values(), now, values[kinds.NODE_CLASS])
+    listed = {kind: _objects(kube, found, kind) for kind in (kinds.NODE_CLASS, kinds.NODE_POOL, kinds.NODE_CLAIM)}
+    values = {kind: rows or () for kind, rows in listed.items()}
+    known = _of_living(kube, known or {}, listed)
+    yield from troubles.failing(known.values(), now, values[kinds.NODE_CLASS])
     yield from troubles.not_ready(values[kinds.NODE_POOL], values[kinds.NODE_CLASS], now)
-    yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known or {}, now)
-    waiting = found.read(
-        "pods without a node", lambda: kube.list(kinds.POD, field_selector=_WAITING), "list pods in all namespaces"
-    )
-    unbound = waiting.items if waiting is not None else ()
+    yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known, now)
+    unbound = found.read("pods without a node", lambda: _waiting(kube), "list pods in all namespaces") or ()
     yield from troubles.unschedulable(_unplaced(unbound), now)
     yield from troubles.unscheduled(unbound, now)
     objects = ((kind, one) for kind, rows in values.items() for one in rows)
     yield from troubles.guarded((str(Ref.of(kind, one)), one.status.conditions) for kind, one in objects)
 
 
-def _objects(kube: Reads, found: Outside, kind: Kind) -> tuple[Any, ...]:
-    listing = found.read(f"{kind.name}s", lambda: kube.list(kind), f"list {kind.plural}.{kind.group}")
-    return () if listing is None else tuple(kinds.own(one) for one in listing.items if kinds.own(one) is not None)
+def _of_living(
+    kube: Reads, known: Mapping[str, Failure], listed: Mapping[Kind, tuple[Any, ...] | None]
+) -> dict[str, Failure]:
+    """The failures whose object still exists: an event outlives its object by an hour."""
+    kinds_listed = {kind.name.lower() for kind, rows in listed.items() if rows is not None}
+    objects = ((kind, one) for kind, rows in listed.items() for one in rows or ())
+    created = {str(Ref.of(kind, one)): one.metadata.creation_timestamp for kind, one in objects}
+    asked = [one for one in known.values() if one.object.startswith("pod/") and one.object.count("/") == 2][:_ASKED]
+    gone = {one.object for one in asked if _is_gone(kube, one)}
+    for one in known.values():
+        if one.object.partition("/")[0] in kinds_listed and _is_later(created.get(one.object), one):
+            gone.add(one.object)
+    return {key: one for key, one in known.items() if one.object not in gone}
+
+
+def _is_gone(kube: Reads, failure: Failure) -> bool:
+    _, space, name = failure.object.split("/")
+    try:
+        found = kube.request("GET", f"/api/v1/namespaces/{space}/pods/{name}")
+    except AlreadyGone:
+        return True
+    except PortError:
+        return False
+    return _is_later(of_api(found.get("metadata", {}).get("creationTimestamp")) or failure.since, failure)
+
+
+def _is_later(created: datetime | None, failure: Failure) -> bool:
+    """Whether the object is not the one that the failure is about."""
+    return created is None or created > failure.latest
+
+
+def _objects(kube: Reads, found: Outside, kind: Kind) -> tuple[Any, ...] | None:
+    listing = found.read(
+        f"{kind.name}{'es' if kind.name.endswith('s') else 's'}",
+        lambda: kube.list(kind),
+        f"list {kind.plural}.{kind.group}",
+    )
+    return None if listing is None else tuple(kinds.own(one) for one in listing.items if kinds.own(one) is not None)
+
+
+def _waiting(kube: Reads) -> list[Pod]:
+    """The pods without a node, with the messages of their conditions, which the client's own list leaves out."""
+    found: list[Pod] = []
+    token = ""
+    for _ in range(_MOST_PAGES):
+        path = f"/api/v1/pods?fieldSelector={quote(_WAITING)}&limit={_PAGE}"
+        page = kube.request("GET", path + (f"&continue={quote(token)}" if token else ""))
+        for row in page.get("items") or ():
+            with suppress(ValueError):  # of a pod that cannot be read nothing is known
+                found.append(decode(Pod, row))
+        token = str(page.get("metadata", {}).get("continue") or "")
+        if not token:
+            break
+    return found
 
 
 def _unplaced(waiting: Any) -> Iterator[Unplaced]:
@@ -163,5 +240,6 @@ def as_json(found: Outside, silent: str) -> Mapping[str, Any]:
         "problems": [troubles.plain(one) for one in found.problems],
         "namespace": found.namespace,
         "leader": found.leader,
+        "checked": found.checked,
         "not_checked": found.not_checked,
     }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from kerf.judgement.troubles import ACTION_FAILS
 from kerf.model.instants import rfc3339
 from kerf_api import durations
+
+#: So many troubles of one code about objects of one kind are printed, and so much of a text.
+_ALIKE: Final = 10
+_LONGEST: Final = 700
 
 
 def page(found: Mapping[str, Any]) -> str:
@@ -51,8 +56,10 @@ def page_of_outside(found: Mapping[str, Any], at: str) -> str:
 def _outside(found: Mapping[str, Any], at: str) -> Iterator[str]:
     yield from troubles(found["problems"], at)
     space = found["namespace"] or "NAMESPACE"
-    if not found["problems"]:
-        yield "no problem found in the API server"
+    if not found["checked"]:
+        yield "nothing was checked: no read of the API server succeeded"
+    elif not found["problems"]:
+        yield "no problem found in the API server" + (", as far as it was checked" if found["not_checked"] else "")
     yield ""
     yield f"source    the API server: {found['silent']}"
     yield f"leader    {found['leader'] or 'none known'}"
@@ -62,18 +69,32 @@ def _outside(found: Mapping[str, Any], at: str) -> Iterator[str]:
 
 
 def troubles(problems: Sequence[Mapping[str, Any]], at: str) -> Iterator[str]:
-    """A line for each problem (as JSON has them), with when it began and how often; then a line with the fix."""
-    now = datetime.fromisoformat(at)
+    """A line for each problem (as JSON has them), with when it began and how often; then a line with the fix.
+
+    Of many problems that are alike the first ones are printed, and how many more there are.
+    """
+    now, alike = datetime.fromisoformat(at), Counter[tuple[str, str]]()
     for one in problems:
+        group = (one["code"], one["object"].partition("/")[0])
+        alike[group] += 1
+        if alike[group] > _ALIKE:
+            continue
         known = []
         if one["since"]:
             since = datetime.fromisoformat(one["since"])
             known.append(f"since {rfc3339(since)} ({_span(max(round((now - since).total_seconds()), 0))})")
         if one["times"] > 1 and one["code"] == ACTION_FAILS:
             known.append(f"{one['times']} attempts")
-        yield f"! {one['object']}: {one['text']}" + (f" [{', '.join(known)}]" if known else "")
+        yield f"! {one['object']}: {_short(one['text'])}" + (f" [{', '.join(known)}]" if known else "")
         if one["fix"]:
             yield f"    fix: {one['fix']}"
+    for (code, kind), count in alike.items():
+        if count > _ALIKE:
+            yield f"! {count - _ALIKE} more of {kind}: {code}; kerf status -o json has all of them"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … (kerf status -o json has the whole text)"
 
 
 def _sources(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from kerf.cli.arguments import Kubeconfig, KubeContext, Output
+from kerf.cli.reports import escaping
 
 if TYPE_CHECKING:
     from kerf.kube.client import KubeClient
@@ -82,10 +83,15 @@ def _printed(results: Iterable[tuple[Check, Finding]]) -> Iterator[tuple[Check, 
         if check.phase != phase:
             typer.echo(f"{check.phase.capitalize()}:")
             phase = check.phase
-        typer.echo(_SIGNS[one.how] + one.what + (f": {one.seen}" if one.seen else ""))
+        typer.echo(_SIGNS[one.how] + _visible(one.what + (f": {one.seen}" if one.seen else "")))
         if one.fix and one.how != "ok":
-            typer.echo(f"          {one.fix}")
+            typer.echo(f"          {_visible(one.fix)}")
         yield check, one
+
+
+def _visible(text: str) -> str:
+    """The text on one line and without control characters: messages of kubelets, registries and AWS may hold both."""
+    return escaping.visible(" ".join(text.split()))
 
 
 def _counts(found: Iterable[tuple[Check, Finding]]) -> Mapping[str, int]:

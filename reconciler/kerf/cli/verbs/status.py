@@ -10,6 +10,7 @@ import typer
 from kerf.cli.arguments import Kubeconfig, KubeContext, Output
 from kerf.cli.operating import debug_port, status_page
 from kerf.cli.operating.debug_port import Silent, Unreached
+from kerf.cli.reports import escaping
 
 if TYPE_CHECKING:
     from kerf.cli.operating.outside import Outside
@@ -25,8 +26,8 @@ sources that are out of date. Then the leader, the loop, back-offs, offerings ou
 
 A replica that does not lead reports what the API server shows. The leader alone knows back-offs and refusals.
 
-If no controller answers, the API server is asked instead, with the kubeconfig or as the pod: Kerf's Deployment, pods
-and lease, events and conditions. What the caller may not read is reported as not checked.
+If no controller answers, or if --kubeconfig or --context names a cluster, the API server is asked instead: Kerf's
+Deployment, pods and lease, events and conditions. What the caller may not read is reported as not checked.
 
   --url URL           the debug port; http://127.0.0.1:8082 by default, or DEBUG_PORT
   -n, --namespace NS  the namespace of Kerf; without it Kerf is looked for in all namespaces
@@ -34,8 +35,12 @@ and lease, events and conditions. What the caller may not read is reported as no
   --context NAME      context of the kubeconfig
   -o, --output FORMAT text or json; text by default
 
-Exit codes: 0 no problem; 1 a problem needs a person; 2 neither a controller nor the API server answers, or the command
-is wrong."""
+Exit codes: 0 no problem; 1 a problem needs a person; 2 neither a controller nor the API server answers, the caller may
+read nothing, or the command is wrong."""
+_NAMED: Final = "--kubeconfig or --context names the cluster, so no debug port was asked"
+_OTHER_FORM: Final = """\
+the answer of {} is not of the form of this command: another version of Kerf, or another program, listens there.
+The command of the controller's own version: kubectl exec -n NAMESPACE deploy/NAME -- kerf status"""
 
 
 def status(
@@ -53,6 +58,8 @@ def status(
     try:
         if context.args or output not in ("text", "json"):
             raise Silent(f"{' '.join(context.args) or output!r} makes no sense here; see kerf status --help")
+        if not url and (kubeconfig or kube_context):  # the port may be that of another cluster's controller
+            raise Unreached(_NAMED)
         problems = _asked(url, output == "json")
     except Unreached as error:
         problems = _outside(error, namespace, (kubeconfig, kube_context), as_json=output == "json")
@@ -64,9 +71,24 @@ def status(
 
 def _asked(url: str, as_json: bool) -> int:
     """Print what the controller says; the number of problems. Raises Silent."""
-    found = json.loads(debug_port.ask(url, "/status"))
-    typer.echo(json.dumps(found, indent=2) if as_json else status_page.page(found), nl=as_json)
-    return len(found["problems"])
+    answer = debug_port.ask(url, "/status")
+    try:
+        found = json.loads(answer)
+        count = len(found["problems"])
+        text = json.dumps(found, indent=2) if as_json else status_page.page(_visible(found))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Silent(_OTHER_FORM.format(debug_port.base(url))) from error
+    typer.echo(text, nl=as_json)
+    return count
+
+
+def _visible(found: Any) -> Any:
+    """The same with every text on one line and without control characters: errors of APIs may hold both."""
+    if isinstance(found, dict):
+        return {escaping.visible(key): _visible(value) for key, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [_visible(value) for value in found]
+    return escaping.visible(" ".join(found.split())) if isinstance(found, str) else found
 
 
 def _outside(silent: Unreached, namespace: str, where: tuple[str, str], *, as_json: bool) -> int:
@@ -77,7 +99,9 @@ def _outside(silent: Unreached, namespace: str, where: tuple[str, str], *, as_js
     if as_json:
         typer.echo(json.dumps(outside.as_json(found, silent.short), indent=2))
     else:
-        typer.echo(status_page.page_of_outside(outside.as_json(found, silent.short), now), nl=False)
+        typer.echo(status_page.page_of_outside(_visible(outside.as_json(found, silent.short)), now), nl=False)
+    if not found.checked:
+        raise typer.Exit(2)
     return len(found.problems)
 
 
@@ -97,6 +121,7 @@ def _look(silent: Unreached, namespace: str, where: tuple[str, str]) -> tuple[Ou
     try:
         options = settings.parse([], {"CLUSTER_NAME": "any"})
         kube = connecting.client(options, connecting.Where(*where), poisoned, patience=connecting.PATIENCE)
+        now = outside.time(kube, now)
         return outside.look(kube, namespace, now), rfc3339(now)
     except PortError as error:
         raise debug_port.fail(

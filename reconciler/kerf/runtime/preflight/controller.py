@@ -136,9 +136,10 @@ def _annotated(asker: Asker, account: Account) -> str:
 
 
 # --- clock --------------------------------------------------------------------------------------------------------
-def clock(asker: Asker, namespace: str, lease: str) -> Finding:
+def clock(asker: Asker, options: Options, account: Account) -> Finding:
     """The controller's time, which it writes into its lease, against when the API server took that."""
     what = "clock of the controller"
+    namespace, lease = options.leader_election_namespace or account.namespace, options.leader_election_name
     right = Right("get", "leases", "coordination.k8s.io", namespace)
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}"
 
@@ -162,9 +163,15 @@ def _times(lease: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:
     return of_api((lease.get("spec") or {}).get("renewTime")), of_api(taken)
 
 
-def elsewhere(installed: Installed) -> Finding | None:
+def elsewhere(installed: Installed) -> Iterator[Finding]:
     """The finding about settings that the Deployment takes from other objects."""
-    if not installed.elsewhere:
-        return None
-    names = ", ".join(installed.elsewhere)
-    return Finding("settings", DOUBTFUL, f"{names} of {installed} come from objects that are not read", "use flags")
+    if installed.elsewhere:
+        names = ", ".join(installed.elsewhere)
+        yield Finding("settings", DOUBTFUL, f"{names} of {installed} come from objects that are not read", "use flags")
+
+
+def others(installed: Installed) -> Iterator[Finding]:
+    """The finding about a second Kerf: each namespace has a lease of its own, so both would act."""
+    if installed.others:
+        seen = f"the cluster has {', '.join(installed.others)} too, and this is about {installed}"
+        yield Finding("installations", DOUBTFUL, seen, "uninstall one of them, or name its namespace with -n")

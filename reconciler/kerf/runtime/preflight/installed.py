@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -20,7 +20,7 @@ _OBJECTS: Final = frozenset({"configMapKeyRef", "secretKeyRef"})
 class Installed:
     """The controller's Deployment. `elsewhere` are variables, or sources of them, that it takes from other objects.
 
-    `arguments` follow `run`. `selector` are the labels of its pods.
+    `arguments` follow `run`. `selector` are the labels of its pods. `others` are further controllers, in words.
     """
 
     namespace: str
@@ -32,6 +32,7 @@ class Installed:
     dns_policy: str
     image: str
     selector: Mapping[str, str]
+    others: Sequence[str] = ()
 
     def __str__(self) -> str:
         return f"Deployment {self.namespace}/{self.name}"
@@ -49,7 +50,8 @@ def find(asker: Asker, namespace: str = "") -> Installed | None:
     right = Right(_DEPLOYMENTS.verb, _DEPLOYMENTS.resource, _DEPLOYMENTS.group, namespace)
     rows = asker.rows(f"/apis/apps/v1{where}/deployments", right)
     found = [one for one in map(_installed, rows) if one is not None]
-    return min(found, key=lambda one: (one.namespace, one.name), default=None)
+    found.sort(key=lambda one: (one.namespace, one.name))
+    return replace(found[0], others=[str(one) for one in found[1:]]) if found else None
 
 
 def _installed(deployment: Mapping[str, Any]) -> Installed | None:

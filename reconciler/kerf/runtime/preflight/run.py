@@ -97,8 +97,10 @@ def _settings(found: Situation) -> Iterator[Finding]:
         yield unchecked("settings", f"{found.unknown}; they are {found.of}")
         return
     yield Finding("settings", GOOD, found.of)
-    if found.installed is not None and (more := controller.elsewhere(found.installed)) is not None:
-        yield more
+    if found.installed is None:
+        return
+    yield from controller.elsewhere(found.installed)
+    yield from controller.others(found.installed)
 
 
 # --- before -------------------------------------------------------------------------------------------------------
@@ -164,8 +166,7 @@ def _after(asker: Asker, clients: Clients, found: Situation) -> Iterator[Result]
     else:
         yield CHECKS["permissions"], blocked
     if account is not None:
-        lease = found.options.leader_election_name
-        yield CHECKS["controller-clock"], controller.clock(asker, account.namespace, lease)
+        yield CHECKS["controller-clock"], controller.clock(asker, found.options, account)
     if found.installed is not None:
         yield CHECKS["image"], controller.image(asker, found.installed)
     else:

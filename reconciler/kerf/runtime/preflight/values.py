@@ -60,12 +60,24 @@ def _environment(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     named = {option.metadata["env"].replace("_", "").lower(): option.metadata["env"] for option in fields(Options)}
     for key, value in _part(values, "settings").items():
         if key == "featureGates":
-            yield "FEATURE_GATES", ",".join(f"{gate[:1].upper()}{gate[1:]}={_text(on)}" for gate, on in value.items())
+            gates = _part(_part(values, "settings"), key).items()
+            yield "FEATURE_GATES", ",".join(f"{gate[:1].upper()}{gate[1:]}={_text(on)}" for gate, on in gates)
         elif key.lower() in named and value is not None and not isinstance(value, Mapping | list):
             yield named[key.lower()], _literal(f"settings.{key}", _text(value))
-    for row in _part(values, "controller").get("env") or ():
+    for row in _rows(values):
         if row.get("value") is not None:
             yield str(row["name"]), _literal(f"controller.env {row['name']}", str(row["value"]))
+
+
+def _rows(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The variables of `controller.env`. Raises SettingsError for another shape."""
+    found = _part(values, "controller").get("env") or []
+    rows = found if isinstance(found, list) else [found]
+    for row in rows:
+        if row is found or not isinstance(row, Mapping) or not row.get("name"):
+            text = f"--values: controller.env: must be a list of {{name: …, value: …}}, and holds {row!r}"
+            raise SettingsError([text])
+    return rows
 
 
 def _literal(place: str, text: str) -> str:
