@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from kerf.cli.terminal import spelled
 
 _UNKNOWN = "unrecognized arguments: "
 
 
 class Parser(ArgumentParser):
     """The parser of a verb that loads no framework. An error ends the process with 2."""
+
+    def __init__(self, prog: str, **told: Any) -> None:
+        super().__init__(spelled(prog), **told)
 
     def error(self, message: str) -> NoReturn:
         words = message.removeprefix(_UNKNOWN).split() if message.startswith(_UNKNOWN) else []

@@ -75,6 +75,7 @@ CALLS: dict[str, list[tuple[list[str], Parsed]]] = {
 NEEDY = {
     "status": ["-o", "json"],
     "debug": ["threads"],
+    "events": ["-o", "json"],
     "preflight": ["--cluster-name", "a", "-o", "json"],
     "release": [],
     "webhook": ["--bind"],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from kerf.cli.operating import installed
+from kerf.cli.operating.asking import Asking
 from kerf.cli.operating.installed import Installed, Manifest
 from kerf.judgement import troubles
 from kerf.judgement.troubles import Trouble, Unplaced
@@ -17,12 +18,11 @@ from kerf.model import kinds
 from kerf.model.kinds import Kind, Ref
 from kerf.model.kubernetes import pods
 from kerf.model.plan import Reason
-from kerf.ports import Forbidden, Lease, Listing, PortError
+from kerf.ports import Lease, Listing
 from kerf.runtime.leadership.leases import KARPENTER
 from kerf.runtime.observe import reported
 from kerf.runtime.process.connecting import own_namespace
 
-T = TypeVar("T")
 _CONTROLLER: Final = "app.kubernetes.io/component=controller"
 _WAITING: Final = "spec.nodeName=,status.phase=Pending"
 
@@ -38,23 +38,12 @@ class Reads(Protocol):
 
 
 @dataclass(slots=True)
-class Outside:
+class Outside(Asking):
     """What was found: the problems, who leads by the lease, and what could not be checked."""
 
     problems: list[Trouble] = field(default_factory=list)
     namespace: str = ""
     leader: str = ""
-    not_checked: list[str] = field(default_factory=list)
-
-    def read(self, what: str, ask: Callable[[], T], *needed: str) -> T | None:
-        """The answer; None when it cannot be had, which is noted."""
-        try:
-            return ask()
-        except Forbidden:
-            self.not_checked.append(f"{what}: needs permission to {', '.join(needed)}")
-        except PortError as error:
-            self.not_checked.append(f"{what}: {error}")
-        return None
 
 
 def look(kube: Reads, namespace: str, now: datetime) -> Outside:

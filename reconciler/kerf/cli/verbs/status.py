@@ -10,6 +10,7 @@ import typer
 from kerf.cli.arguments import Kubeconfig, KubeContext, Output
 from kerf.cli.operating import debug_port, status_page
 from kerf.cli.operating.debug_port import Silent, Unreached
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.cli.operating.outside import Outside
@@ -48,7 +49,7 @@ def status(
 ) -> None:
     """Problems that need a person, with cause and fix; the leader, the loop and what it leaves alone."""
     if "--help" in context.args or "-h" in context.args:
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     try:
         if context.args or output not in ("text", "json"):
@@ -65,7 +66,10 @@ def status(
 def _asked(url: str, as_json: bool) -> int:
     """Print what the controller says; the number of problems. Raises Silent."""
     found = json.loads(debug_port.ask(url, "/status"))
-    typer.echo(json.dumps(found, indent=2) if as_json else status_page.page(found), nl=as_json)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        say(status_page.page(found), end="")
     return len(found["problems"])
 
 
@@ -77,7 +81,7 @@ def _outside(silent: Unreached, namespace: str, where: tuple[str, str], *, as_js
     if as_json:
         typer.echo(json.dumps(outside.as_json(found, silent.short), indent=2))
     else:
-        typer.echo(status_page.page_of_outside(outside.as_json(found, silent.short), now), nl=False)
+        say(status_page.page_of_outside(outside.as_json(found, silent.short), now), end="")
     return len(found.problems)
 
 
@@ -91,7 +95,7 @@ def _look(silent: Unreached, namespace: str, where: tuple[str, str]) -> tuple[Ou
     from kerf.runtime.settings import settings
 
     def poisoned(kind: Any, problem: str) -> None:
-        typer.echo(f"kerf status: a {kind.name} cannot be read: {problem}", err=True)
+        say(f"kerf status: a {kind.name} cannot be read: {problem}", err=True)
 
     now = SystemClock().now()
     try:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output, begun
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -46,6 +47,7 @@ Exit codes: 0 an answer; 1 there is no such object, or something cannot be read;
 
 
 Answered = Callable[["Snapshot", str, bool], tuple[str, bool]]
+_KINDS: Final = ("pod", "node", "nodeclaim", "nodepool")
 _NOUNS: Final = {
     **dict.fromkeys(("pod", "pods", "po"), "pod"),
     **dict.fromkeys(("node", "nodes", "no", "nodeclaim", "nodeclaims"), "node"),
@@ -59,7 +61,7 @@ class Mistake(Exception):
 
 def why(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help="pod, node, nodeclaim or nodepool")] = "",
+    kind: Annotated[str, typer.Argument(help="pod, node, nodeclaim or nodepool", autocompletion=begun(_KINDS))] = "",
     name: Annotated[str, typer.Argument(help="of a pod namespace/name, or a name in namespace default")] = "",
     file: Files = None,
     kubeconfig: Kubeconfig = "",
@@ -68,10 +70,10 @@ def why(
 ) -> None:
     """Why a pod waits, and the smallest edit that helps; why a node stays or goes, and when."""
     if {"-h", "--help"} & {kind, name, *context.args}:
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     if not kind:
-        typer.echo(_USAGE, err=True)
+        say(_USAGE, err=True, prose=True)
         raise typer.Exit(2)
     from kerf.ports import PortError
 
@@ -82,13 +84,16 @@ def why(
         options = _options(context.args, offline=bool(file))
         snapshot = _of_files(file, options, told=output == "text") if file else _live(options, kubeconfig, kube_context)
     except Mistake as error:
-        typer.echo(f"kerf why: {error}", err=True)
+        say(f"kerf why: {error}", err=True)
         raise typer.Exit(2) from error
     except PortError as error:
-        typer.echo(f"kerf why: cannot look: {error}", err=True)
+        say(f"kerf why: cannot look: {error}", err=True)
         raise typer.Exit(1) from error
     text, known = answered(snapshot, name, output == "json")
-    typer.echo(text, nl=False)
+    if output == "json":
+        typer.echo(text, nl=False)
+    else:
+        say(text, end="")
     if not known:
         raise typer.Exit(1)
 
@@ -155,7 +160,7 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     from kerf.runtime.settings.settings import SettingsError
 
     def poisoned(kind: Kind, problem: str) -> None:
-        typer.echo(f"kerf why: a {kind.name} cannot be read: {problem}", err=True)
+        say(f"kerf why: a {kind.name} cannot be read: {problem}", err=True)
 
     clock = SystemClock()
     where = connecting.Where(kubeconfig, kube_context)
@@ -182,7 +187,7 @@ def _reported(kube: KubeClient, now: datetime) -> dict[str, Failure]:
         return reported.read(kube, now)
     except PortError as error:
         words = "not checked: actions that fail: needs permission to list events in all namespaces"
-        typer.echo(f"kerf why: {words} ({error})", err=True)
+        say(f"kerf why: {words} ({error})", err=True)
         return {}
 
 
@@ -199,5 +204,5 @@ def _of_files(paths: list[str], options: Options, *, told: bool) -> Snapshot:
     types = cluster_files.ShippedTypes.beside(found.objects)
     if told:
         count = len(types.region().types)
-        typer.echo(f"{count} instance types that come with Kerf, in {', '.join(types.zones)}; AWS was not asked.\n")
+        say(f"{count} instance types that come with Kerf, in {', '.join(types.zones)}; AWS was not asked.\n")
     return looking.look(found, types, options.settings, SystemClock())
