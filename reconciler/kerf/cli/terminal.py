@@ -11,7 +11,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TextIO
 
 KUBECTL: Final = "kubectl kerf"
 #: The files by which kubectl finds a plugin, and its completion.
@@ -52,20 +52,22 @@ def say(text: str, *, err: bool = False, end: str = "\n", prose: bool = False) -
     Of `prose`, as helps are, full lines go on in the next one.
     """
     stream = sys.stderr if err else sys.stdout
-    columns = shutil.get_terminal_size().columns if stream.isatty() else 0
-    stream.write(fitted(spelled(text) + end, columns, prose=prose))
+    stream.write(fitted(spelled(text) + end, width(stream), prose=prose))
     stream.flush()
+
+
+def width(stream: TextIO) -> int:
+    """The columns of a terminal; 0 for a stream that is none."""
+    return shutil.get_terminal_size().columns if stream.isatty() else 0
 
 
 def fitted(text: str, columns: int, *, prose: bool = False) -> str:
     """The text with lines of at most `columns` characters, 0 for any length. A longer word stays whole."""
     if not columns or all(len(line) <= columns for line in text.split("\n")):
         return text
-    whole = text.split("\n")
-    lines = (
-        part for line in (_paragraphs(whole) if prose else whole) for part in _parts(line, max(columns, _NARROWEST))
-    )
-    return "\n".join(lines)
+    whole, columns = text.split("\n"), max(columns, _NARROWEST)
+    lines = _paragraphs(whole) if prose else whole
+    return "\n".join(part for line in lines for part in _parts(line, columns, prose=prose))
 
 
 def _paragraphs(lines: list[str]) -> Iterator[str]:
@@ -86,10 +88,11 @@ def _paragraphs(lines: list[str]) -> Iterator[str]:
         yield whole
 
 
-def _parts(line: str, columns: int) -> list[str]:
+def _parts(line: str, columns: int, *, prose: bool) -> list[str]:
     if len(line) <= columns:
         return [line]
-    indent = " " * _hanging(line, columns)
+    is_prose = prose and line[:1].strip() and "  " not in line and not _COMMAND.match(line)
+    indent = "" if is_prose else " " * _hanging(line, columns)
     return textwrap.wrap(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [
         line
     ]
