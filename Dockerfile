@@ -70,8 +70,10 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     PYTHONPATH=hatchling python3 -m pip wheel --no-deps --no-build-isolation --wheel-dir wheels .; \
     python3 -m pip install --no-index --no-deps --no-compile --target "${site}" "wheels/kerf-${VERSION}-py3-none-any.whl"; \
     mkdir -p project/usr/local/bin; \
-    sed '1s|.*|#!/usr/local/bin/python3|' "${site}/bin/kerf" > project/usr/local/bin/kerf; \
-    chmod 755 project/usr/local/bin/kerf; \
+    for program in kerf kubectl-kerf kubectl_complete-kerf; do \
+        sed '1s|.*|#!/usr/local/bin/python3|' "${site}/bin/${program}" > "project/usr/local/bin/${program}"; \
+        chmod 755 "project/usr/local/bin/${program}"; \
+    done; \
     rm -rf "${site:?}/bin"; \
     python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash -s project -p / project/usr/local/lib
 

@@ -75,6 +75,12 @@ def workflow_commands(output: str) -> None:
         raise ValueError("a line that is no workflow command")
 
 
+def of_plugin(output: str) -> None:
+    """Raise ValueError when the help names another program than `kubectl kerf`."""
+    if not output.startswith("kubectl kerf "):
+        raise ValueError("the name of another program")
+
+
 def manifests(output: str) -> None:
     """Raise ValueError when there is a document without a kind."""
     if not all(isinstance(one, dict) and one.get("kind") for one in yaml.safe_load_all(output)):
@@ -83,12 +89,13 @@ def manifests(output: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A command without its program; `codes` are the exit codes that are right."""
+    """The arguments of a program of the wheel; `codes` are the exit codes that are right."""
 
     name: str
     arguments: tuple[str, ...]
     check: Check
     codes: tuple[int, ...] = (0,)
+    program: str = "kerf"
 
 
 _WHY: Final = ("why", "pod", "default/web", "-f", "pod.yaml", "-f", "good.yaml", "--cluster-name", "lane")
@@ -111,6 +118,8 @@ CASES: Final = (
     Case("why text", _WHY, text, (0, 1)),
     Case("why json", (*_WHY, "-o", "json"), json.loads, (0, 1)),
     Case("demo json", ("demo", "--json"), json.loads),
+    Case("kubectl kerf", ("why", "-h"), of_plugin, program="kubectl-kerf"),
+    Case("kubectl completion", ("valid",), text, program="kubectl_complete-kerf"),
     Case("demo text", ("demo",), text),
 )
 #: No server answers these: the exit code and the text say so.

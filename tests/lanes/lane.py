@@ -51,7 +51,7 @@ class Lane:
     def run(self, case: Case, folder: Path) -> str:
         """Run a case in a folder with the files of `cases`; what is wrong with it, empty when it is right."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        command = [str(self.program), *case.arguments]
+        command = [str(self.program.with_name(case.program)), *case.arguments]
         done = subprocess.run(
             command, cwd=folder, env=kept, capture_output=True, text=True, check=False, timeout=_SECONDS
         )

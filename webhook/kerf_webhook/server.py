@@ -106,6 +106,7 @@ def _add_limits(parser: argparse.ArgumentParser, standard: Options) -> None:
     )
     parser.add_argument(
         "--connections-per-client",
+        metavar="NUMBER",
         type=_positive,
         default=standard.connections_per_client,
         help="the same for one client address, such as an API server's or its proxy's (default %(default)s)",

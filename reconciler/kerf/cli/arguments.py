@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -24,3 +24,8 @@ def taken(arguments: Sequence[str], name: str) -> tuple[str, list[str]]:
         else:
             others.append(word)
     return value, others
+
+
+def begun(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """A completion that offers those of the words that begin as the typed one does."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]

@@ -6,20 +6,23 @@ import errno
 import gc
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
-from kerf.cli import output
+from kerf.cli import output, terminal
 from kerf.cli.verbs import QUICK
 
 #: Set by the shell that asks how a command line may go on.
 _COMPLETING: Final = "_KERF_COMPLETE"
+#: The exit code of a command that Ctrl-C ended, as shells have it.
+_INTERRUPTED: Final = 130
 #: What a write to standard output may meet: a full disk, a quota, a device that fails.
 _NO_PLACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 def main() -> None:
-    """Run the verb of the command line. Ends the process with 2 when what it prints has no place."""
+    """Run the verb of the command line. Ends the process with 2 when its output has no place, 130 on an interrupt."""
     if sys.stdout is None:  # closed by the caller: nothing is to be printed
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open until the end)
     else:
@@ -29,14 +32,15 @@ def main() -> None:
             _run()
         finally:
             sys.stdout.flush()
-    except BrokenPipeError as error:  # the reader closed the pipe, as `head` does: that changes no verdict
+    except KeyboardInterrupt:
         _print_no_more()
-        sys.exit(error.__context__.code if isinstance(error.__context__, SystemExit) else 0)
+        sys.exit(_INTERRUPTED)
     except OSError as error:
         if error.filename is not None or error.errno not in _NO_PLACE:
             raise
         _print_no_more()
-        print(f"kerf: the output cannot be written: {error.strerror}", file=sys.stderr)
+        with suppress(OSError):  # of a closed terminal standard error is gone, too
+            print(f"{terminal.program()}: the output cannot be written: {error.strerror}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -55,7 +59,7 @@ def _run() -> None:
 
     if verb in verbs() and sys.argv[2:] == ["--version"]:
         del sys.argv[1]
-    app(prog_name="kerf")
+    app(prog_name=terminal.program())
 
 
 if __name__ == "__main__":

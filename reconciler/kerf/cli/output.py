@@ -6,13 +6,25 @@ descriptor is copied for Kerf at the start of the process, and what anything els
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 _STDOUT: Final = 1
 _STDERR: Final = 2
+
+
+class _Own(io.FileIO):
+    """Standard output. A reader that closes the pipe, as `head` does, changes no verdict: the rest is thrown away."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            return len(data)
 
 
 def keep() -> None:
@@ -25,12 +37,11 @@ def keep() -> None:
         own = os.dup(_STDOUT)
     except OSError:
         return
-    sys.stdout = open(  # noqa: SIM115 (open until the end)
-        own,
-        "w",
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(_Own(own, "w")),
         encoding=before.encoding,
         errors=before.errors,
-        buffering=1 if before.line_buffering or os.isatty(own) else -1,
+        line_buffering=bool(before.line_buffering) or os.isatty(own),
     )
     sys.__stdout__ = sys.stdout  # type: ignore[misc]  # the width of the terminal is asked there
     try:

@@ -26,6 +26,18 @@ def rfc3339(instant: datetime) -> str:
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def length(span: timedelta) -> str:
+    """In the two largest units: `3d4h`, `5m10s`, `0s`. A negative span has no length."""
+    seconds = max(int(span.total_seconds()), 0)
+    units = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+    parts: list[str] = []
+    for name, size in units:
+        count, seconds = divmod(seconds, size)
+        if count or parts:
+            parts.append(f"{count}{name}")
+    return "".join([part for part in parts[:2] if not part.startswith("0")]) or "0s"
+
+
 def of_api(text: object) -> datetime | None:
     """A time as an object of the API has it; None when there is none, or when it is not readable."""
     try:

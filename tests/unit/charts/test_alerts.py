@@ -61,6 +61,12 @@ def test_it_leads_to_a_section_that_says_what_to_do(alert: Alert) -> None:
     assert len(section[1]) > 120
 
 
+def test_without_a_value_it_leads_to_the_page_of_these_sections() -> None:
+    """A path in the repository: no address of a site holds for every company."""
+    assert ROOT / defaults()["prometheusRule"]["runbookUrl"] == RUNBOOK
+    assert RUNBOOK.is_file()
+
+
 def test_there_is_no_section_of_an_alert_that_is_none() -> None:
     sections = re.findall(r"^### (Kerf\w+)$", RUNBOOK.read_text(encoding="utf-8"), re.M)
     assert sections == NAMES

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kerf.cli.app import verbs
+from kerf.cli.terminal import VERBS
 from tests.sources import python_path
 
 
@@ -44,7 +45,15 @@ def test_each_verb_has_a_help(verb: str) -> None:
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 @pytest.mark.parametrize(
     "words",
-    [("why", "pod"), ("why", "node", "a"), ("debug", "threads"), ("debug", "log-level", "info"), ("migrate", "check")],
+    [
+        ("why", "pod"),
+        ("why", "node", "a"),
+        ("events", "node"),
+        ("events", "node", "a"),
+        ("debug", "threads"),
+        ("debug", "log-level", "info"),
+        ("migrate", "check"),
+    ],
 )
 def test_the_help_comes_after_other_words_too(words: tuple[str, ...], flag: str) -> None:
     done = kerf(*words, flag)
@@ -69,6 +78,10 @@ def test_who_misspells_is_told_what_was_meant(arguments: tuple[str, ...], meant:
     assert done.returncode == 2
     assert meant in done.stderr
     assert done.stdout == ""
+
+
+def test_texts_know_all_verbs() -> None:
+    assert sorted(VERBS) == sorted(verbs())
 
 
 def test_a_word_that_looks_like_nothing_gets_no_hint() -> None:

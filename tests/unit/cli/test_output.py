@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from xml.etree import ElementTree
 
 import pytest
@@ -47,7 +49,8 @@ def kerf(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{folder}{os.pathsep}{python_path()}", "HOME": str(folder)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{folder}{os.pathsep}{python_path()}", "HOME": str(folder)}
+        | {"AWS_REGION": "eu-west-1", "AWS_EC2_METADATA_DISABLED": "true"},
     )
 
 
@@ -73,24 +76,90 @@ CALLS: dict[str, list[tuple[list[str], Parsed]]] = {
     "convert": [(["OLD"], lambda printed: list(yaml.safe_load_all(printed)))],
     "schema": [(["NodePool"], json.loads)],
     "settings": [(["-o", "json", "--cluster-name", "a"], json.loads), (["--cluster-name", "a"], text)],
-    "why": [(["pod", "a/b", "-f", EXAMPLE, "-o", "json"], json.loads), (["pod", "a/b", "-f", EXAMPLE], text)],
+    "why": [
+        *(
+            (["pod", "a/b", "-f", EXAMPLE, "-o", form], parsed)
+            for form, parsed in (("json", json.loads), ("text", text))
+        ),
+        *(([kind, "a", "-f", EXAMPLE, "-o", "json"], json.loads) for kind in ("nodepool", "nodeclaim", "node")),
+    ],
     "catalogue": [(["--names"], text)],
+    "migrate": [(["check", "-f", EXAMPLE, "-o", "json"], json.loads), (["check", "-f", EXAMPLE], text)],
+    "demo": [(["--json"], json.loads)],
+}
+#: Machine formats of verbs that ask a cluster: their words, and the exit code with an empty one.
+WITH_CLUSTER = {
+    "events": (["-o", "json"], 0),
+    "status": (["-o", "json", "--url", "http://127.0.0.1:9"], 1),
+    "preflight": (["-o", "json", "--cluster-name", "a"], 1),
 }
 #: Verbs that need a cluster, a controller, or time of their own: nothing of a format is printed without it.
 NEEDY = {
     "status": ["-o", "json"],
     "debug": ["threads"],
+    "events": ["-o", "json"],
     "preflight": ["--cluster-name", "a", "-o", "json"],
     "release": [],
     "webhook": ["--bind"],
     "run": ["--bogus"],
 }
-#: The demo and the migration are played by their own tests.
-ELSEWHERE = {"demo", "migrate", "snapshot"}
+#: Its output is no text, and has tests of its own.
+ELSEWHERE = {"snapshot"}
 
 
 def test_every_verb_is_tried() -> None:
     assert {*CALLS, *NEEDY, *ELSEWHERE} == {*verbs()}
+
+
+class _Empty(BaseHTTPRequestHandler):
+    """An API server with no objects, which allows everything."""
+
+    def do_GET(self) -> None:
+        version = {"major": "1", "minor": "33", "gitVersion": "v1.33.0"}
+        self._answer(version if self.path.startswith("/version") else {"metadata": {}, "items": []})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self._answer({"status": {"allowed": True}})
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def _answer(self, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(planted: Path) -> Iterator[Path]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Empty) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        cluster = {"server": f"http://127.0.0.1:{server.server_address[1]}"}
+        file = planted / "kubeconfig.yaml"
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "a", "cluster": cluster}],
+            "users": [{"name": "a", "user": {}}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "current-context": "a",
+        }
+        file.write_text(yaml.safe_dump(config))
+        yield file
+        server.shutdown()
+
+
+@pytest.mark.parametrize("verb", WITH_CLUSTER)
+def test_json_about_a_cluster_has_nothing_but_itself(planted: Path, kubeconfig: Path, verb: str) -> None:
+    words, code = WITH_CLUSTER[verb]
+    done = kerf(planted, verb, *words, "--kubeconfig", str(kubeconfig))
+    assert done.returncode == code, done.stderr
+    assert BANNER in done.stderr
+    assert isinstance(json.loads(done.stdout), dict)
 
 
 @pytest.mark.parametrize(

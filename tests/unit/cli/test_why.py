@@ -112,6 +112,46 @@ def test_a_node_of_files(kind: str) -> None:
     assert "\nnode ip-10-0-1-7 is no node of Kerf: no NodeClaim has its instance\n" in done.stdout
 
 
+LAUNCHED = {"type": "Launched", "status": "True", "reason": "Launched"}
+REGISTERED = {"type": "Registered", "status": "True", "reason": "Registered"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        (
+            [{"type": "Launched", "status": "False", "reason": "LaunchFailed", "message": "UnauthorizedOperation"}],
+            ("waits for its instance to be launched", "LaunchFailed: UnauthorizedOperation", "- given up, and created"),
+        ),
+        (
+            [LAUNCHED, {"type": "Registered", "status": "Unknown", "reason": "NodeNotFound", "message": "no Node"}],
+            ("waits for its instance to join the cluster", "NodeNotFound: no Node", "- given up, and created"),
+        ),
+        (
+            [LAUNCHED, REGISTERED, {"type": "Initialized", "status": "Unknown", "reason": "NodeNotReady"}],
+            ("has joined and waits to be usable", "- NodeNotReady", "no time limit"),
+        ),
+    ],
+    ids=["launch fails", "not registered", "not ready"],
+)
+def test_a_nodeclaim_on_its_way(conditions: list[dict[str, str]], words: tuple[str, ...], tmp_path: Path) -> None:
+    at = "2026-01-01T12:00:00Z"
+    claim = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "general-x2x9k", "creationTimestamp": at, "labels": {labels.NODEPOOL: "general"}},
+        "spec": {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+            "requirements": [],
+        },
+        "status": {"conditions": [{"lastTransitionTime": at, **one} for one in conditions]},
+    }
+    (tmp_path / "claim.json").write_text(json.dumps(claim))
+    done = run("nodeclaim", "general-x2x9k", "-f", str(tmp_path / "claim.json"))
+    assert done.exit_code == 0
+    assert [text for text in words if text not in done.stdout] == []
+
+
 def test_a_node_that_is_not_there() -> None:
     done = run("node", "node/ip-10-0-1-8", f"--file={CASES / 'cluster.yaml'}")
     assert done.exit_code == 1

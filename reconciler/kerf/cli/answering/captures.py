@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-import typer
-
 from kerf.cli.answering import cluster_files
 from kerf.cli.gathering import sources
+from kerf.cli.terminal import say
 from kerf.kube.client import KubeClient
 from kerf.model.failures import Failure
 from kerf.model.kinds import Kind
@@ -46,7 +45,7 @@ def live(verb: str, options: Options, kubeconfig: str, kube_context: str) -> Cap
     """The cluster as it is. What cannot be read is reported for `kerf <verb>`. Raises Mistake, PortError."""
 
     def poisoned(kind: Kind, problem: str) -> None:
-        typer.echo(f"kerf {verb}: a {kind.name} cannot be read: {problem}", err=True)
+        say(f"kerf {verb}: a {kind.name} cannot be read: {problem}", err=True)
 
     clock = SystemClock()
     where = connecting.Where(kubeconfig, kube_context)
@@ -69,7 +68,7 @@ def _reported(verb: str, kube: KubeClient, now: datetime) -> dict[str, Failure]:
         return reported.read(kube, now)
     except PortError as error:
         words = "not checked: actions that fail: needs permission to list events in all namespaces"
-        typer.echo(f"kerf {verb}: {words} ({error})", err=True)
+        say(f"kerf {verb}: {words} ({error})", err=True)
         return {}
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from kerf.model.instants import rfc3339
+from kerf.model.instants import length, rfc3339
 from kerf.scheduling.offerings import prices
 
 if TYPE_CHECKING:
@@ -120,18 +120,4 @@ def budgets(found: Budgets, now: datetime) -> Iterator[str]:
 def at(at: datetime, now: datetime) -> str:
     """The instant, and how far away it is."""
     ahead = at >= now
-    return (
-        f"{rfc3339(at)} ({'in ' if ahead else ''}{_length(at - now if ahead else now - at)}{'' if ahead else ' ago'})"
-    )
-
-
-def _length(span: timedelta) -> str:
-    """In the two largest units: `3d4h`, `5m10s`."""
-    seconds = int(span.total_seconds())
-    units = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
-    parts: list[str] = []
-    for name, size in units:
-        count, seconds = divmod(seconds, size)
-        if count or parts:
-            parts.append(f"{count}{name}")
-    return "".join([part for part in parts[:2] if not part.startswith("0")]) or "0s"
+    return f"{rfc3339(at)} ({'in ' if ahead else ''}{length(at - now if ahead else now - at)}{'' if ahead else ' ago'})"

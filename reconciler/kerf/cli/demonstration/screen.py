@@ -1,8 +1,7 @@
-"""What `kerf demo` looks like: a live table of nodes and a story underneath; plain lines where there is no terminal."""
+"""The screens of `kerf demo`: a story with a live table of nodes below; plain lines where there is no terminal."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,10 +10,11 @@ from typing import Protocol
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+#: Lines of the live part that are no rows of nodes: a space, the totals, the header, the number of other nodes.
+_AROUND_ROWS = 4
 _COLOURS = {"ready": "green", "launching": "yellow", "booting": "yellow", "registered": "cyan"}
 
 
@@ -74,7 +74,7 @@ class LineScreen:
         self._console, self._wrapped = console, wrapped
 
     def scene(self, title: str) -> None:
-        self._console.print(f"\n[bold]{title}[/]", soft_wrap=True)
+        self._console.print(f"\n[bold]{title}[/]", soft_wrap=not self._wrapped)
 
     def say(self, text: str) -> None:
         if self._wrapped:
@@ -88,13 +88,16 @@ class LineScreen:
 
 
 class LiveScreen:
-    """For a terminal: the nodes as they are, and the last lines of the story. Use it as a context manager."""
+    """For a terminal: the story, line by line, and below its newest line the nodes as they are.
+
+    The nodes take at most half of the height, those that change first: a small terminal shows the newest lines. Older
+    lines scroll up and can be read there. Use it as a context manager.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._lines = LineScreen(console, wrapped=True)
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
-        self._story: deque[str] = deque(maxlen=12)
-        self._title = ""
 
     def __enter__(self) -> LiveScreen:
         self._live.start()
@@ -104,11 +107,10 @@ class LiveScreen:
         self._live.stop()
 
     def scene(self, title: str) -> None:
-        self._title = title
-        self._story.append(f"[bold]{title}[/]")
+        self._lines.scene(title)
 
     def say(self, text: str) -> None:
-        self._story.append(f"  {text}")
+        self._lines.say(text)
 
     def frame(self, view: Callable[[], View]) -> None:
         self._live.update(self._draw(view()), refresh=True)
@@ -121,11 +123,15 @@ class LiveScreen:
             (f"  {view.pending} pending", "yellow" if view.pending else "dim"),
             f"  {len(view.rows)} nodes",
             (f"  ${view.cost:.2f}/h", "bold"),
+            no_wrap=True,
+            overflow="ellipsis",
         )
-        story = Panel(
-            Group(*[Text.from_markup(line) for line in self._story]), title="what happens", title_align="left"
-        )
-        return Group(head, node_table(view.rows), story)
+        most = max(self._console.height // 2 - _AROUND_ROWS, 1)
+        rows = view.rows if len(view.rows) <= most else sorted(view.rows, key=lambda row: row.state == "ready")
+        shown = tuple(rows[:most])
+        left = len(view.rows) - len(shown)
+        rest = [Text(f"… and {left} more nodes", style="dim")] if left else []
+        return Group(Text(), head, node_table(shown), *rest)
 
 
 def node_table(rows: tuple[Row, ...]) -> Table:

@@ -10,6 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import typer
 
+from kerf.cli.terminal import say
 from kerf.runtime.secrets import debug_token
 
 DEFAULT_PORT: Final = 8082
@@ -70,5 +71,5 @@ def _authorization(url: str) -> dict[str, str]:
 
 def fail(verb: str, error: Silent) -> typer.Exit:
     """Says what is wrong; what to raise then."""
-    typer.echo(f"kerf {verb}: {error}", err=True)
+    say(f"kerf {verb}: {error}", err=True)
     return typer.Exit(2)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from kerf.cli.operating import installed
+from kerf.cli.operating.asking import Asking
 from kerf.cli.operating.installed import Installed, Manifest
 from kerf.judgement import troubles
 from kerf.judgement.troubles import Trouble, Unplaced
@@ -21,13 +22,12 @@ from kerf.model.kinds import Kind, Ref
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
-from kerf.ports import AlreadyGone, Forbidden, Lease, Listing, PortError
+from kerf.ports import AlreadyGone, Lease, Listing, PortError
 from kerf.runtime.leadership.leases import KARPENTER
 from kerf.runtime.observe import reported
 from kerf.runtime.process.connecting import own_namespace
 from kerf_api.v1.meta import decode
 
-T = TypeVar("T")
 _CONTROLLER: Final = "app.kubernetes.io/component=controller"
 _REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 #: So many pods of failing evictions are asked for.
@@ -48,27 +48,12 @@ class Reads(Protocol):
 
 
 @dataclass(slots=True)
-class Outside:
-    """What was found: the problems, who leads by the lease, how many reads succeeded, and what could not be checked."""
+class Outside(Asking):
+    """What was found: the problems, who leads by the lease, and what could not be checked."""
 
     problems: list[Trouble] = field(default_factory=list)
     namespace: str = ""
     leader: str = ""
-    checked: int = 0
-    not_checked: list[str] = field(default_factory=list)
-
-    def read(self, what: str, ask: Callable[[], T], *needed: str) -> T | None:
-        """The answer; None when it cannot be had, which is noted."""
-        try:
-            answer = ask()
-        except Forbidden:
-            self.not_checked.append(f"{what}: needs permission to {', '.join(needed)}")
-        except PortError as error:
-            self.not_checked.append(f"{what}: {error}")
-        else:
-            self.checked += 1
-            return answer
-        return None
 
 
 def time(kube: Reads, own: datetime) -> datetime:

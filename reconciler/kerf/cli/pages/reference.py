@@ -62,6 +62,12 @@ _CLI: Final = """\
 # The command line
 
 Rendered by `make manifests` from what each verb says with `--help`.
+
+The package installs `kubectl-kerf`, too: with it on the PATH, `kubectl kerf VERB` is the same program. kubectl
+completes its words by `kubectl_complete-kerf`; `kerf --install-completion` sets up the completion of `kerf`.
+
+In a terminal, lines are as wide as it is; in a pipe each line is whole. With `NO_COLOR`, `TERM=dumb` or without `TERM`
+there are no colours and no escape sequences.
 """
 _PREFLIGHT: Final = """\
 # Checks before and after installation

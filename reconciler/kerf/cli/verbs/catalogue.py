@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from kerf.cli.terminal import say
 from kerf.ec2 import families
 from kerf.ec2.instance_types import type_labels
 from kerf.model.aws.cloud import InstanceTypeInfo
@@ -73,6 +74,6 @@ def command(
     try:
         infos = read_types(Clients(region, endpoint_url=endpoint_url or None).get("ec2"))
     except PortError as error:
-        typer.echo(f"the instance types cannot be read: {error}", err=True)
+        say(f"the instance types cannot be read: {error}", err=True)
         raise typer.Exit(1) from error
     typer.echo(text(table(list(infos.values()))), nl=False)

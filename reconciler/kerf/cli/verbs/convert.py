@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kerf.cli.parser import Parser
 from kerf.cli.reports import escaping
+from kerf.cli.terminal import plain
 
 if TYPE_CHECKING:
     from kerf.cli.gathering.sources import Source
@@ -78,7 +78,7 @@ def _parser() -> Parser:
 def _tell(files: Sequence[Converted]) -> None:
     from kerf.cli.reports import formats
 
-    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    colour = sys.stderr.isatty() and not plain()
     for file in files:
         for finding in file.findings:
             print(formats.line(finding, colour), file=sys.stderr)

@@ -9,6 +9,7 @@ import typer
 from kerf.cli.operating import debug_port
 from kerf.cli.operating.debug_port import Silent
 from kerf.cli.parser import meant
+from kerf.cli.terminal import say
 
 _USAGE: Final = f"""\
 kerf debug log-level [debug|info|error] [--for DURATION] [--url URL]
@@ -41,16 +42,16 @@ def debug(
 ) -> None:
     """Of a running controller: change the log level for a time, show its threads, take a profile."""
     if {"-h", "--help"} & {what, level, *context.args}:
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     if not what:
-        typer.echo(_USAGE, err=True)
+        say(_USAGE, err=True, prose=True)
         raise typer.Exit(2)
     try:
         unknown = next((word for word in (what, level, *context.args) if word.startswith("-")), "")
         if unknown:
             raise Silent(f"there is no option {unknown}{meant(unknown, _OPTIONS)}")
-        typer.echo(_asked(what, level, span, seconds, url).decode(), nl=False)
+        say(_asked(what, level, span, seconds, url).decode(), end="")
     except Silent as error:
         raise debug_port.fail("debug", error) from error
 

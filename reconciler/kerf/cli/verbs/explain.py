@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from kerf.cli.parser import Parser
+from kerf.cli.terminal import say
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     for name, given in zip(names, asked.rules, strict=True):
         if name not in book:
             hint = ignores.did_you_mean(given.upper(), frozenset(book))
-            print(f"kerf explain: {given} is no rule" + (f"; {hint}" if hint else ""), file=sys.stderr)
+            say(f"kerf explain: {given} is no rule" + (f"; {hint}" if hint else ""), err=True)
             return 2
-    print("\n\n".join(page.text(book[name]) for name in names))
+    say("\n\n".join(page.text(book[name]) for name in names))
     return 0

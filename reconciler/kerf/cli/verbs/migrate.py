@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.cli.migration.migrate_sources import Cluster
@@ -38,10 +39,10 @@ def migrate(
 ) -> None:
     """What will change when Kerf takes a cluster over from Karpenter."""
     if "--help" in context.args or "-h" in context.args or verb in ("--help", "-h"):
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     if not verb:
-        typer.echo(_USAGE, err=True)
+        say(_USAGE, err=True, prose=True)
         raise typer.Exit(2)
     from kerf.cli.migration import migrate_page
     from kerf.ports import PortError
@@ -50,14 +51,17 @@ def migrate(
         wrong = (
             f"--output: {output!r} is neither text nor json" if verb == "check" else f"{verb!r}: only check is known"
         )
-        typer.echo(f"kerf migrate: {wrong}", err=True)
+        say(f"kerf migrate: {wrong}", err=True)
         raise typer.Exit(2)
     try:
         sections = migrate_page.sections(_cluster(file, kubeconfig, kube_context), context.args)
     except (migrate_page.Mistake, PortError) as error:
-        typer.echo(f"kerf migrate check: {error}", err=True)
+        say(f"kerf migrate check: {error}", err=True)
         raise typer.Exit(2) from error
-    typer.echo(migrate_page.as_json(sections) if output == "json" else migrate_page.text(sections), nl=False)
+    if output == "json":
+        typer.echo(migrate_page.as_json(sections), nl=False)
+    else:
+        say(migrate_page.text(sections), end="")
     if migrate_page.in_the_way(sections):
         raise typer.Exit(1)
 

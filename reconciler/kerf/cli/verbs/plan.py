@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from kerf.cli.parser import Parser
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.planning.changes import Change
@@ -54,7 +55,10 @@ def main(arguments: Sequence[str]) -> int:
     except (Mistake, BadChange, Unplannable, PortError) as error:
         escaping.complain(f"kerf plan: {error}")
         return 2
-    sys.stdout.write(_told(found, asked))
+    if asked.output == "text":
+        say(_text(found, asked), end="")
+    else:
+        sys.stdout.write(_text(found, asked))
     failed = [text for text in conditions if _holds(text, found)]
     for text in failed:
         escaping.complain(f"kerf plan: --fail-on {text}: it holds")
@@ -150,7 +154,7 @@ def _forecast(captured: Captured, change: Change, horizon: timedelta, assumed: l
     return replace(found, guesses=(*assumed, *found.guesses))
 
 
-def _told(found: Forecast, asked: Namespace) -> str:
+def _text(found: Forecast, asked: Namespace) -> str:
     from kerf.cli.answering import answers, plan_page
 
     most = sys.maxsize if asked.all else plan_page.MOST_ROWS

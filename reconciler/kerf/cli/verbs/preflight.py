@@ -11,6 +11,7 @@ import typer
 
 from kerf.cli.arguments import Kubeconfig, KubeContext, Output
 from kerf.cli.reports import escaping
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.kube.client import KubeClient
@@ -56,7 +57,7 @@ def preflight(
 ) -> None:
     """Whether a cluster and an account have what Kerf needs, and the fix of whatever is wrong."""
     if "--help" in context.args or "-h" in context.args:
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     from kerf.runtime.preflight.run import look
     from kerf.runtime.preflight.situation import Given
@@ -69,9 +70,12 @@ def preflight(
         results = look(_world(kubeconfig, kube_context), given, _unreachable(kubeconfig, kube_context))
         found = list(results) if output == "json" else list(_printed(results))
     except SettingsError as error:
-        typer.echo("\n".join(f"kerf preflight: {problem}" for problem in error.problems), err=True)
+        say("\n".join(f"kerf preflight: {problem}" for problem in error.problems), err=True)
         raise typer.Exit(2) from error
-    typer.echo(_as_json(found) if output == "json" else f"\n{_summary(found)}")
+    if output == "json":
+        typer.echo(_as_json(found))
+    else:
+        say(f"\n{_summary(found)}")
     if any(finding.how == "wrong" for _, finding in found):
         raise typer.Exit(1)
 
@@ -81,11 +85,11 @@ def _printed(results: Iterable[tuple[Check, Finding]]) -> Iterator[tuple[Check, 
     phase = ""
     for check, one in results:
         if check.phase != phase:
-            typer.echo(f"{check.phase.capitalize()}:")
+            say(f"{check.phase.capitalize()}:")
             phase = check.phase
-        typer.echo(_SIGNS[one.how] + _visible(one.what + (f": {one.seen}" if one.seen else "")))
+        say(_SIGNS[one.how] + _visible(one.what + (f": {one.seen}" if one.seen else "")))
         if one.fix and one.how != "ok":
-            typer.echo(f"          {_visible(one.fix)}")
+            say(f"          {_visible(one.fix)}")
         yield check, one
 
 

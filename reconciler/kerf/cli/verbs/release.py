@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kerf.cli.arguments import Kubeconfig, KubeContext
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.kube.client import KubeClient
@@ -36,7 +37,7 @@ def release(
     try:
         done = _released(_client(kubeconfig, kube_context), yes=yes)
     except PortError as error:
-        typer.echo(f"kerf release: {error}", err=True)
+        say(f"kerf release: {error}", err=True)
         raise typer.Exit(1) from error
     if not done:
         raise typer.Exit(1)
@@ -60,16 +61,16 @@ def _released(kube: KubeClient, *, yes: bool) -> bool:
 
     found = list(releasing.held(kube))
     if not found:
-        typer.echo("nothing carries a finalizer of Kerf's")
+        say("nothing carries a finalizer of Kerf's")
         return True
     if leaders := releasing.holders(kube, SystemClock()):
-        typer.echo(f"a controller is at work ({', '.join(leaders)}): uninstall it first", err=True)
+        say(f"a controller is at work ({', '.join(leaders)}): uninstall it first", err=True)
         return False
     for one in found:
         waits = ", which waits to be gone" if one.deleting else ""
-        typer.echo(f"{'' if yes else 'would take '}{one.finalizer} off {one.ref}{waits}")
+        say(f"{'' if yes else 'would take '}{one.finalizer} off {one.ref}{waits}")
         if yes:
             releasing.release(kube, one)
     if not yes:
-        typer.echo("\nNothing has been changed. With --yes it is; nodes and instances run on.")
+        say("\nNothing has been changed. With --yes it is; nodes and instances run on.")
     return True

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from kerf.cli.arguments import Kubeconfig, KubeContext
+from kerf.cli.terminal import say
 
 
 def run(
@@ -33,14 +34,14 @@ def run(
         output.forward(logging.getLogger("standard output").warning)
         code = program.run(options, connecting.Where(kubeconfig, kube_context), told)
     except settings.Help:
-        typer.echo(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")
+        say(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")
         return
     except settings.SettingsError as error:
         for problem in error.problems:
-            typer.echo(problem, err=True)
+            say(problem, err=True)
         raise typer.Exit(2) from error
     except PortError as error:
-        typer.echo(f"cannot start: {error}", err=True)
+        say(f"cannot start: {error}", err=True)
         raise typer.Exit(1) from error
     _leave(code)
 
@@ -71,6 +72,6 @@ def webhook(
     try:
         server.run(arguments)
     except (OSError, ValueError) as error:
-        typer.echo(f"cannot start: {error}", err=True)
+        say(f"cannot start: {error}", err=True)
         raise typer.Exit(2) from error
     sys.exit(0)

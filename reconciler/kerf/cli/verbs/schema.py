@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kerf.cli.parser import Parser
+from kerf.cli.terminal import say
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _KEPT: Final = ("description", "default")
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         return _write_all(Path(asked.all))
     kind = {name.lower(): name for name in crds.kinds()}.get(asked.kind.lower())
     if kind is None:
-        print(f"kerf schema: {_unknown(asked.kind)}", file=sys.stderr)
+        say(f"kerf schema: {_unknown(asked.kind)}", err=True)
         return 2
     sys.stdout.write(_text(kind))
     return 0
@@ -57,7 +58,7 @@ def _write_all(folder: Path) -> int:
             path.write_text(_text(kind), encoding="utf-8")
             print(path)
     except OSError as error:
-        print(f"kerf schema: {error.filename}: {error.strerror}", file=sys.stderr)
+        say(f"kerf schema: {error.filename}: {error.strerror}", err=True)
         return 2
     return 0
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kerf.cli.arguments import Output
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.runtime.settings.settings import Effective
@@ -40,12 +41,15 @@ def settings(
             raise SettingsError([f"--output: {output!r} is neither text nor json"])
         rows = [row for row in effective(context.args, os.environ) if not changed or row.source != DEFAULT]
     except Help:
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     except SettingsError as error:
-        typer.echo("\n".join(f"kerf settings: {problem}" for problem in error.problems), err=True)
+        say("\n".join(f"kerf settings: {problem}" for problem in error.problems), err=True)
         raise typer.Exit(2) from error
-    typer.echo(_as_json(rows) if output == "json" else _page(rows))
+    if output == "json":
+        typer.echo(_as_json(rows))
+    else:
+        say(_page(rows))
 
 
 def _as_json(rows: list[Effective]) -> str:

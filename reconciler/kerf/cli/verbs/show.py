@@ -10,7 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from kerf.cli import terminal
 from kerf.cli.demonstration.screen import LineScreen, LiveScreen, SilentScreen
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.cli.demonstration.demo import Summary
@@ -32,22 +34,33 @@ def demo(
     """Run every task of Kerf in under a minute on an in-memory cluster, without Kubernetes or an AWS account."""
     from kerf.cli.demonstration.demo import Demo, as_json
 
-    console = Console()
     if as_json_object:
         summary = Demo(SilentScreen(), seed=seed, pause_seconds=0).run()
         print(json.dumps(as_json(summary), indent=2))
-    elif console.is_terminal:
-        with LiveScreen(console) as screen:
-            summary = Demo(screen, seed=seed, pause_seconds=FRAME_SECONDS / speed).run()
-        print_numbers(console, summary)
-        _print_refusals(console, summary)  # the story is no longer on the screen
-        console.print(NEXT)
     else:
-        summary = Demo(LineScreen(console), seed=seed, pause_seconds=0).run()
-        print_numbers(console, summary)
-        console.print(NEXT)
+        summary = _played(_console(), seed, speed)
     if summary.unmet:
         sys.exit(1)
+
+
+def _console() -> Console:
+    """Without styles where no escape sequence may be written; the width is that of the terminal in any case."""
+    return Console(
+        force_terminal=False if terminal.plain() else None, color_system=None if terminal.plain() else "auto"
+    )
+
+
+def _played(console: Console, seed: int, speed: float) -> Summary:
+    from kerf.cli.demonstration.demo import Demo
+
+    if console.is_terminal:
+        with LiveScreen(console) as screen:
+            summary = Demo(screen, seed=seed, pause_seconds=FRAME_SECONDS / speed).run()
+    else:
+        summary = Demo(LineScreen(console, wrapped=sys.stdout.isatty()), seed=seed, pause_seconds=0).run()
+    print_numbers(console, summary)
+    say(NEXT)
+    return summary
 
 
 def print_numbers(console: Console, summary: Summary) -> None:
@@ -65,14 +78,3 @@ def print_numbers(console: Console, summary: Summary) -> None:
     console.print(table)
     for what in summary.unmet:
         console.print(f"\n[bold red]not reached:[/] {what}")
-
-
-def _print_refusals(console: Console, summary: Summary) -> None:
-    """The rejected manifests and the unschedulable pods, each with its reasons."""
-    for refused in summary.manifests_refused:
-        console.print(f"\n[bold]{refused['manifest']} was rejected:[/]")
-        for problem in refused["problems"]:
-            console.print(f"  {problem}", markup=False, soft_wrap=True)
-    for pod in summary.pods_refused:
-        console.print(f"\n[bold]pod {pod['pod']} is unschedulable:[/]")
-        console.print(f"  {pod['why']}", markup=False, soft_wrap=True)

@@ -14,6 +14,7 @@ import typer
 
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext
 from kerf.cli.operating import debug_port
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.snapshots.captured import Captured
@@ -67,7 +68,7 @@ def snapshot(
 ) -> None:
     """Save what decisions depend on, without secrets; `kerf why` and `kerf plan` read it."""
     if {"-h", "--help"} & {*context.args}:
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     from kerf.cli.answering.captures import Mistake
     from kerf.ports import PortError
@@ -86,12 +87,12 @@ def snapshot(
             data = _data(found, _key(), hash_names=hash_names)
         _write(output, data)
     except (_Wrong, Mistake) as error:
-        typer.echo(f"kerf snapshot: {error}", err=True)
+        say(f"kerf snapshot: {error}", err=True)
         raise typer.Exit(2) from error
     except debug_port.Silent as error:
         raise debug_port.fail("snapshot", error) from error
     except (PortError, OSError) as error:
-        typer.echo(f"kerf snapshot: {error}", err=True)
+        say(f"kerf snapshot: {error}", err=True)
         raise typer.Exit(1) from error
 
 
@@ -144,4 +145,4 @@ def _write(output: str, data: bytes) -> None:
         with suppress(OSError):
             Path(name).unlink()
         raise
-    typer.echo(f"{output}: {len(data):,} bytes", err=True)
+    say(f"{output}: {len(data):,} bytes", err=True)

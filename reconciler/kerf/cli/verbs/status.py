@@ -11,6 +11,7 @@ from kerf.cli.arguments import Kubeconfig, KubeContext, Output
 from kerf.cli.operating import debug_port, status_page
 from kerf.cli.operating.debug_port import Silent, Unreached
 from kerf.cli.reports import escaping
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.cli.operating.outside import Outside
@@ -53,7 +54,7 @@ def status(
 ) -> None:
     """Problems that need a person, with cause and fix; the leader, the loop and what it leaves alone."""
     if "--help" in context.args or "-h" in context.args:
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     try:
         if context.args or output not in ("text", "json"):
@@ -78,7 +79,10 @@ def _asked(url: str, as_json: bool) -> int:
         text = json.dumps(found, indent=2) if as_json else status_page.page(_visible(found))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Silent(_OTHER_FORM.format(debug_port.base(url))) from error
-    typer.echo(text, nl=as_json)
+    if as_json:
+        typer.echo(text)
+    else:
+        say(text, end="")
     return count
 
 
@@ -99,7 +103,7 @@ def _outside(silent: Unreached, namespace: str, where: tuple[str, str], *, as_js
     if as_json:
         typer.echo(json.dumps(outside.as_json(found, silent.short), indent=2))
     else:
-        typer.echo(status_page.page_of_outside(_visible(outside.as_json(found, silent.short)), now), nl=False)
+        say(status_page.page_of_outside(_visible(outside.as_json(found, silent.short)), now), end="")
     if not found.checked:
         raise typer.Exit(2)
     return len(found.problems)
@@ -115,7 +119,7 @@ def _look(silent: Unreached, namespace: str, where: tuple[str, str]) -> tuple[Ou
     from kerf.runtime.settings import settings
 
     def poisoned(kind: Any, problem: str) -> None:
-        typer.echo(f"kerf status: a {kind.name} cannot be read: {problem}", err=True)
+        say(f"kerf status: a {kind.name} cannot be read: {problem}", err=True)
 
     now = SystemClock().now()
     try:

@@ -6,7 +6,6 @@ what checking needs is imported when there is something to check.
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from kerf.cli.parser import Parser
+from kerf.cli.terminal import plain
 
 if TYPE_CHECKING:
     from kerf.cli.manifests.checking import Report, Wish
@@ -162,6 +162,6 @@ def _known() -> frozenset[str]:
 def _told(report: Report, asked: Namespace) -> str:
     from kerf.cli.reports import formats
 
-    if asked.format == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+    if asked.format == "text" and sys.stdout.isatty() and not plain():
         return formats.text(report, colour=True)
     return formats.FORMATS[asked.format](report)

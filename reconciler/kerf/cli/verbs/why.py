@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output, taken
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output, begun, taken
+from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.model.snapshot import Snapshot
@@ -41,6 +42,7 @@ Exit codes: 0 an answer; 1 there is no such object, or something cannot be read;
 
 
 Answered = Callable[["Snapshot", str, bool], tuple[str, bool]]
+_KINDS: Final = ("pod", "node", "nodeclaim", "nodepool")
 _NOUNS: Final = {
     **dict.fromkeys(("pod", "pods", "po"), "pod"),
     **dict.fromkeys(("node", "nodes", "no", "nodeclaim", "nodeclaims"), "node"),
@@ -50,7 +52,7 @@ _NOUNS: Final = {
 
 def why(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help="pod, node, nodeclaim or nodepool")] = "",
+    kind: Annotated[str, typer.Argument(help="pod, node, nodeclaim or nodepool", autocompletion=begun(_KINDS))] = "",
     name: Annotated[str, typer.Argument(help="of a pod namespace/name, or a name in namespace default")] = "",
     file: Files = None,
     kubeconfig: Kubeconfig = "",
@@ -59,10 +61,10 @@ def why(
 ) -> None:
     """Why a pod waits, and the smallest edit that helps; why a node stays or goes, and when."""
     if {"-h", "--help"} & {kind, name, *context.args}:
-        typer.echo(_USAGE)
+        say(_USAGE, prose=True)
         return
     if not kind:
-        typer.echo(_USAGE, err=True)
+        say(_USAGE, err=True, prose=True)
         raise typer.Exit(2)
     from kerf.cli.answering.captures import Mistake
     from kerf.ports import PortError
@@ -73,13 +75,16 @@ def why(
             raise Mistake(f"--output: {output!r} is neither text nor json")
         found = _found(context.args, file or [], (kubeconfig, kube_context), told=output == "text")
     except Mistake as error:
-        typer.echo(f"kerf why: {error}", err=True)
+        say(f"kerf why: {error}", err=True)
         raise typer.Exit(2) from error
     except PortError as error:
-        typer.echo(f"kerf why: cannot look: {error}", err=True)
+        say(f"kerf why: cannot look: {error}", err=True)
         raise typer.Exit(1) from error
     text, known = answered(found, name, output == "json")
-    typer.echo(text, nl=False)
+    if output == "json":
+        typer.echo(text, nl=False)
+    else:
+        say(text, end="")
     if not known:
         raise typer.Exit(1)
 
@@ -100,7 +105,7 @@ def _found(arguments: list[str], paths: list[str], where: tuple[str, str], *, to
         return captures.live("why", options, *where).snapshot
     captured, words = captures.of_manifests(paths, options)
     if told:
-        typer.echo(f"{words}\n")
+        say(f"{words}\n")
     return captured.snapshot
 
 

@@ -19,9 +19,9 @@ from kerf.ports import PortError
 #: An action that still fails has an event younger than this.
 REPEATED_WITHIN: Final = timedelta(minutes=11)
 _FAILED: Final = "Failed"
-_SELECTOR: Final = quote("type=Warning")
-_PAGE: Final = 500
-#: So many pages are read at most: events are many where a cluster is in trouble.
+_WARNINGS: Final = "type=Warning"
+PAGE: Final = 500
+#: So many pages of warnings are read at most: events are many where a cluster is in trouble.
 _MOST_PAGES: Final = 20
 #: Texts by which the API server and AWS refuse for want of a permission.
 _REFUSED: Final = (" is forbidden: ", "UnauthorizedOperation", "AccessDenied", "not authorized")
@@ -36,7 +36,7 @@ class Requests(Protocol):
 def read(kube: Requests, now: datetime) -> dict[str, Failure]:
     """Return the failures by `failures.key`; `times` is 0, for events do not count attempts. Raises PortError."""
     found: dict[str, Failure] = {}
-    for one in _failures(_events(kube)):
+    for one in _failures(pages(kube, _WARNINGS, most=_MOST_PAGES)):
         if now - one.latest <= REPEATED_WITHIN:
             key = failures.key(one.verb, one.object)
             other = found.get(key, one)
@@ -46,15 +46,19 @@ def read(kube: Requests, now: datetime) -> dict[str, Failure]:
     return found
 
 
-def _events(kube: Requests) -> Iterator[Any]:
-    token = ""
-    for _ in range(_MOST_PAGES):
-        path = f"/api/v1/events?fieldSelector={_SELECTOR}&limit={_PAGE}"
+def pages(kube: Requests, selector: str, namespace: str = "", *, most: int) -> Iterator[Any]:
+    """Yield the events that a field selector selects, of one namespace or of all, from the first `most` pages of 500.
+
+    Raises PortError.
+    """
+    token, where = "", f"/api/v1/namespaces/{namespace}/events" if namespace else "/api/v1/events"
+    for _ in range(most):
+        path = f"{where}?fieldSelector={quote(selector)}&limit={PAGE}"
         page = kube.request("GET", path + (f"&continue={quote(token)}" if token else ""))
         if not isinstance(page, dict):
-            raise PortError("GET /api/v1/events: the answer is no list")
+            raise PortError(f"GET {where}: the answer is no list")
         yield from page.get("items") or ()
-        token = page.get("metadata", {}).get("continue", "")
+        token = (page.get("metadata") or {}).get("continue") or ""
         if not token:
             return
 

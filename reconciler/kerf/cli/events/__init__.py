@@ -1,0 +1,1 @@
+"""The events and conditions that `kerf events` prints."""
