@@ -63,6 +63,7 @@ _FIXES: Final = {
     "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
     "invalid": "correct the object as the error says",
     "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
+    failures.SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
 }
 _IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
 #: The condition of an EC2NodeClass that reports the failure of an action.

@@ -12,6 +12,7 @@ import typer
 from kerf.cli.arguments import Kubeconfig, KubeContext, Output
 
 if TYPE_CHECKING:
+    from kerf.aws.cloud import AwsCloud
     from kerf.kube.client import KubeClient
     from kerf.model.kinds import Kind
     from kerf.runtime.preflight.checks import Check
@@ -118,6 +119,7 @@ def _as_json(found: Iterable[tuple[Check, Finding]]) -> str:
 
 # --- ways to the cluster and to AWS -------------------------------------------------------------------------------
 def _world(kubeconfig: str, kube_context: str) -> World:
+    from kerf.runtime.observe.answer_times import AnswerTimes
     from kerf.runtime.preflight.run import World
     from kerf.runtime.process import connecting
     from kerf.runtime.process.clock import SystemClock
@@ -128,10 +130,13 @@ def _world(kubeconfig: str, kube_context: str) -> World:
 
     def kube() -> KubeClient:
         where = connecting.Where(kubeconfig, kube_context)
-        return connecting.client(Options(), where, poisoned, patience=connecting.PATIENCE)
+        return connecting.client(Options(), where, poisoned, watched=times, patience=connecting.PATIENCE)
 
-    clock = SystemClock()
-    return World(kube, connecting.clients, lambda options, client: connecting.cloud(options, client, clock), clock.now)
+    def cloud(options: Options, client: KubeClient) -> AwsCloud:
+        return connecting.cloud(options, client, clock)
+
+    clock, times = SystemClock(), AnswerTimes()
+    return World(kube, connecting.clients, cloud, clock.now, times.slow)
 
 
 def _unreachable(kubeconfig: str, kube_context: str) -> str:

@@ -45,6 +45,8 @@ With a live cluster AWS is asked as the controller does, with your own credentia
 Exit codes: 0 an answer; 1 there is no such object, or something cannot be read; 2 the command is wrong."""
 
 
+#: Of fewer answers that are slow nothing is said: this command needs few.
+_FEWEST_ANSWERS: Final = 3
 Answered = Callable[["Snapshot", str, bool], tuple[str, bool]]
 _NOUNS: Final = {
     **dict.fromkeys(("pod", "pods", "po"), "pod"),
@@ -150,6 +152,7 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     from kerf.model.kinds import Kind
     from kerf.runtime.leadership.leases import USUAL, LeaseName
     from kerf.runtime.observe import looking
+    from kerf.runtime.observe.answer_times import AnswerTimes
     from kerf.runtime.process import connecting
     from kerf.runtime.process.clock import SystemClock
     from kerf.runtime.settings.settings import SettingsError
@@ -157,9 +160,9 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     def poisoned(kind: Kind, problem: str) -> None:
         typer.echo(f"kerf why: a {kind.name} cannot be read: {problem}", err=True)
 
-    clock = SystemClock()
+    clock, times = SystemClock(), AnswerTimes()
     where = connecting.Where(kubeconfig, kube_context)
-    kube = connecting.client(options, where, poisoned, patience=connecting.PATIENCE)
+    kube = connecting.client(options, where, poisoned, watched=times, patience=connecting.PATIENCE)
     try:
         cloud = connecting.cloud(options, kube, clock)
     except SettingsError as error:
@@ -168,9 +171,10 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
     found = looking.look(kube, cloud, options.settings, clock)
     since = looking.stored_since(kube, sorted(places))
-    return replace(
-        found, leading_since=None if since is None else min(since, found.now), failures=_reported(kube, found.now)
-    )
+    reported = _reported(kube, found.now)
+    if slow := times.slow(_FEWEST_ANSWERS):
+        typer.echo(f"kerf why: the API server answers slowly: {slow}", err=True)
+    return replace(found, leading_since=None if since is None else min(since, found.now), failures=reported)
 
 
 def _reported(kube: KubeClient, now: datetime) -> dict[str, Failure]:
