@@ -12,7 +12,7 @@ REVISION = $(shell git describe --always --dirty --abbrev=40 --exclude '*' 2>/de
 ARCHIVE = type=oci,dest=build/kerf-$(VERSION).oci.tar
 
 .DEFAULT_GOAL := help
-.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down bench-race crash-points verdicts lanes chaos mutations long manifests install-manifests docs image sbom licenses clean
+.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down bench-race crash-points verdicts faults lanes chaos mutations long manifests install-manifests docs image sbom licenses clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,13 @@ crash-points: $(VENV)/.dev  ## the controller killed at every call, on real part
 verdicts: $(VENV)/.dev  ## every case of the corpus by kerf validate, the webhook and a real API server, side by side
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m tests.cluster.verdicts
+
+faults: $(VENV)/.dev  ## which tool names which fault, on real parts (an hour, goes on where it stopped); writes docs/reference/faults.md
+	@$(BIN)/python -m tests.cluster build
+	@KERF_FAULTS=build/faults $(BIN)/python -m pytest tests/cluster/test_faults.py -m cluster -n0 -s
+	@rm -rf tests/cluster/faults_seen && mv build/faults tests/cluster/faults_seen
+	@$(BIN)/python -m tests.cluster.fault_records docs/reference/faults.md
+	@$(BIN)/python -m pytest tests/cluster/test_fault_alerts.py -m cluster -n0
 
 lanes: $(VENV)/.dev  ## every verb in every format from the wheel, on Python 3.11 to 3.13, dependencies pinned and newest
 	@$(BIN)/python -m tests.lanes $(LANES)

@@ -55,12 +55,12 @@ class CertificateAuthority:
         builder = builder.add_extension(SIGNS_CERTIFICATES, critical=True)
         self.certificate.write_bytes(_pem(builder.sign(self._key, hashes.SHA256())))
 
-    def server(self, name: str) -> KeyPair:
+    def server(self, name: str, lifetime: datetime.timedelta = LIFETIME) -> KeyPair:
         """A certificate for any server on the loopback interface, also under the API server's names in a cluster."""
         alternatives: list[x509.GeneralName] = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         alternatives += [x509.DNSName(server) for server in SERVER_NAMES]
         extension = x509.SubjectAlternativeName(alternatives)
-        return self._issue(name, _name(name), ExtendedKeyUsageOID.SERVER_AUTH, extension)
+        return self._issue(name, _name(name), ExtendedKeyUsageOID.SERVER_AUTH, extension, lifetime)
 
     def client(self, user: str, *groups: str) -> KeyPair:
         """A certificate that makes its bearer this Kubernetes user, in these groups."""
@@ -72,9 +72,10 @@ class CertificateAuthority:
         subject: x509.Name,
         usage: x509.ObjectIdentifier,
         names: x509.SubjectAlternativeName | None = None,
+        lifetime: datetime.timedelta = LIFETIME,
     ) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._builder(subject, key).add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = self._builder(subject, key, lifetime).add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         if names is not None:
             builder = builder.add_extension(names, critical=False)
         pair = KeyPair(self._folder / f"{file}.crt", self._folder / f"{file}.key")
@@ -82,7 +83,9 @@ class CertificateAuthority:
         write_private_key(pair.key, key)
         return pair
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, lifetime: datetime.timedelta = LIFETIME
+    ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
         return (
             x509.CertificateBuilder()
@@ -91,7 +94,7 @@ class CertificateAuthority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - CLOCK_SKEW)
-            .not_valid_after(now + LIFETIME)
+            .not_valid_after(now + lifetime)
             # Python 3.13 and later refuse a chain without these two.
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)

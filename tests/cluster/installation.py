@@ -125,7 +125,7 @@ class Installation:
     # --- installing ---------------------------------------------------------------------------------------------
     def _chart_values(self) -> dict[str, str]:
         """By path; they tie the chart to this control plane and, with a webhook, to the keys that are made for it."""
-        authority = CertificateAuthority(self._folder)
+        authority = self._authority = CertificateAuthority(self._folder)
         self._webhook_keys = authority.server("kerf-webhook")
         bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
         values = {

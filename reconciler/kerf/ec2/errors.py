@@ -26,6 +26,13 @@ CAPACITY_CODES = frozenset(
         "ReservationCapacityExceeded",
     }
 )
+#: Of these, what the account lacks: no other moment helps, a person has to change something. Each with the fix.
+LACKS_OF_ACCOUNT = {
+    "VcpuLimitExceeded": "request a higher quota (Service Quotas, EC2); kerf preflight shows its use",
+    "MaxSpotInstanceCountExceeded": "request a higher quota (Service Quotas, EC2); kerf preflight shows its use",
+    "MaxFleetCountExceeded": "request a higher quota (Service Quotas, EC2)",
+    SUBNET_CODE: "let spec.subnetSelectorTerms select subnets with free addresses, or free some",
+}
 #: Spot cannot be used at all by this account.
 SPOT_ROLE_CODE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 

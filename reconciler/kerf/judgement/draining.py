@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from kerf.judgement import troubles
+from kerf.judgement.troubles import Trouble
 from kerf.judgement.values import Fact, Stage
 from kerf.lifecycle.shifted_zones import claim_held
 from kerf.lifecycle.termination.drain import forced_at, must_go, waiting_pods, wave_of
@@ -105,6 +107,19 @@ def _deadline(deadline: datetime | None) -> Iterator[Fact]:
 
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+# --- troubles ---------------------------------------------------------------------------------------------------
+def never_drained(snapshot: Snapshot) -> Iterator[Trouble]:
+    """The drains that never end: without a deadline, with pods whose eviction PodDisruptionBudgets never allow."""
+    view, pdbs = View(snapshot), Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets)
+    for state in snapshot.state_nodes.values():
+        claim, node, now = state.claim, state.node, snapshot.now
+        if claim is None or node is None or not claim.metadata.deleting or deadline_of(claim) is not None:
+            continue
+        rows = [pod for pod in waiting_pods(view, node) if pdbs.forbids(pod, now)]
+        if kept := [troubles.Kept(pod.key, pdbs.blocking(pod, now)) for pod in rows]:
+            yield troubles.undrained(claim, sorted(kept, key=lambda one: one.pod))
 
 
 # --- pods -------------------------------------------------------------------------------------------------------

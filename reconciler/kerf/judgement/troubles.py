@@ -6,11 +6,12 @@ Every trouble rests on facts that are given; this module reads no clock and no c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from kerf.ec2.errors import LACKS_OF_ACCOUNT, classify
 from kerf.ec2.nodeclass import profile_verdicts
 from kerf.lifecycle.garbage.garbage_guard import HALTED
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
@@ -21,6 +22,7 @@ from kerf.model.instants import rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
+from kerf.model.snapshot import LaunchFailure
 from kerf.provisioning.provision import NOT_YET
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
@@ -35,11 +37,17 @@ PODS_UNSCHEDULABLE: Final = "PodsUnschedulable"
 NOT_READY: Final = "NotReady"
 GUARD: Final = "GuardTripped"
 NOT_SCHEDULED: Final = "NotScheduled"
-CODES: Final = (ACTION_FAILS, PODS_UNSCHEDULABLE, NOT_READY, GUARD, NOT_SCHEDULED)
+NOT_DRAINED: Final = "NotDrained"
+LAUNCH_REFUSED: Final = "LaunchRefused"
+CODES: Final = (ACTION_FAILS, PODS_UNSCHEDULABLE, NOT_READY, GUARD, NOT_SCHEDULED, NOT_DRAINED, LAUNCH_REFUSED)
+#: An offering that is refused is tried again after three minutes, so a launch that still fails is younger than this.
+REFUSED_WITHIN: Final = timedelta(minutes=4)
 #: A node takes about a minute: before that a pod without a place may be on its way.
 UNSCHEDULABLE_AFTER: Final = timedelta(minutes=1)
 #: An action that may come off by itself, and a condition that is not known yet, need a person after this time.
 PATIENCE: Final = timedelta(minutes=2)
+#: Slow answers may cost a controller its lease before that: they are reported sooner.
+SLOW_PATIENCE: Final = timedelta(seconds=30)
 #: An instance boots and joins within this time, or something is wrong with its image, network or role.
 JOINS_WITHIN: Final = timedelta(minutes=5)
 #: Pods that opted out, or that have a place in a later pass.
@@ -63,6 +71,7 @@ _FIXES: Final = {
     "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
     "invalid": "correct the object as the error says",
     "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
+    failures.SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
 }
 _IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
 #: The condition of an EC2NodeClass that reports the failure of an action.
@@ -107,7 +116,8 @@ def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeCl
         if any(c.type == type_ and c.status == FALSE for c in one.status.conditions)
     }
     for one in failures.ordered(known):
-        stuck = one.outcome in STUCK or now - one.since >= PATIENCE
+        patience = SLOW_PATIENCE if one.outcome == failures.SLOW else PATIENCE
+        stuck = one.outcome in STUCK or now - one.since >= patience
         if stuck and (one.verb, one.object) not in reported:
             alone = () if one.outcome == "forbidden" else (one.object,)
             groups.setdefault((one.verb, one.outcome, *alone), []).append(one)
@@ -134,6 +144,20 @@ def _names(names: Iterable[str]) -> str:
     found = sorted(set(names))
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return ", ".join(found[:_NAMED]) + more
+
+
+# --- launches ---------------------------------------------------------------------------------------------------
+def refused(launches: Iterable[LaunchFailure], waiting: int, now: datetime) -> Iterator[Trouble]:
+    """What the account lacks, by launches that EC2 has refused lately, while a number of pods is `waiting`."""
+    known: dict[str, list[tuple[datetime, str]]] = {}
+    for one in launches if waiting else ():
+        texts = {error.code: error.message for error in one.errors if error.code in LACKS_OF_ACCOUNT}
+        for code, text in texts.items() if now - one.at < REFUSED_WITHIN else ():
+            known.setdefault(code, []).append((one.at, text))
+    for code, rows in sorted(known.items()):
+        message = f"{code}: {max(rows)[1]}"
+        text = f"refuses launches: {classify(message)[1]}: {message}"
+        yield Trouble(LAUNCH_REFUSED, "aws/ec2", text, LACKS_OF_ACCOUNT[code], min(rows)[0], len(rows))
 
 
 # --- pods -------------------------------------------------------------------------------------------------------
@@ -248,6 +272,26 @@ def _not_launched(claim: NodeClaim, now: datetime) -> Condition | None:
         early = first.reason == "AwaitingReconciliation" and now - since < PATIENCE
         return None if early or now - since < UNSCHEDULABLE_AFTER else first
     return first if now - since >= JOINS_WITHIN else None
+
+
+# --- drains -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A pod (`namespace/name`) that a drain waits for: PodDisruptionBudgets never allow its eviction."""
+
+    pod: str
+    budgets: tuple[str, ...]
+
+
+def undrained(claim: NodeClaim, kept: Sequence[Kept]) -> Trouble:
+    """The trouble of a NodeClaim that never drains, because of one or more pods."""
+    first, budgets = kept[0], sorted({key for one in kept for key in one.budgets})
+    many = f"pod {first.pod}" if len(kept) == 1 else f"{len(kept)} pods ({_names(one.pod for one in kept)})"
+    noun = "PodDisruptionBudget" if len(budgets) == 1 else "PodDisruptionBudgets"
+    allow = "allows" if len(budgets) == 1 else "allow"
+    text = f"does not drain: {noun} {_names(budgets)} never {allow} the eviction of {many}"
+    fix = "correct the budget, delete the pod, or set spec.template.spec.terminationGracePeriod in the NodePool"
+    return Trouble(NOT_DRAINED, f"nodeclaim/{claim.name}", text, fix, claim.metadata.deletion_timestamp, len(kept))
 
 
 # --- guards -----------------------------------------------------------------------------------------------------

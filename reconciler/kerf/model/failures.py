@@ -17,6 +17,10 @@ EVICTION_FAILED: Final = "EvictionFailed"
 TERMINATION_FAILED: Final = "TerminationFailed"
 #: The verb of reads of AWS.
 READ: Final = "Read"
+#: The verb, the object and the outcome of slow answers of the API server.
+ANSWER: Final = "Answer"
+API_SERVER: Final = "kubernetes/api-server"
+SLOW: Final = "slow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class Failure:
     @property
     def text(self) -> str:
         """The failure in words, without the object."""
+        if self.outcome == SLOW:
+            return f"answers slowly: {self.error}"
         return f"{self.verb} {'is forbidden' if self.outcome == 'forbidden' else 'fails'}: {self.error or self.outcome}"
 
     def standing(self, now: datetime) -> str:

@@ -121,7 +121,8 @@ def _decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
     node = next((node for node in solution.new_nodes if key in node.pods), None)
     if node is not None:
         waits = _waits_for_others(snapshot, snapshot.pods[key])
-        return Answer(key, PLANNED, f"gets a new node of NodePool {node.pool}", (*waits, *_about(node)))
+        failing = _failing(snapshot, f"nodepool/{node.pool}")
+        return Answer(key, PLANNED, f"gets a new node of NodePool {node.pool}", (*failing, *waits, *_about(node)))
     refusal = solution.unplaced[key]
     return Answer(key, REFUSED, refusal.text, (), refusal)
 

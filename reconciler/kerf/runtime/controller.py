@@ -21,8 +21,8 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.ports import PortError, Ports
 from kerf.runtime.act.executor import Executor
-from kerf.runtime.act.performing import concerned, target
-from kerf.runtime.act.results import absorb, subject, subjects
+from kerf.runtime.act.performing import target
+from kerf.runtime.act.results import absorb, known_of, subject, subjects
 from kerf.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Removed
 from kerf.runtime.observe.observer import Observer
 from kerf.runtime.observe.reflector import Reflector
@@ -200,7 +200,7 @@ class Controller:
 
     def _take_one(self, item: News, now: datetime) -> None:
         if isinstance(item, Done):
-            known = self.state.cluster.get(ref) if (ref := concerned(item.action)) is not None else None
+            known = known_of(item.action, self.state)
             with reconciling(item.reconcile_id):
                 absorb(replace(item, at=min(item.at, now)), self.state)
                 self._tell_noticed()

@@ -18,6 +18,7 @@ from kerf.model.aws.inventory import Resource
 from kerf.model.kinds import Kind
 from kerf.model.plan import Action, Reason
 from kerf.model.snapshot import Proposal
+from kerf.ports import Forbidden, Invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,17 @@ class ChoreRecovered:
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """A part of this process reports a failure, as `Failure` has it; without an outcome, its end."""
+
+    verb: str
+    object: str
+    at: datetime
+    outcome: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """An action was performed, or not. `outcome` is `ok` or what stopped it; `value` is what the port answered."""
 
@@ -179,6 +191,12 @@ class Done:
     error: Exception | None = field(default=None, compare=False)
     #: The look in which it was decided.
     reconcile_id: str = field(default="", compare=False)
+
+
+def outcome_of(error: Exception) -> str:
+    """What stopped a call, in the words of `kerf_actions_total`."""
+    found = (name for type_, name in ((Forbidden, "forbidden"), (Invalid, "invalid")) if isinstance(error, type_))
+    return next(found, "unavailable")
 
 
 #: The fate of a poll, beside its answer.
@@ -203,6 +221,7 @@ News = (
     | Proposed
     | ChoreFailed
     | ChoreRecovered
+    | Reported
     | Done
 )
 

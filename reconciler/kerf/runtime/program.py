@@ -13,16 +13,18 @@ from types import MappingProxyType
 
 from kerf.aws.requests.pace import Pace
 from kerf.kube.client import KubeClient
+from kerf.model import failures
 from kerf.model.kinds import Kind
 from kerf.ports import Ports
 from kerf.runtime import status
 from kerf.runtime.controller import Controller
-from kerf.runtime.inbox import VersionNoted
+from kerf.runtime.inbox import Reported, VersionNoted
 from kerf.runtime.leadership.announcing import Announcer
 from kerf.runtime.leadership.karpenter import KarpenterLeases, Obstacle
 from kerf.runtime.leadership.leader import Candidate, Leader, own_identity
 from kerf.runtime.leadership.leading import Leading
 from kerf.runtime.leadership.leases import LeaseName
+from kerf.runtime.observe.answer_times import AnswerTimes
 from kerf.runtime.observe.looking import captured
 from kerf.runtime.parts import Parts
 from kerf.runtime.preflight import served
@@ -93,16 +95,16 @@ class Process:
         log: Logger,
         stop: threading.Event,
         *,
-        grace_seconds: float = GRACE_SECONDS,
         threshold: Threshold | None = None,
     ) -> None:
         """`threshold` is the log's, if its level is to be changed."""
-        self._options, self._log, self._stop, self._grace_seconds = options, log, stop, grace_seconds
+        self._options, self._log, self._stop = options, log, stop
         #: Whether a thread died of a bug; set when nothing is under way any more, and the lease need not be renewed.
         self._broken, self._ended = False, threading.Event()
         self._clock, self._identity, self._precedence = SteadyClock(SystemClock()), own_identity(), Precedence()
         self._log_level = LogLevel(threshold or Threshold(), log)
         self._metrics = Metrics(details=options.detailed_metrics).with_process()
+        self._answer_times = AnswerTimes(KubeRequests(self._metrics))
         self._kube = self._client(where)
         self._telemetry = self._reporting()
         self._keys, self._leads_now = LaunchKeys(options.cluster_name), threading.Event()
@@ -142,8 +144,8 @@ class Process:
         self._leads_now.set()
         self._controller.inbox.wake()
 
-    def run(self) -> int:
-        """Until asked to stop, or not whole any more; the exit code."""
+    def run(self, grace_seconds: float = GRACE_SECONDS) -> int:
+        """Until asked to stop, or not whole any more; the exit code. Actions under way may take so long to end."""
         servers = self._serve()
         self._controller.start()
         lead = self._thread("lead", self._lead)
@@ -159,6 +161,7 @@ class Process:
             self._thread("definitions", partial(served.report, self._kube, self._log)),
             self._thread("karpenter", self._watch_karpenter),
             self._thread("certificates", keepers.certificates),
+            self._thread("answers", partial(self._answer_times.report, controller.inbox, self._clock, self._stop)),
             self._thread("launch key", launch_key),
             self._thread("collector", partial(collecting.keep_quiet, self._stop)),
         ]
@@ -168,7 +171,7 @@ class Process:
             self._controller.run(self._stop, on_sync=collecting.put_aside)
         finally:
             lost = self._leader is not None and self._leader.lost
-            self._give_up(lead)
+            self._give_up(lead, grace_seconds)
             self._end(threads, servers)
         return 1 if lost or self._broken else 0
 
@@ -183,11 +186,11 @@ class Process:
                 "and ResourceClaims are watched"
             )
 
-    def _give_up(self, lead: threading.Thread) -> None:
+    def _give_up(self, lead: threading.Thread, grace_seconds: float) -> None:
         """The lease, as soon as nothing is under way any more: from then on another may act."""
         self._log.info("stopping")
         self.ask_to_stop()
-        finished = self._controller.finish(self._grace_seconds)
+        finished = self._controller.finish(grace_seconds)
         self._ended.set()
         lead.join(5.0)
         if not finished:
@@ -212,7 +215,7 @@ class Process:
         def warned(text: str) -> None:
             self._telemetry.warned(text)
 
-        return connecting.client(self._options, where, poisoned, warned, KubeRequests(self._metrics))
+        return connecting.client(self._options, where, poisoned, warned, self._answer_times)
 
     def _cloud(self) -> MeasuredCloud:
         pace = Pace(
@@ -276,8 +279,15 @@ class Process:
             log=self._log,
             telemetry=self._telemetry,
             leads=self._leading.has_lease,
+            report=self._report,
             stop=self._stop,
         )
+
+    def _report(self, news: Reported) -> None:
+        """To the loop, unless it says only that nothing fails, and nothing did."""
+        key = failures.key(news.verb, news.object)
+        if news.outcome or key in self._controller.state.failures:
+            self._controller.inbox.put(news)
 
     def _serve(self) -> list[health.Server]:
         probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready, self._remark)}

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from kerf.judgement import troubles
+from kerf.judgement import draining, troubles
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model import kinds
 from kerf.model.kinds import Ref
@@ -177,6 +177,8 @@ def _troubles(state: State, now: datetime) -> Iterator[Trouble]:
     yield from troubles.failing(known.values(), now, classes.values())
     yield from troubles.not_ready(pools.values(), classes.values(), now)
     yield from troubles.stuck_claims(claims.values(), known, now)
+    yield from troubles.refused(state.fleet.failures(now).values(), state.cluster.pending_count, now)
+    yield from draining.never_drained(state.snapshot(now))
     yield from troubles.unschedulable(_unplaced(state, now), now)
     yield from troubles.unscheduled(state.cluster.objects(kinds.POD).values(), now)
     for source in sorted(state.freshness.doubted):

@@ -10,9 +10,11 @@ import pytest
 
 from kerf.judgement import troubles
 from kerf.judgement.troubles import Trouble, Unplaced
+from kerf.model.aws.cloud import FleetError
 from kerf.model.failures import Failure, key
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
+from kerf.model.snapshot import LaunchFailure
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
@@ -76,6 +78,28 @@ def test_an_action_whose_failure_a_condition_of_the_class_reports_is_no_second_t
     broken = node_class(condition("InstanceProfileReady", "False", "RoleNotFound", "no role"))
     assert not list(troubles.failing([failed], NOW, [broken]))
     assert len(list(troubles.failing([failed], NOW, [node_class(condition("InstanceProfileReady", "Unknown"))]))) == 1
+
+
+# --- launches ---------------------------------------------------------------------------------------------------
+def refusal(code: str, ago: float = 1, message: str = "no more") -> LaunchFailure:
+    return LaunchFailure((FleetError(code, message),), NOW - ago * MINUTE)
+
+
+def test_launches_that_the_account_has_no_quota_for_are_one_trouble() -> None:
+    rows = [refusal("VcpuLimitExceeded", ago, f"limit of {ago}") for ago in (3, 1)]
+    (found,) = troubles.refused(rows, 2, NOW)
+    assert (found.code, found.object, found.since, found.times) == ("LaunchRefused", "aws/ec2", NOW - 3 * MINUTE, 2)
+    assert found.text == "refuses launches: The account's vCPU quota is used up: VcpuLimitExceeded: limit of 1"
+    assert "Service Quotas" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("code", "ago", "waiting"),
+    [("InsufficientInstanceCapacity", 1, 2), ("VcpuLimitExceeded", 5, 2), ("VcpuLimitExceeded", 1, 0)],
+    ids=["another moment helps", "long ago", "no pod waits"],
+)
+def test_a_launch_that_needs_no_person_is_no_trouble(code: str, ago: float, waiting: int) -> None:
+    assert not list(troubles.refused([refusal(code, ago)], waiting, NOW))
 
 
 # --- pods -------------------------------------------------------------------------------------------------------

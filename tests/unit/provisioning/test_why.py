@@ -170,3 +170,10 @@ def test_a_pool_that_is_not_ready_is_told_with_the_words_of_its_class() -> None:
     found = why(w.world(pool, w.pod("p")), "default/p")
     assert found.refusal is not None
     assert words in str(found.refusal) + str(found.refusal.pools)
+
+
+def test_a_planned_node_whose_nodeclaim_cannot_be_created_is_said_with_the_error() -> None:
+    failed = Failure("CreateNodeClaim", "nodepool/default", "forbidden", "no permission", w.NOW, w.NOW, 2)
+    found = asked(w.pod("p"), failures={key(failed.verb, failed.object): failed})
+    assert found.code == "Planned"
+    assert "CreateNodeClaim is forbidden: no permission (2 attempts" in found.details[0]

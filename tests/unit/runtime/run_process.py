@@ -35,9 +35,9 @@ class Breaking(io.StringIO):
 
 def main(kubeconfig: str, message: str, grace_seconds: str = "20") -> int:
     log, grace = make_logger("info", Breaking(message)), float(grace_seconds)
-    process = Process(parse([], os.environ), Where(kubeconfig), log, threading.Event(), grace_seconds=grace)
+    process = Process(parse([], os.environ), Where(kubeconfig), log, threading.Event())
     heed(process.ask_to_stop)
-    return process.run()
+    return process.run(grace)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from kerf.ports import AlreadyGone
+from kerf.ports import AlreadyGone, Forbidden
+from kerf.runtime.inbox import Reported
 from kerf.runtime.secrets.certificates import (
     LIFETIME,
     RENEW_BEFORE,
@@ -246,5 +247,32 @@ def test_a_replica_that_waits_looks_once_a_minute_and_one_that_begins_to_lead_at
     def leads() -> bool:
         return clock.monotonic() >= leads_from
 
-    Keepers(Watched(), clock, options, "kerf", silent(), telemetry, leads, Passing(clock, 290)).certificates()
+    Keepers(Watched(), clock, options, "kerf", silent(), telemetry, leads, print, Passing(clock, 290)).certificates()
     assert looks == [0, 60, 120, 130, 190, 250]
+
+
+def test_an_expired_certificate_that_cannot_be_renewed_is_reported_until_it_can() -> None:
+    world = World()
+    clock, rows = world.clock, list[Reported]()
+    made = make(service_names("kerf", "hook"), clock.now() - LIFETIME - timedelta(days=1))
+    forbidden_until = clock.monotonic() + 15
+
+    class Refusing(Objects):
+        def request(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
+            if method in ("PUT", "PATCH") and path == SECRET and clock.monotonic() < forbidden_until:
+                raise Forbidden('secrets "cert" is forbidden: cannot patch')
+            return super().request(method, path, body, **more)
+
+    api = Refusing()
+    api.objects[SECRET] = {"metadata": {"name": "cert", "resourceVersion": "1"}, "data": made.data()}
+    options = Options(
+        cluster_name="c", webhook_service="hook", webhook_cert_secret="cert", webhook_configuration="kerf"
+    )
+    telemetry, stop = Telemetry.quiet(world.kube, clock), Passing(clock, 30)
+    Keepers(api, clock, options, "kerf", silent(), telemetry, lambda: True, rows.append, stop).certificates()
+    assert [(one.verb, one.object, one.outcome) for one in rows] == [
+        ("KeepWebhookCertificate", "secret/kerf/cert", "forbidden"),
+        ("KeepWebhookCertificate", "secret/kerf/cert", "forbidden"),
+        ("KeepWebhookCertificate", "secret/kerf/cert", ""),
+    ]
+    assert "cannot patch; the webhook's certificate has expired at " in rows[0].error

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from kerf.model.failures import key
-from kerf.model.kinds import Ref
-from kerf.model.plan import EnsureInstanceProfile, EvictPod, Reason
+from kerf.model.kinds import NODE_POOL, Ref
+from kerf.model.plan import CreateNodeClaim, EnsureInstanceProfile, EvictPod, Reason
 from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Invalid, NotLeading, Unavailable
-from kerf.runtime.act.results import absorb
+from kerf.runtime.act.results import absorb, known_of
 from kerf.runtime.inbox import ChoreFailed, ChoreRecovered, Done
 from kerf.runtime.state.failures import FORGOTTEN_AFTER
+from tests.unit.disruption.worlds import claim, pool
 from tests.unit.runtime.test_own_writes import NOW, after, state
 
 EVICT = EvictPod(ref=Ref("Pod", "d", "a"), uid="u", reason=Reason("Test"))
@@ -78,6 +79,14 @@ def test_it_is_about_the_object_of_the_action() -> None:
     absorb(done("forbidden", error=Forbidden("no"), action=ensure), known)
     (found,) = known.snapshot(NOW).failures.values()
     assert (found.verb, found.object) == ("EnsureInstanceProfile", "ec2nodeclass/c")
+
+
+def test_a_nodeclaim_that_cannot_be_created_is_a_matter_of_its_nodepool() -> None:
+    known, own = state(), pool("p")
+    known.put(NODE_POOL, own, NOW)
+    create = CreateNodeClaim(claim=claim("a", pool_name="p"), reason=Reason("Test"))
+    assert known_of(create, known) == own
+    assert known_of(EVICT, known) is None
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from kerf.cli.answering import cluster_files
 from kerf.cli.gathering import sources
@@ -17,6 +18,7 @@ from kerf.model.kinds import Kind
 from kerf.ports import PortError
 from kerf.runtime.leadership.leases import USUAL, LeaseName
 from kerf.runtime.observe import looking, reported
+from kerf.runtime.observe.answer_times import AnswerTimes
 from kerf.runtime.process import connecting
 from kerf.runtime.process.clock import SystemClock
 from kerf.runtime.settings import settings
@@ -24,6 +26,9 @@ from kerf.runtime.settings.options import Options
 from kerf.runtime.settings.settings import SettingsError
 from kerf.snapshots import files, reading
 from kerf.snapshots.captured import Captured
+
+#: Slow answers are reported when there are at least so many: such a command needs few.
+_FEWEST_ANSWERS: Final = 3
 
 
 class Mistake(Exception):
@@ -47,9 +52,9 @@ def live(verb: str, options: Options, kubeconfig: str, kube_context: str) -> Cap
     def poisoned(kind: Kind, problem: str) -> None:
         say(f"kerf {verb}: a {kind.name} cannot be read: {problem}", err=True)
 
-    clock = SystemClock()
+    clock, times = SystemClock(), AnswerTimes()
     where = connecting.Where(kubeconfig, kube_context)
-    kube = connecting.client(options, where, poisoned, patience=connecting.PATIENCE)
+    kube = connecting.client(options, where, poisoned, watched=times, patience=connecting.PATIENCE)
     try:
         cloud = connecting.cloud(options, kube, clock)
     except SettingsError as error:
@@ -58,8 +63,10 @@ def live(verb: str, options: Options, kubeconfig: str, kube_context: str) -> Cap
     places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
     found = looking.capture(kube, cloud, options.settings, clock)
     since, now = looking.stored_since(kube, sorted(places)), found.snapshot.now
-    leading = None if since is None else min(since, now)
-    return replace(found, snapshot=replace(found.snapshot, leading_since=leading, failures=_reported(verb, kube, now)))
+    leading, failing = None if since is None else min(since, now), _reported(verb, kube, now)
+    if slow := times.slow(_FEWEST_ANSWERS):
+        say(f"kerf {verb}: the API server answers slowly: {slow}", err=True)
+    return replace(found, snapshot=replace(found.snapshot, leading_since=leading, failures=failing))
 
 
 def _reported(verb: str, kube: KubeClient, now: datetime) -> dict[str, Failure]:

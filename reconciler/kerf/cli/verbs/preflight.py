@@ -14,6 +14,7 @@ from kerf.cli.reports import escaping
 from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
+    from kerf.aws.cloud import AwsCloud
     from kerf.kube.client import KubeClient
     from kerf.model.kinds import Kind
     from kerf.runtime.preflight.checks import Check
@@ -128,6 +129,7 @@ def _as_json(found: Iterable[tuple[Check, Finding]]) -> str:
 
 # --- ways to the cluster and to AWS -------------------------------------------------------------------------------
 def _world(kubeconfig: str, kube_context: str) -> World:
+    from kerf.runtime.observe.answer_times import AnswerTimes
     from kerf.runtime.preflight.run import World
     from kerf.runtime.process import connecting
     from kerf.runtime.process.clock import SystemClock
@@ -138,10 +140,13 @@ def _world(kubeconfig: str, kube_context: str) -> World:
 
     def kube() -> KubeClient:
         where = connecting.Where(kubeconfig, kube_context)
-        return connecting.client(Options(), where, poisoned, patience=connecting.PATIENCE)
+        return connecting.client(Options(), where, poisoned, watched=times, patience=connecting.PATIENCE)
 
-    clock = SystemClock()
-    return World(kube, connecting.clients, lambda options, client: connecting.cloud(options, client, clock), clock.now)
+    def cloud(options: Options, client: KubeClient) -> AwsCloud:
+        return connecting.cloud(options, client, clock)
+
+    clock, times = SystemClock(), AnswerTimes()
+    return World(kube, connecting.clients, cloud, clock.now, times.slow)
 
 
 def _unreachable(kubeconfig: str, kube_context: str) -> str:

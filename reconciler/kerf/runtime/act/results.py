@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import singledispatch
+from typing import Any
 
 from kerf.ec2.errors import SPOT_ROLE_CODE
 from kerf.ec2.nodeclass import profile_verdicts
@@ -99,6 +100,15 @@ def _note_failure(done: Done, state: State) -> None:
         state.failures.succeeded(verb, about)
     else:
         state.failures.failed(verb, about, done.outcome, str(done.error or ""), done.at)
+
+
+def known_of(action: Action, state: State) -> Any:
+    """The object that an event about the action belongs to: of a NodeClaim that is to be created, its NodePool.
+    None when there is none."""
+    if isinstance(action, CreateNodeClaim):
+        return state.cluster.objects(kinds.NODE_POOL).get(action.claim.pool_name)
+    ref = concerned(action)
+    return None if ref is None else state.cluster.get(ref)
 
 
 def _about(action: Action) -> str:

@@ -82,6 +82,13 @@ def version(kube: Kube) -> Finding:
     return Finding("API server", GOOD, f"Kubernetes {text}")
 
 
+def pace(slow: str) -> Iterator[Finding]:
+    """The finding about an API server that answers slowly, in words; none when it does not."""
+    if slow:
+        fix = "check etcd, the load of the API server, its admission webhooks, and the network to it"
+        yield Finding("API server", DOUBTFUL, f"answers slowly: {slow}", fix)
+
+
 def kinds_served(asker: Asker, settings: Settings, whose: Whose = CALLER) -> Iterator[Finding]:
     """Whether each kind that Kerf watches is served, and may be read and watched."""
     for kind in kinds.watched(settings):

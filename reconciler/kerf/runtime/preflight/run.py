@@ -48,6 +48,8 @@ class World:
     clients: Callable[[Options], Clients]
     cloud: Callable[[Options, Any], AwsCloud]
     now: Callable[[], datetime]
+    #: How slow the answers of the API server have been up to now, in words; empty when they were not.
+    slow: Callable[[], str] = str
 
 
 def look(world: World, given: Given, unreachable: str) -> Iterator[Result]:
@@ -79,6 +81,7 @@ def look(world: World, given: Given, unreachable: str) -> Iterator[Result]:
     if found.expected is None:
         yield from _after(asker, clients, found)
         yield from _named("node-classes", _classes(world, asker, found, classes))
+    yield from _named("api-server", cluster.pace(world.slow()))
 
 
 def _api_server(world: World, unreachable: str) -> tuple[Asker | None, Finding]:

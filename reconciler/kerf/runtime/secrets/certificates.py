@@ -64,6 +64,14 @@ class Bundle:
         return known.issuperset(names) and lasts and self.trusts and key.public_key() == cert.public_key()
 
     @property
+    def expires(self) -> datetime | None:
+        """When the serving certificate expires; None when it cannot be read."""
+        try:
+            return x509.load_pem_x509_certificate(self.cert).not_valid_after_utc
+        except ValueError:
+            return None
+
+    @property
     def trusts(self) -> bool:
         """Whether the CAs are certificates: the API server refuses a configuration with anything else."""
         try:
@@ -153,6 +161,8 @@ class WebhookCertificate:
         self._kube, self._namespace, self._service = kube, namespace, service
         self._secret = StoredSecret(kube, namespace, secret, "kubernetes.io/tls")
         self._configuration = configuration
+        #: When the certificate that was read last expires; None when none was read.
+        self.expires: datetime | None = None
 
     def keep(self, now: datetime, *, leads: bool = True) -> bool:
         """Make, renew and announce what needs it; whether anything was written. Raises PortError."""
@@ -168,6 +178,7 @@ class WebhookCertificate:
         names = service_names(self._namespace, self._service)
         secret = self._secret.read()
         known = Bundle.of_secret(secret) if secret is not None else None
+        self.expires = known.expires if known is not None else None
         if known is not None and known.serves(names, now):
             return known, False
         if secret is not None and not leads:

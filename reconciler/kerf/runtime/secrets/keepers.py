@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
+from kerf.model.instants import rfc3339
 from kerf.ports import Clock
+from kerf.runtime.inbox import Reported, outcome_of
 from kerf.runtime.secrets.certificates import WebhookCertificate
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.secrets.launch_secret import LaunchSecret
@@ -20,12 +22,15 @@ from kerf.telemetry.telemetry import Telemetry
 #: A Secret that was deleted, or a configuration without its CA, stops the webhook until then.
 CERTIFICATES_EVERY: Final = timedelta(minutes=1)
 CERTIFICATES_AGAIN: Final = timedelta(seconds=10)
+#: The verb of its failure, as `kerf status` names it.
+KEEP_CERTIFICATE: Final = "KeepWebhookCertificate"
 LAUNCH_KEY_EVERY, LAUNCH_KEY_AGAIN = timedelta(minutes=5), timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Keepers:
-    """`namespace` is the controller's own, `leads` says whether this process may write, `stop` ends both threads."""
+    """`namespace` is the controller's own, `leads` says whether this process may write, `report` takes what fails
+    and what does not any more, `stop` ends both threads."""
 
     kube: Requests
     clock: Clock
@@ -34,6 +39,7 @@ class Keepers:
     log: Logger
     telemetry: Telemetry
     leads: Callable[[], bool]
+    report: Callable[[Reported], None]
     stop: threading.Event
 
     # --- the webhook's certificate ------------------------------------------------------------------------------
@@ -59,12 +65,16 @@ class Keepers:
 
     def _certificate_once(self, keeper: WebhookCertificate, leads: bool) -> timedelta:
         """When to look again."""
+        secret, now = f"secret/{self.namespace}/{self.options.webhook_cert_secret}", self.clock.now()
         try:
-            if keeper.keep(self.clock.now(), leads=leads):
+            if keeper.keep(now, leads=leads):
                 self.log.info("wrote the webhook's certificate", Secret={"name": self.options.webhook_cert_secret})
         except Exception as error:  # the webhook's trouble must not become the controller's
             self.telemetry.trouble("keeping the webhook's certificate failed", "", error)
+            words = f"{error}{_expiry(keeper.expires, now)}"
+            self.report(Reported(KEEP_CERTIFICATE, secret, now, outcome_of(error), words))
             return CERTIFICATES_AGAIN
+        self.report(Reported(KEEP_CERTIFICATE, secret, now))
         return CERTIFICATES_EVERY
 
     # --- the key for launch marks -------------------------------------------------------------------------------
@@ -108,3 +118,10 @@ class Keepers:
             self.telemetry.trouble("the key for launch marks cannot be kept", "", error)
             return LAUNCH_KEY_AGAIN
         return LAUNCH_KEY_EVERY if known else LAUNCH_KEY_AGAIN
+
+
+def _expiry(expires: datetime | None, now: datetime) -> str:
+    """The expiry of the webhook's certificate, to be put behind an error; empty when it is not known."""
+    if expires is None:
+        return ""
+    return f"; the webhook's certificate {'has expired' if expires <= now else 'expires'} at {rfc3339(expires)}"

@@ -8,8 +8,7 @@ from typing import Final
 
 from kerf.model import failures
 from kerf.model.failures import Failure
-from kerf.ports import Forbidden, Invalid
-from kerf.runtime.inbox import ChoreRecovered, Polled
+from kerf.runtime.inbox import ChoreRecovered, Polled, PricesRead, RegionRead, Reported, outcome_of
 
 #: An action that was not tried again for this long is not wanted any more. The longest back-off is a minute.
 FORGOTTEN_AFTER: Final = timedelta(minutes=5)
@@ -22,6 +21,10 @@ class Failures:
 
     def __init__(self) -> None:
         self._known: dict[str, Failure] = {}
+
+    def __contains__(self, key: str) -> bool:
+        """Whether a failure is known; any thread may ask."""
+        return key in self._known
 
     def failed(self, verb: str, subject: str, outcome: str, error: str, now: datetime) -> None:
         """Count a failed attempt."""
@@ -36,15 +39,22 @@ class Failures:
         """Forget the failure of an action that the API has accepted."""
         self._known.pop(failures.key(verb, subject), None)
 
-    def read(self, news: Polled) -> None:
-        """Count a failed read of AWS, or forget those of a read that succeeded."""
+    def read(self, news: PricesRead | RegionRead | Polled | Reported) -> None:
+        """Count a failed read of AWS, or what a part of this process reports; forget those that do not fail any more.
+        The answers to reads change nothing."""
+        if isinstance(news, Reported) and news.outcome:
+            self.failed(news.verb, news.object, news.outcome, news.error, news.at)
+        elif isinstance(news, Reported):
+            self.succeeded(news.verb, news.object)
+        elif isinstance(news, Polled):
+            self._polled(news)
+
+    def _polled(self, news: Polled) -> None:
         subject = failures.of_aws(news.key)
         if isinstance(news, ChoreRecovered):
             self.succeeded(failures.READ, subject)
             return
-        outcomes = {Forbidden: "forbidden", Invalid: "invalid"}
-        found = (outcome for type_, outcome in outcomes.items() if isinstance(news.error, type_))
-        self.failed(failures.READ, subject, next(found, "unavailable"), str(news.error), news.at)
+        self.failed(failures.READ, subject, outcome_of(news.error), str(news.error), news.at)
 
     def gone(self, subject: str) -> None:
         """Forget the failures about an object that does not exist any more."""

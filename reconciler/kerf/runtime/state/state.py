@@ -39,6 +39,7 @@ from kerf.runtime.inbox import (
     Received,
     RegionRead,
     Removed,
+    Reported,
     Resolved,
     ShiftsRead,
     VersionNoted,
@@ -198,10 +199,10 @@ class State:
         self.catalogues.resolved(news.name, news.uid, news.facts, news.at, current=current)
 
     @_take.register
-    def _(self, news: RegionRead | PricesRead | Polled, now: datetime) -> None:
-        if isinstance(news, Polled):
-            self.failures.read(news)
-        self.catalogues.read(news)
+    def _(self, news: RegionRead | PricesRead | Polled | Reported, now: datetime) -> None:
+        self.failures.read(news)
+        if not isinstance(news, Reported):
+            self.catalogues.read(news)
 
     @_take.register
     def _(self, news: ClusterRead | VersionNoted, now: datetime) -> None:

@@ -27,14 +27,14 @@ class KubeRequests:
         """It was sent, and an answer began (status 0: none did)."""
         self._metrics.kube_calls.labels(str(status) if status else "<error>", method).inc()
         if "watch" not in query:  # those go on for as long as nothing changes
-            self._metrics.kube_seconds.labels(*_resource(method, path)).observe(seconds)
+            self._metrics.kube_seconds.labels(*resource(method, path)).observe(seconds)
 
     def held(self, seconds: float) -> None:
         """It waited for others of ours before it was sent."""
         self._metrics.kube_held.inc(seconds)
 
 
-def _resource(method: str, path: str) -> tuple[str, str, str, str, str]:
+def resource(method: str, path: str) -> tuple[str, str, str, str, str]:
     """Verb, group, version, resource and subresource; of what is no resource (`/version`) only the verb."""
     parts, verb = path.strip("/").split("/"), _VERBS.get(method, method.lower())
     if parts[0] == "api" and len(parts) > 2:

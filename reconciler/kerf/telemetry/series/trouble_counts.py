@@ -23,9 +23,10 @@ def counts(snapshot: Snapshot) -> dict[tuple[tuple[str, str], ...], float]:
         for rows in (
             troubles.failing(snapshot.failures.values(), snapshot.now, classes.values()),
             troubles.not_ready(pools.values(), classes.values(), snapshot.now),
+            troubles.refused(snapshot.launch_failures.values(), len(snapshot.pods.pending), snapshot.now),
             troubles.guarded(named),
         )
         for one in rows
     )
-    codes = (troubles.ACTION_FAILS, troubles.NOT_READY, troubles.GUARD)
+    codes = (troubles.ACTION_FAILS, troubles.NOT_READY, troubles.GUARD, troubles.LAUNCH_REFUSED)
     return {(("code", code),): float(found[code]) for code in codes}
