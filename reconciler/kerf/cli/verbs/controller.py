@@ -25,9 +25,10 @@ def start(kubeconfig: str, context: str, arguments: Sequence[str]) -> int:
     from kerf.cli import output
     from kerf.ports import PortError
     from kerf.runtime import program
-    from kerf.runtime.process import connecting
+    from kerf.runtime.process import allocating, connecting
     from kerf.runtime.settings import settings
 
+    allocating.limit_arenas()
     try:
         options = settings.parse(arguments, os.environ)
         told = settings.effective(arguments, os.environ)
