@@ -18,7 +18,7 @@ from benchmarks.feed.processes import Controller, Server
 from benchmarks.feed.store import Write
 from benchmarks.scrape import SERIES
 from benchmarks.table import Row, milliseconds, quantile
-from benchmarks.usage import Usage
+from benchmarks.usage import Usage, proportional_bytes
 from kerf.telemetry.turns import Turn
 
 #: Seconds between the first tick and the measured period: first writes and the first proposal come and go.
@@ -51,6 +51,7 @@ def run(load: Load, folder: Path) -> list[Row]:
         say("starting the controller …")
         rows += _first_sync(controller, server)
         time.sleep(SETTLE_SECONDS)
+        rows.append(Row("memory at rest, all processes (PSS)", f"{proportional_bytes(controller.pid) / 2**20:.0f} MiB"))
         say(f"{load.seconds:.0f} s of {load.pod_events:.0f} pod and {load.node_events:.0f} node events a second …")
         rows += _steady(controller, server, load)
         say(f"{promptness.PROBES} launches and drains meanwhile …")

@@ -1,4 +1,4 @@
-"""The `kerf` command. What runs in Git hooks and editors is quick: no framework is loaded, and no other verb."""
+"""The `kerf` command. Verbs of Git hooks and editors, and the controller, load no framework and no other verb."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def _print_no_more() -> None:
 
 def _run() -> None:
     verb = sys.argv[1] if len(sys.argv) > 1 else ""
-    if verb in QUICK and sys.argv[2:] != ["--version"] and _COMPLETING not in os.environ:
+    plain = sys.argv[2:] != ["--version"] and _COMPLETING not in os.environ
+    if verb == "run" and plain:
+        sys.exit(import_module("kerf.cli.verbs.controller").main(sys.argv[2:]))
+    if verb in QUICK and plain:
         # Thousands of values live until the end; looking for rubbish among them would take as long as reading them.
         gc.disable()
         sys.exit(import_module(f"kerf.cli.verbs.{verb}").main(sys.argv[2:]))

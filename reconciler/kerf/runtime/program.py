@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -25,10 +24,9 @@ from kerf.runtime.leadership.leader import Candidate, Leader, own_identity
 from kerf.runtime.leadership.leading import Leading
 from kerf.runtime.leadership.leases import LeaseName
 from kerf.runtime.observe.answer_times import AnswerTimes
-from kerf.runtime.observe.looking import captured
 from kerf.runtime.parts import Parts
 from kerf.runtime.preflight import served
-from kerf.runtime.process import collecting, connecting, debugging, health, signals
+from kerf.runtime.process import collecting, connecting, debugging, health, saving, signals
 from kerf.runtime.process.clock import SteadyClock, SystemClock
 from kerf.runtime.process.connecting import Where
 from kerf.runtime.process.log_level import LogLevel
@@ -37,7 +35,6 @@ from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.settings.options import Options
 from kerf.runtime.settings.settings import DEFAULT, Effective, SettingsError
 from kerf.runtime.status import Replica, Status
-from kerf.snapshots import files, writing
 from kerf.telemetry.events import EventWriter
 from kerf.telemetry.log import libraries
 from kerf.telemetry.log.logs import Logger, Threshold, make_logger
@@ -311,7 +308,7 @@ class Process:
         without."""
         if self._options.debug_port < 0:
             return []
-        asked = debugging.routes(self._status, self._snapshot, self._log_level, self._telemetry.turns.as_json)
+        asked = debugging.routes(self._status, self._snapshot(), self._log_level, self._telemetry.turns.as_json)
         try:
             return [debugging.DebugServer(self._options.debug_port, asked, self._options.debug_token_file)]
         except (OSError, ValueError) as error:
@@ -333,11 +330,9 @@ class Process:
         )
         return status.of(replica, self._controller.questions.ask(self._controller.status, STATUS_SECONDS))
 
-    def _snapshot(self) -> bytes:
-        """What the controller sees, as a file. Raises TimeoutError when the loop does not answer."""
-        controller = self._controller
-        found = controller.questions.ask(lambda: captured(controller.state, self._clock.now()), STATUS_SECONDS)
-        return files.compressed(writing.lines(found, secrets.token_bytes(32)), self._precedence.give_way)
+    def _snapshot(self) -> Callable[[], bytes]:
+        loop, give_way = self._controller, self._precedence.give_way
+        return partial(saving.snapshot, loop.questions, loop.state, self._clock.now, STATUS_SECONDS, give_way)
 
     def _stuck(self) -> str:
         looked = self._controller.looked_at

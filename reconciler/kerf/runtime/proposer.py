@@ -7,16 +7,16 @@ the loop is never held up. A worker that dies is replaced and gets everything. I
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Connection, Pipe
 from typing import Any, Protocol
 
 import msgspec
@@ -39,6 +39,8 @@ ANSWER_SECONDS = 300.0
 #: So many objects are encoded at a time: a few milliseconds without letting other threads run.
 PIECE = 500
 _NICE = 5
+#: The program of the worker process, with the descriptor of its end of the pipe.
+_BEGIN = "from kerf.runtime.proposer import begin; begin({})"
 
 
 def considered(snapshot: Snapshot, memory: Memory) -> Findings:
@@ -157,7 +159,7 @@ class ProcessProposer:
     ) -> None:
         """`on_answer` gets the time that the worker took for one."""
         self._inbox, self._on_error, self._think, self._on_answer = inbox, on_error, think, on_answer
-        self._process: BaseProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._told = _Told()
         self._lost = self._closed = False
@@ -166,7 +168,7 @@ class ProcessProposer:
     def start(self, snapshot: Snapshot, changes: Changes) -> bool:
         if self._thread is not None and self._thread.is_alive():
             return False
-        if self._process is None or self._lost or not self._process.is_alive():
+        if self._process is None or self._lost or self._process.poll() is not None:
             self._restart()
             changes = _everything(snapshot)
         facts = self._told.difference(snapshot)
@@ -186,7 +188,8 @@ class ProcessProposer:
     def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.join(2.0)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(2.0)
             self._process = None
         if self._pipe is not None:
             self._pipe.close()
@@ -194,11 +197,15 @@ class ProcessProposer:
     def _restart(self) -> None:
         self._end()
         self._told, self._lost = _Told(), False
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(theirs, self._think), name="propose", daemon=True)
-        self._process.start()
-        theirs.close()
+        self._pipe, theirs = Pipe()
+        # A process of `multiprocessing` would bring another one, which tracks semaphores that nobody here has.
+        command = [sys.executable, "-P", "-c", _BEGIN.format(theirs.fileno())]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        with theirs:
+            self._process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+            )
+        self._pipe.send(self._think)
 
     def _ask(self, changes: Changes, facts: _Facts, made_at: datetime) -> None:
         pipe = self._pipe
@@ -254,6 +261,12 @@ class Worker:
                 table.pop(key, None)
             table.update(changed)
         return self._cluster.snapshot(**self._facts)
+
+
+def begin(descriptor: int) -> None:
+    """The worker process, from its start: what thinks comes first through the pipe."""
+    with Connection(descriptor) as pipe, contextlib.suppress(EOFError, KeyboardInterrupt):
+        work(pipe, pipe.recv())
 
 
 def work(pipe: Connection, think: Think) -> None:

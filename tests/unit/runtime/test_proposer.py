@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
 
 from kerf.model import kinds
 from kerf.model.kinds import Ref
@@ -166,3 +170,21 @@ def test_inline_thinks_at_once() -> None:
     answer = asking.ask()
     assert answer is not None
     assert answer.saving == os.getpid()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_worker_is_the_only_process_beside_ours() -> None:
+    before = children()
+    asking = Asking(lambda inbox: ProcessProposer(inbox, think=tell))
+    try:
+        asking.state.take(Changed(kinds.NODE, node("a", "1")), NOW)
+        answer = asking.ask()
+        assert answer is not None
+        assert children() - before == {answer.saving}
+    finally:
+        asking.proposer.close()
+    assert children() <= before
+
+
+def children() -> set[int]:
+    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}

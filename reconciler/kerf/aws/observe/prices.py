@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any, Final
 
 from botocore.exceptions import UnknownRegionError
-from botocore.session import get_session
 
+from kerf.aws.requests import service_models
 from kerf.aws.requests.clients import Clients, pages
 from kerf.aws.requests.errors import translated
 from kerf.aws.requests.parallel import each
@@ -63,7 +63,7 @@ def price_list_region(region: str) -> str:
     That is one of the same partition, and of the same continent if there is one. A region that botocore does not know
     counts as one of the partition `aws`.
     """
-    session = get_session()
+    session = service_models.session()
     try:
         partition = session.get_partition_for_region(region)
     except UnknownRegionError:

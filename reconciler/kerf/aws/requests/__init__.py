@@ -1,1 +1,1 @@
-"""How AWS is asked: clients, pace, batches, pages; errors and answers that are checked."""
+"""How AWS is asked: clients, service models, pace, batches, pages; errors and answers that are checked."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 import boto3
 from botocore.config import Config
 
-from kerf.aws.requests import answer_checks
+from kerf.aws.requests import answer_checks, service_models
 from kerf.aws.requests.pace import Pace
 
 CONNECT_SECONDS: Final = 4
@@ -39,7 +39,7 @@ class Clients:
         on_client: Callable[[Any], None] = lambda client: None,
     ) -> None:
         self.region: Final = region
-        self._session = session or boto3.session.Session(region_name=region)
+        self._session = session or boto3.session.Session(region_name=region, botocore_session=service_models.session())
         self._endpoint_url, self._pace, self._on_client = endpoint_url, pace, on_client
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str, int], Any] = {}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from kerf.cli.arguments import Kubeconfig, KubeContext
 from kerf.cli.terminal import say
+from kerf.cli.verbs import controller
 
 
 def run(
@@ -21,36 +20,8 @@ def run(
     kube_context: KubeContext = "",
 ) -> None:
     """Run the controller, in a cluster or beside it. Settings are Karpenter's flags and variables."""
-    # What is left in the context are settings. Their own parser knows Karpenter's spelling and reports all mistakes.
-    from kerf.cli import output
-    from kerf.ports import PortError
-    from kerf.runtime import program
-    from kerf.runtime.process import connecting
-    from kerf.runtime.settings import settings
-
-    try:
-        options = settings.parse(context.args, os.environ)
-        told = settings.effective(context.args, os.environ)
-        output.forward(logging.getLogger("standard output").warning)
-        code = program.run(options, connecting.Where(kubeconfig, kube_context), told)
-    except settings.Help:
-        say(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")
-        return
-    except settings.SettingsError as error:
-        for problem in error.problems:
-            say(problem, err=True)
-        raise typer.Exit(2) from error
-    except PortError as error:
-        say(f"cannot start: {error}", err=True)
-        raise typer.Exit(1) from error
-    _leave(code)
-
-
-def _leave(code: int) -> NoReturn:
-    """End now: all is done, the lease is given up, and only a long poll of the queue would still hold us for 20 s."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    # What is left in the context are settings.
+    raise typer.Exit(controller.start(kubeconfig, kube_context, context.args))
 
 
 def webhook(

@@ -1,1 +1,1 @@
-"""The process around the loop: signals, health, the debug port, connections, the clock."""
+"""The process around the loop: signals, health, the debug port, connections, the clock, memory."""

@@ -9,6 +9,8 @@ import gc
 import threading
 from typing import Final
 
+from kerf.runtime.process import allocating
+
 #: New objects before the collector looks at the young; how often it then looks at older ones, and (never) at all.
 THRESHOLDS: Final = (2_000, 5, 1_000_000)
 EVERY_SECONDS: Final = 300.0
@@ -22,6 +24,7 @@ def keep_quiet(stop: threading.Event) -> None:
 
 
 def put_aside() -> None:
-    """Collect what is new; what is left is not walked again."""
+    """Collect what is new; what is left is not walked again, and free memory is the system's."""
     gc.collect()
     gc.freeze()
+    allocating.give_back()

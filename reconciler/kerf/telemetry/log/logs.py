@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
-import structlog
-
+from kerf.telemetry.log.lean import structlog
 from kerf.telemetry.reconciling import reconcile_id
 from kerf_api import durations
 

@@ -1,0 +1,28 @@
+"""The state of a running controller as a file, for the debug port."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from kerf.runtime.observe.looking import captured
+from kerf.runtime.questions import Questions
+from kerf.runtime.state.state import State
+from kerf.snapshots import files, writing
+from kerf.telemetry.precedence import GiveWay
+
+_KEY_BYTES: Final = 32
+
+
+def snapshot(
+    questions: Questions, state: State, now: Callable[[], datetime], seconds: float, give_way: GiveWay
+) -> bytes:
+    """Return what the controller sees as a file, with digests by a key that is not kept.
+
+    The loop's thread makes a copy; this thread encodes it and gives way to the loop before each line. Raises
+    TimeoutError when the loop does not answer within `seconds`.
+    """
+    found = questions.ask(lambda: captured(state, now()), seconds)
+    return files.compressed(writing.lines(found, secrets.token_bytes(_KEY_BYTES)), give_way)
