@@ -92,8 +92,8 @@ class Days:
         types: Iterable[str] = TYPES,
     ) -> None:
         self.world = World(seed=load.seed, types=types)
-        self._load, self._acting, self._bound_usd = load, False, 0.0
-        self.bill, self.thrift = Bill(self.world, lambda: self._acting), Thrift(self.world)
+        self._load, self.acting, self._bound_usd = load, False, 0.0
+        self.bill, self.thrift = Bill(self.world, lambda: self.acting), Thrift(self.world)
         self._calm = Calm(self.world)
         self._later: datetime | None = None
         self._controller = self._hire(rival)
@@ -126,11 +126,11 @@ class Days:
         return self._later or self._controller.next_due
 
     def tick(self) -> None:
-        self._acting = True
+        self.acting = True
         try:
             plan = self._controller.tick()
         finally:
-            self._acting = False
+            self.acting = False
         failures = [str(r) for r in plan.refusals if r.reason.code == INTERNAL_ERROR] + bugs(self._controller)
         assert not failures, failures
         self._later = self._calm.until(plan, self._controller.next_due)
@@ -142,7 +142,7 @@ class Days:
         while self.world.clock.now() < end:
             began = self.world.clock.now()
             self.world.run(self, min(end, began + STEP))
-            self._bound_usd += self._least() * ((self.world.clock.now() - began) / timedelta(hours=1)) / 1e6
+            self._bound_usd += self.least() * ((self.world.clock.now() - began) / timedelta(hours=1)) / 1e6
             self.scale(self._load.at(self.world.clock.now()))
         return self.outcome()
 
@@ -152,7 +152,7 @@ class Days:
         for name, count in replicas.items():
             self.world.scale("default", name, count)
 
-    def _least(self) -> float:
+    def least(self) -> float:
         """What nodes for the pods that are there cost at least, in microdollars an hour."""
         snapshot = self._controller.state.snapshot(self.world.clock.now())
         return lp_bound(snapshot, [replace(p, spec=replace(p.spec, node_name="")) for p in snapshot.pods.values()])

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.document import rewrite
 from benchmarks.growth import DOCUMENT
 from benchmarks.peers.kwok import instance_types
+from benchmarks.scale_down import laboratory
 from benchmarks.scale_down.__main__ import HEAD, Figures, cells, targets, timeline
 from benchmarks.scale_down.journal import AuditLog, Change, Moment
 from benchmarks.scale_down.load import LEFT, PODS, Measure, catalogue, deployments, family_names
@@ -133,3 +134,12 @@ def test_figures_and_a_timeline_of_what_changed(tmp_path: Path) -> None:
     page.write_text(DOCUMENT.read_text())
     rewrite(page, {"scale-down": "measured"})
     assert "-->\nmeasured\n<!--" in page.read_text()
+
+
+def test_the_laboratory_counts_each_eviction_once_by_its_cause() -> None:
+    found = laboratory.measure(seed=1, pods=100)
+    assert found.nodes < found.nodes_before
+    assert found.evictions > 0
+    deleted = int(found.cells[laboratory.HEAD.index(laboratory.DELETED)])
+    assert deleted + found.replaced + found.again == found.evictions
+    assert found.ratio >= 1
