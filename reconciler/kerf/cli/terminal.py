@@ -16,7 +16,7 @@ from typing import Final, TextIO
 KUBECTL: Final = "kubectl kerf"
 #: The files by which kubectl finds a plugin, and its completion.
 PLUGIN, COMPLETION = "kubectl-kerf", "kubectl_complete-kerf"
-#: Terminals that are said to know no escape sequences, or of which nothing is said.
+#: Values of TERM for terminals without escape sequences, or of unknown ones.
 _DUMB: Final = frozenset({"", "dumb", "unknown"})
 #: The words after `kerf` in a command.
 VERBS: Final = (

@@ -22,7 +22,7 @@ from kerf.sandbox.phases import active
 from kerf.snapshots.captured import Captured
 from kerf_api.v1.nodeclaim import NodeClaim
 
-#: Told of the time in the life, and how many nodes have gone so far.
+#: It gets the time in the life, and the number of nodes that have gone so far.
 Progress = Callable[[datetime, int], object]
 DAY: Final = timedelta(days=1)
 _DRIFTED: Final = "Drifted"

@@ -153,7 +153,7 @@ def _machine(number: int, one: Instance, region: Region, snapshot: Snapshot, cla
 
 
 def _flags(snapshot: Snapshot, claim: NodeClaim | None, capacity_type: str) -> str:
-    """What a kubelet is told of the node of a NodeClaim, as its flags."""
+    """The labels and taints of the node of a NodeClaim, as flags of a kubelet."""
     node_class = snapshot.node_classes.get(claim.spec.node_class_ref.name) if claim is not None else None
     if claim is None or node_class is None:
         return ""

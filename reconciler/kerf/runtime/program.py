@@ -178,10 +178,8 @@ class Process:
             told = [{"topologyKey": row.topology_key, "whenUnsatisfiable": row.when_unsatisfiable} for row in rows]
             self._log.info("default spread constraints apply to pods that have none", constraints=told)
         if not self._options.ignore_dra_requests:
-            self._log.info(
-                "pods with resource claims are placed where they can have their devices: DeviceClasses, ResourceSlices "
-                "and ResourceClaims are watched"
-            )
+            watched = "DeviceClasses, ResourceSlices and ResourceClaims are watched"
+            self._log.info(f"pods with resource claims are placed where they can have their devices: {watched}")
 
     def _give_up(self, lead: threading.Thread, grace_seconds: float) -> None:
         """The lease, as soon as nothing is under way any more: from then on another may act."""
@@ -308,7 +306,7 @@ class Process:
         without."""
         if self._options.debug_port < 0:
             return []
-        asked = debugging.routes(self._status, self._snapshot(), self._log_level, self._telemetry.turns.as_json)
+        asked = debugging.routes(self._status, self._snapshot, self._log_level, self._telemetry.turns.as_json)
         try:
             return [debugging.DebugServer(self._options.debug_port, asked, self._options.debug_token_file)]
         except (OSError, ValueError) as error:
@@ -330,9 +328,8 @@ class Process:
         )
         return status.of(replica, self._controller.questions.ask(self._controller.status, STATUS_SECONDS))
 
-    def _snapshot(self) -> Callable[[], bytes]:
-        loop, give_way = self._controller, self._precedence.give_way
-        return partial(saving.snapshot, loop.questions, loop.state, self._clock.now, STATUS_SECONDS, give_way)
+    def _snapshot(self) -> bytes:
+        return saving.snapshot(self._controller, self._clock.now, STATUS_SECONDS, self._precedence.give_way)
 
     def _stuck(self) -> str:
         looked = self._controller.looked_at

@@ -198,7 +198,7 @@ class ProcessProposer:
         self._end()
         self._told, self._lost = _Told(), False
         self._pipe, theirs = Pipe()
-        # A process of `multiprocessing` would bring another one, which tracks semaphores that nobody here has.
+        # A process of `multiprocessing` would bring another one, which tracks semaphores, and there are none here.
         command = [sys.executable, "-P", "-c", _BEGIN.format(theirs.fileno())]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         with theirs:

@@ -1,6 +1,6 @@
 """A calm world is passed through quickly: nothing has changed for some minutes, nothing is to be done, no pod waits.
 
-The controller asks AWS every few seconds for news, and thinks about savings. In a calm world its next look is when its
+The controller asks AWS every few seconds for changes, and looks for savings. In a calm world its next look is when its
 plan says that something becomes due. Whatever changes wakes it at once, as ever.
 """
 

@@ -1,4 +1,4 @@
-"""The bytes of a file: its lines, compressed with gzip; whoever reads takes them uncompressed too."""
+"""The bytes of a file: its lines, compressed with gzip; uncompressed ones are read too."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The lines of a file with pseudonyms in place of names, labels, taints and namespaces.
 
 Pseudonyms have the order of what they stand for, so that a decision that sorts by name is the same one. Words that the
-API itself gives a meaning (`spot`, `amd64`, zones, instance types) and numbers stay, also where somebody has chosen one
-of them as a name.
+API itself gives a meaning (`spot`, `amd64`, zones, instance types) and numbers stay, also where one of them is the name
+of an object.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION, no
 from kerf_api.v1.nodepool import NodePool
 
 #: The part of a text that can be a name.
-_WORD: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_WORD: Final = re.compile(r"[A-Za-z0-9._-]+")
 _ACCOUNT: Final = re.compile(r"(?<![0-9A-Za-z-])[0-9]{12}(?![0-9A-Za-z-])")
 _NUMBER: Final = re.compile(r"-?[0-9.]+")
 #: Labels whose values are names of objects.
@@ -54,7 +54,7 @@ _API_FIELDS: Final = """
     version software region format names consolidationPolicy reasons amiFamily alias ssmParameter criteria variant
     preference_policy min_values_policy subresource
 """
-#: Words of the API that somebody may have chosen as a name too.
+#: Words of the API that objects may have as names.
 _API_WORDS: Final = """
     true false True False Unknown spot on-demand reserved amd64 arm64 linux windows default kube-system kube-public
     kube-node-lease nodes pods cpu memory ephemeral-storage disabled enabled required optional karpenter kerf
@@ -111,7 +111,7 @@ def _decoded(number: int, line: bytes) -> dict[str, Any]:
 
 
 class _Words:
-    """What becomes a pseudonym: `names` that somebody has given, without the words of the API (`kept`)."""
+    """What becomes a pseudonym: `names` that users have given, without the words of the API (`kept`)."""
 
     def __init__(self) -> None:
         self.names, self.namespaces, self.kept = set[str](), set[str](), set[str](_WORDS)
@@ -197,4 +197,11 @@ def _text(text: str, table: Mapping[str, str]) -> str:
     """With pseudonyms for the words of a text, or of a key such as `pod/namespace/name`."""
     if text in table:
         return table[text]
-    return _ACCOUNT.sub("0" * 12, _WORD.sub(lambda word: table.get(word[0], word[0]), text))
+    return _ACCOUNT.sub("0" * 12, _WORD.sub(lambda found: _named(found[0], table), text))
+
+
+def _named(word: str, table: Mapping[str, str]) -> str:
+    """A word of a text, which marks may enclose: a name ends with neither a point nor a hyphen."""
+    name = word.strip("._-")
+    start = word.index(name)
+    return word[:start] + table.get(name, name) + word[start + len(name) :]

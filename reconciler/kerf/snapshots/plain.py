@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from kerf.model.changes.indexes import InstanceIndex
+from kerf_api.decoders import decoder_of
 
 #: The only key of an object that stands for a map with keys that are no texts.
 PAIRS: Final = "$pairs"
@@ -24,6 +25,7 @@ def typed(data: Any, kind: Any) -> Any:
 
     Raises msgspec.ValidationError, naming the path, when it is none.
     """
+    decoder_of(kind)  # works the type out
     return msgspec.convert(_unpaired(data), kind, dec_hook=_decoded)
 
 

@@ -97,7 +97,7 @@ class _Reader:
 def read(lines: Iterable[bytes]) -> Captured:
     """The snapshot that these lines are of, as it was saved.
 
-    Instance types are computed anew from the region's facts. Raises Unreadable.
+    Instance types are computed again from the region's facts. Raises Unreadable.
     """
     reader = _Reader()
     for number, text in enumerate(lines, 1):

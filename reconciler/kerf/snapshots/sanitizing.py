@@ -1,8 +1,8 @@
-"""Objects and facts as a file may contain them: without the annotations, user data and messages of anybody's making.
+"""Objects and facts as a file may contain them, without annotations, user data and messages of any user.
 
-User data becomes a digest by a key that the file does not contain: whoever has text and key can compare them. A hash
-that covers what was left out is written as the hash of what is left, wherever it stands, so that nodes drift in the
-file that drift in the cluster, and no others.
+User data becomes a digest by a key that the file does not contain: a user with the text and the key can compare them.
+A hash that covers what was left out is written as the hash of what is left, wherever it stands, so that the same nodes
+drift in the file and in the cluster.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from kerf.model.kubernetes.objects import Pod, PodTemplate
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.snapshots.fields import ANNOTATIONS, MESSAGES_OF, TAG_PREFIXES, TAGS
 from kerf_api import labels
+from kerf_api.decoders import decoder_of
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.hashes import nodeclass_hash, nodepool_hash
 from kerf_api.v1.nodepool import NodePool
@@ -161,10 +162,10 @@ class Sanitizer:
         return {key: None if text is None else self._annotation(key, text) for key, text in kept.items()}
 
     def launch_request(self, text: str) -> str:
-        """The text of a fleet request with digests in place of user data; empty when it cannot be read, as nobody knows
-        what it contains."""
+        """The text of a fleet request with digests in place of user data; empty when it cannot be read, as its
+        content is not known."""
         try:
-            request = msgspec.json.decode(text, type=FleetRequest)
+            request = decoder_of(FleetRequest).decode(text)
         except (msgspec.DecodeError, RecursionError):
             return ""
         return msgspec.json.encode(self.request(request)).decode()

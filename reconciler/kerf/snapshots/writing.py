@@ -57,7 +57,7 @@ def _objects(sanitizer: Sanitizer, kind: str, values: Sequence[Any]) -> Iterator
 
 
 def _facts(snapshot: Snapshot, sanitizer: Sanitizer) -> Iterator[tuple[str, Any]]:
-    """The facts that are not what they are when nothing is said of them."""
+    """The facts that differ from their defaults."""
     clean: Mapping[str, Callable[[Any], Any]] = {
         "instances": lambda found: {id_: sanitizer.instance(one) for id_, one in found.items()},
         "interruptions": lambda found: [sanitizer.interruption(one) for one in found],

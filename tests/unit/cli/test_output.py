@@ -98,7 +98,6 @@ NEEDY = {
     "status": ["-o", "json"],
     "debug": ["threads"],
     "events": ["-o", "json"],
-    "preflight": ["--cluster-name", "a", "-o", "json"],
     "release": [],
     "webhook": ["--bind"],
     "run": ["--bogus"],
@@ -108,7 +107,7 @@ ELSEWHERE = {"snapshot"}
 
 
 def test_every_verb_is_tried() -> None:
-    assert {*CALLS, *NEEDY, *ELSEWHERE} == {*verbs()}
+    assert {*CALLS, *NEEDY, *WITH_CLUSTER, *ELSEWHERE} == {*verbs()}
 
 
 class _Empty(BaseHTTPRequestHandler):

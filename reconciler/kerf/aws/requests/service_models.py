@@ -78,6 +78,7 @@ _ENDPOINTS: Final = frozenset(
 #: The fields of a model that are for readers only.
 _PROSE: Final = frozenset({"documentation", "documentationUrl"})
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_PARTITIONS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 
 
 def session() -> Session:
@@ -130,7 +131,7 @@ def trimmed_endpoints(content: bytes) -> dict[str, Any]:
     """Return botocore's list of endpoints in JSON as dicts, with the services that Kerf calls in all partitions."""
     parts = _RAW.decode(content)
     partitions = []
-    for raw in msgspec.json.decode(parts.pop("partitions"), type=list[dict[str, msgspec.Raw]]):
+    for raw in _PARTITIONS.decode(parts.pop("partitions")):
         services = _RAW.decode(raw.pop("services"))
         kept = {name: _value(one) for name, one in services.items() if name in _ENDPOINTS}
         partitions.append({**{name: _value(one) for name, one in raw.items()}, "services": kept})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from kerf.model import kinds
 from kerf.model.instants import of_api
@@ -16,8 +16,8 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 EVENT, CONDITION = "event", "condition"
 _NODE, _CLAIM, _POOL, _POD = kinds.NODE.name, kinds.NODE_CLAIM.name, kinds.NODE_POOL.name, kinds.POD.name
-#: The objects that a nomination names (`docs/reference/events.md`, Nominated).
-_NOMINATED: Final = re.compile(r"nodeclaim/(\S+?), node/(\S+)")
+#: What stands before the objects that a nomination names (`docs/reference/events.md`, Nominated).
+_NAMES_CLAIM, _NAMES_NODE = "nodeclaim/", ", node/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,5 +156,6 @@ def _of_pool(records: Sequence[Record], claims: Iterable[NodeClaim], pool: str) 
 def _nominated(records: Iterable[Record]) -> Iterator[tuple[str, str]]:
     """The pairs of NodeClaim and Node in the nominations of pods."""
     for one in records:
-        if one.ref.kind == _POD and (found := _NOMINATED.search(one.message)) is not None:
-            yield found[1], found[2]
+        claim, _, node = one.message.partition(_NAMES_CLAIM)[2].partition(_NAMES_NODE)
+        if one.ref.kind == _POD and claim and node and not claim.split()[1:]:
+            yield claim, node.split()[0]

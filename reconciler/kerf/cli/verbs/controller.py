@@ -23,6 +23,7 @@ def start(kubeconfig: str, context: str, arguments: Sequence[str]) -> int:
     """Run the controller in this cluster; the exit code when it cannot start, or has only printed its help."""
     # Karpenter's flags have a parser of their own, which knows their spelling and reports all mistakes.
     from kerf.cli import output
+    from kerf.cli.terminal import say
     from kerf.ports import PortError
     from kerf.runtime import program
     from kerf.runtime.process import allocating, connecting
@@ -35,13 +36,13 @@ def start(kubeconfig: str, context: str, arguments: Sequence[str]) -> int:
         output.forward(logging.getLogger("standard output").warning)
         code = program.run(options, connecting.Where(kubeconfig, context), told)
     except settings.Help:
-        print(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")
+        say(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")
         return 0
     except settings.SettingsError as error:
-        print(*error.problems, sep="\n", file=sys.stderr)
+        say("\n".join(error.problems), err=True)
         return 2
     except PortError as error:
-        print(f"cannot start: {error}", file=sys.stderr)
+        say(f"cannot start: {error}", err=True)
         return 1
     return _leave(code)
 

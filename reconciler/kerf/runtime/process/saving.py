@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from kerf.runtime.observe.looking import captured
 from kerf.runtime.questions import Questions
@@ -16,13 +16,18 @@ from kerf.telemetry.precedence import GiveWay
 _KEY_BYTES: Final = 32
 
 
-def snapshot(
-    questions: Questions, state: State, now: Callable[[], datetime], seconds: float, give_way: GiveWay
-) -> bytes:
+class Loop(Protocol):
+    """The part of the loop that is needed here."""
+
+    questions: Questions
+    state: State
+
+
+def snapshot(loop: Loop, now: Callable[[], datetime], seconds: float, give_way: GiveWay) -> bytes:
     """Return what the controller sees as a file, with digests by a key that is not kept.
 
     The loop's thread makes a copy; this thread encodes it and gives way to the loop before each line. Raises
     TimeoutError when the loop does not answer within `seconds`.
     """
-    found = questions.ask(lambda: captured(state, now()), seconds)
+    found = loop.questions.ask(lambda: captured(loop.state, now()), seconds)
     return files.compressed(writing.lines(found, secrets.token_bytes(_KEY_BYTES)), give_way)

@@ -106,8 +106,7 @@ class State:
         self._impairments = Impairments(self.notices)
         self._interruptions = Interruptions(interpret, self.notices)
         self.promises, self._accounts = Promises(), NO_ACCOUNTS
-        self._now = datetime.min.replace(tzinfo=UTC)
-        self._busy: set[str] = set()
+        self._now, self._busy = datetime.min.replace(tzinfo=UTC), set[str]()
 
     @property
     def synced(self) -> bool:
