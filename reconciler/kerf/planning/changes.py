@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kerf.model import kinds
@@ -19,6 +19,10 @@ KINDS: Final = frozenset(
 )
 
 
+#: Kind, namespace and name; of objects of the cluster the namespace is empty.
+Key = tuple[str, str, str]
+
+
 class BadChange(Exception):
     """A change that the API server or the webhook would refuse, and why."""
 
@@ -28,7 +32,7 @@ class Change:
     """Manifests to apply, in order, and objects to delete as (kind, namespace, name)."""
 
     applied: tuple[Mapping[str, Any], ...] = ()
-    deleted: tuple[tuple[str, str, str], ...] = ()
+    deleted: tuple[Key, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.applied or self.deleted)
@@ -53,37 +57,65 @@ def apply(world: World, change: Change) -> None:
             raise BadChange(f"{kind} {name}: {error}") from error
 
 
-def comparable(change: Change, snapshot: Snapshot, digest: Callable[[str], str] | None) -> tuple[Change, list[str]]:
-    """A change to compare with a snapshot from a file, which lacks user data and annotations; and what was assumed.
+def key(manifest: Mapping[str, Any]) -> Key:
+    """The key of a manifest."""
+    meta = manifest.get("metadata") or {}
+    return str(manifest.get("kind", "")), str(meta.get("namespace") or ""), str(meta.get("name", ""))
 
-    `digest` makes what the file has in place of user data; None when its key is not known.
+
+@dataclass(slots=True)
+class Comparison:
+    """Changes beside a snapshot from a file, which lacks user data and annotations.
+
+    `digest` makes what the file has in place of user data; None when its key is not known. `before` are the objects of
+    the change as they were, as far as that is known. `assumed` is what had to be assumed, in words.
     """
-    assumed: list[str] = []
-    found = tuple(_comparable(manifest, snapshot, digest, assumed) for manifest in change.applied)
-    return Change(found, change.deleted), assumed
+
+    snapshot: Snapshot
+    digest: Callable[[str], str] | None = None
+    before: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
+    assumed: list[str] = field(default_factory=list)
+
+    def comparable(self, change: Change) -> Change:
+        """The change with the texts that the file has where they are unchanged."""
+        return Change(tuple(map(self._comparable, change.applied)), change.deleted)
+
+    def _comparable(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+        if manifest.get("kind") == kinds.NODE_CLASS.name:
+            return self._node_class(manifest)
+        return self._pool(manifest) if manifest.get("kind") == kinds.NODE_POOL.name else manifest
+
+    def _node_class(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+        spec, name = manifest.get("spec") or {}, key(manifest)[2]
+        text, known = spec.get("userData"), self.snapshot.node_classes.get(name)
+        if not text or known is None or not known.spec.user_data:
+            return manifest
+        old = self.before.get(key(manifest))
+        if self.digest is not None:
+            text = self.digest(text)
+        elif old is None or (old.get("spec") or {}).get("userData") == text:
+            text = known.spec.user_data
+        if self.digest is None and old is None:
+            words = "its user data is taken to be unchanged: KERF_DIGEST_KEY is not set"
+            self.assumed.append(f"EC2NodeClass {name}: {words}")
+        return {**manifest, "spec": {**spec, "userData": text}}
+
+    def _pool(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+        found, old = _template_annotations(manifest), self.before.get(key(manifest))
+        kept = {name: text for name, text in found.items() if name in ANNOTATIONS}
+        if kept == found or (old is not None and _template_annotations(old) != found):
+            return manifest
+        if old is None:
+            words = "annotations of its template are taken to be unchanged"
+            self.assumed.append(f"NodePool {key(manifest)[2]}: {words}")
+        template = manifest["spec"]["template"]
+        whole = {**template, "metadata": {**template["metadata"], "annotations": kept}}
+        return {**manifest, "spec": {**manifest["spec"], "template": whole}}
 
 
-def _comparable(
-    manifest: Mapping[str, Any], snapshot: Snapshot, digest: Callable[[str], str] | None, assumed: list[str]
-) -> Mapping[str, Any]:
-    kind, name = manifest.get("kind"), (manifest.get("metadata") or {}).get("name", "")
-    spec = manifest.get("spec") or {}
-    if kind == kinds.NODE_CLASS.name and (text := spec.get("userData")):
-        known = snapshot.node_classes.get(name)
-        before = known.spec.user_data if known is not None else None
-        told = digest(text) if digest is not None else before
-        if digest is None:
-            assumed.append(f"EC2NodeClass {name}: its user data is taken to be unchanged: KERF_DIGEST_KEY is not set")
-        return {**manifest, "spec": {**spec, "userData": told if told is not None else text}}
-    if kind == kinds.NODE_POOL.name:
-        template = spec.get("template") or {}
-        meta = template.get("metadata") or {}
-        own = {key: text for key, text in (meta.get("annotations") or {}).items() if key in ANNOTATIONS}
-        if own != (meta.get("annotations") or {}):
-            assumed.append(f"NodePool {name}: annotations of its template are taken to be unchanged")
-            whole = {**template, "metadata": {**meta, "annotations": own}}
-            return {**manifest, "spec": {**spec, "template": whole}}
-    return manifest
+def _template_annotations(manifest: Mapping[str, Any]) -> Mapping[str, str]:
+    template = (manifest.get("spec") or {}).get("template") or {}
+    return (template.get("metadata") or {}).get("annotations") or {}
 
 
 def relevant(manifests: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:

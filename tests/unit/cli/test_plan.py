@@ -16,6 +16,7 @@ from kerf.cli.demonstration.demo import manifests
 from kerf.cli.verbs.plan import main
 from kerf.snapshots import files, naming
 from kerf.snapshots.writing import lines
+from tests.gitops.repositories import repository, write
 from tests.unit.snapshots.worlds import busy
 
 POOL: dict[str, Any] = next(one for one in manifests("NodePool") if one["metadata"]["name"] == "general")
@@ -148,3 +149,46 @@ def test_what_is_wrong_is_said(
 
 def test_help_says_how() -> None:
     assert "kerf plan" in CliRunner().invoke(app, ["plan", "--help"]).output
+
+
+# --- what differs from a commit ---------------------------------------------------------------------------------
+def _written(folder: Path, **objects: dict[str, Any]) -> dict[str, str]:
+    return {f"{name}.yaml": json.dumps(one) for name, one in objects.items()}
+
+
+def test_what_differs_from_a_commit_is_planned(
+    snapshot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steady = next(one for one in manifests("NodePool") if one["metadata"]["name"] == "steady")
+    made = repository(tmp_path / "repo", _written(tmp_path, general=POOL, steady=steady))
+    monkeypatch.chdir(made)
+    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, "-o", "json")
+    assert (code, json.loads(page)["planned"]["departures"]) == (0, [])
+    changed = json.loads(json.dumps(POOL))
+    changed["spec"]["template"]["metadata"]["labels"]["team"] = "web-platform"
+    write(made, {"general.yaml": json.dumps(changed)})
+    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, "-o", "json")
+    assert code == 0
+    gone = {one["node"]["nodepool"] for one in json.loads(page)["planned"]["departures"]}
+    assert gone == {"general"}
+
+
+def test_a_file_that_is_gone_is_a_deletion(
+    snapshot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steady = next(one for one in manifests("NodePool") if one["metadata"]["name"] == "steady")
+    made = repository(tmp_path / "repo", _written(tmp_path, general=POOL, steady=steady))
+    monkeypatch.chdir(made)
+    (made / "steady.yaml").unlink()
+    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, "-o", "json")
+    assert code == 0
+    assert {one["node"]["nodepool"] for one in json.loads(page)["planned"]["departures"]} == {"steady"}
+
+
+def test_a_commit_that_is_not_there_is_named(
+    snapshot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(repository(tmp_path / "repo", _written(tmp_path, general=POOL)))
+    code, _, err = run(capsys, "--changed-since", "nowhere", "--snapshot", snapshot)
+    assert code == 2
+    assert "--changed-since nowhere: " in err

@@ -72,10 +72,15 @@ def manifests(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         data = source.read()
     except OSError as error:
         raise BadFile(f"{source.name}: {error.strerror or error}") from error
+    yield from objects(source.name, data)
+
+
+def objects(name: str, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The same of a file that was read already, by its name. Raises BadFile."""
     for document in documents.read(data):
         if isinstance(document, Unreadable):
-            raise BadFile(f"{source.name}:{document.place.line}:{document.place.column}: {document.message}")
-        place, value = f"{source.name}:{document.node.start.line}", document.node.value
+            raise BadFile(f"{name}:{document.place.line}:{document.place.column}: {document.message}")
+        place, value = f"{name}:{document.node.start.line}", document.node.value
         items = value.get("items") if isinstance(value, dict) else None
         for one in items if isinstance(items, list) else [value]:
             if isinstance(one, dict):

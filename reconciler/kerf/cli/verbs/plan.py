@@ -70,6 +70,8 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("paths", nargs="*", metavar="PATH", help="changed manifests: a file, a folder, a pattern, or -")
     add("--delete", action="append", default=[], metavar="KIND/NAME", help="an object that is deleted; repeatable")
+    since = "only what differs from this commit of Git; what is gone is deleted"
+    add("--changed-since", default="", metavar="REF", help=since)
     add("--snapshot", default="", metavar="FILE", help="a file of `kerf snapshot`; neither cluster nor AWS is asked")
     add("-f", "--file", action="append", default=[], metavar="PATH", help="a cluster from manifests; repeatable")
     add("--kubeconfig", default="", metavar="FILE", help="the cluster; as kubectl would without it")
@@ -110,26 +112,29 @@ def _captured(asked: Namespace, rest: Sequence[str]) -> Captured:
 
 def _change(asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:
     """What is applied and deleted, and what had to be assumed. Raises Mistake."""
-    from kerf.cli.answering import captures, cluster_files
-    from kerf.cli.gathering import sources
-    from kerf.planning import changes
+    from kerf.cli.answering import captures, changed
+    from kerf.planning.changes import Change, Comparison
     from kerf.snapshots.sanitizing import Sanitizer
 
-    try:
-        found = [one for source in sources.find(asked.paths) for _, one in cluster_files.manifests(source)]
-    except (sources.NotFound, cluster_files.BadFile) as error:
-        raise captures.Mistake(str(error)) from error
-    change = changes.Change(changes.relevant(found), tuple(map(_deleted, asked.delete)))
-    if asked.paths and not change.applied:
-        kinds = ", ".join(sorted(changes.KINDS))
-        raise captures.Mistake(f"{' '.join(asked.paths)}: no object of a kind that changes a plan ({kinds})")
+    if asked.changed_since:
+        found = changed.since(asked.paths or ["."], asked.changed_since, _note)
+    else:
+        found = changed.of_files(asked.paths)
+    change = Change(found.change.applied, (*found.change.deleted, *map(_deleted, asked.delete)))
     if change and captured.names != "plain":
         raise captures.Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
     if not captured.of_file:
         return change, []
     key = os.environ.get("KERF_DIGEST_KEY", "")
     digest = Sanitizer(key.encode(), captured.snapshot).digest if key else None
-    return changes.comparable(change, captured.snapshot, digest)
+    comparison = Comparison(captured.snapshot, digest, found.before)
+    return comparison.comparable(change), comparison.assumed
+
+
+def _note(words: str) -> None:
+    from kerf.cli.reports import escaping
+
+    escaping.complain(f"kerf plan: {words}")
 
 
 def _deleted(text: str) -> tuple[str, str, str]:
