@@ -26,6 +26,8 @@ from kerf_api.v1.nodeclaim import NodeClaim
 Progress = Callable[[datetime, int], object]
 DAY: Final = timedelta(days=1)
 _DRIFTED: Final = "Drifted"
+#: A deletion of many nodes by a person is held for some minutes, and a drain may take its time.
+_DELETIONS_WAIT: Final = timedelta(hours=1)
 
 
 class Life:
@@ -72,11 +74,12 @@ class Life:
 
     def _at_rest(self) -> bool:
         """Whether nothing has happened for so long that nothing will, and nothing is left to be done."""
-        if self.world.clock.now() - self._diary.changed < self._patience():
+        now, claims = self.world.clock.now(), [one.value for one in self.world.server.records(kinds.NODE_CLAIM)]
+        going = any(claim.metadata.deleting for claim in claims)
+        if now - self._diary.changed < max(self._patience(), _DELETIONS_WAIT if going else CALM):
             return False
-        claims = [record.value for record in self.world.server.records(kinds.NODE_CLAIM)]
-        held = any(claim.is_true(_DRIFTED) or claim.metadata.deleting for claim in claims)
-        return not (held and any(self._pace.turns(self.world.clock.now())))
+        held = going or any(claim.is_true(_DRIFTED) for claim in claims)
+        return not (held and any(self._pace.turns(now)))
 
     def _patience(self) -> timedelta:
         """Consolidation waits for as long as a NodePool says after the last change to pods of a node."""

@@ -1,0 +1,164 @@
+"""Plans beside what happened: `python -m tests.simulation.plan_table` writes the table of docs/plan.md.
+
+python -m tests.simulation.plan_table            # all cases
+python -m tests.simulation.plan_table label zone # some of them, printed only
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from statistics import median
+
+from kerf.model.settings import Settings
+from kerf.planning.changes import Change
+from kerf.planning.lives import Life
+from kerf.planning.outcomes import Outcome
+from kerf.runtime.controller import Controller
+from kerf.runtime.observe.looking import captured
+from kerf.sandbox.world import World
+from kerf.snapshots.reading import read
+from kerf.snapshots.writing import lines
+from tests.simulation.plan_cases import CASES, EXPLAINED, Case
+from tests.simulation.scripts import TYPES
+from tests.simulation.trouble import lives
+from tests.sources import ROOT
+
+SETTINGS = Settings(cluster_name="sandbox")
+#: The seed of the world, and that of the world in the plan.
+SEED, PLANNED_SEED = 11, 99
+PAGE = ROOT / "docs/plan.md"
+BEGIN, END = "<!-- table of plans -->\n", "<!-- end of the table -->\n"
+
+
+@dataclass(frozen=True)
+class Played:
+    """A plan and what happened: nodes of the snapshot that went, dollars per hour, pods, and seconds until the last
+    change."""
+
+    planned: frozenset[str]
+    gone: frozenset[str]
+    planned_cost: float
+    cost: float
+    planned_waiting: int
+    waiting: int
+    planned_moves: int
+    moves: int
+    planned_seconds: float
+    seconds: float
+
+    @property
+    def precision(self) -> float:
+        return len(self.planned & self.gone) / len(self.planned) if self.planned else 1.0
+
+    @property
+    def recall(self) -> float:
+        return len(self.planned & self.gone) / len(self.gone) if self.gone else 1.0
+
+    @property
+    def cost_off(self) -> float:
+        """The share by which the price is wrong."""
+        return abs(self.planned_cost - self.cost) / self.cost if self.cost else float(self.planned_cost > 0)
+
+    @property
+    def seconds_off(self) -> float:
+        return abs(self.planned_seconds - self.seconds) if self.gone else 0.0
+
+
+def played(which: str) -> Played:
+    """A case, planned from a file and then lived."""
+    case = CASES[which]()
+    world = World(seed=SEED, types=TYPES)
+    loop = Controller(world.ports, settings=SETTINGS, inline=True)
+    for manifest in case.before:
+        world.apply(manifest)
+    world.run(loop, timedelta(minutes=10))
+    for name, replicas in case.scaled.items():
+        world.scale("default", name, replicas)
+    world.run(loop, timedelta(minutes=5))
+    return _lived(world, loop, case, _planned(world, loop, case))
+
+
+def _planned(world: World, loop: Controller, case: Case) -> Outcome:
+    found = read(lines(captured(loop.state, world.clock.now()), b"key"))
+    return Life(found, Change(case.applied, case.deleted), seed=PLANNED_SEED).run(timedelta(hours=case.hours))
+
+
+def _lived(world: World, loop: Controller, case: Case, planned: Outcome) -> Played:
+    began = world.clock.now()
+    claims = _names(world, "NodeClaim")
+    pods = {one["metadata"]["uid"] for one in world.objects("Pod")}
+    last = [began]
+    world.ec2.listen(lambda machine: last.append(world.clock.now()))
+    for manifest in case.applied:
+        world.apply(manifest)
+    for kind, namespace, name in case.deleted:
+        world.delete(kind, name, namespace)
+    world.run(loop, timedelta(hours=case.hours))
+    return Played(
+        planned=frozenset(one.node.name for one in planned.departures),
+        gone=frozenset(claims - _names(world, "NodeClaim")),
+        planned_cost=planned.total / 1e6,
+        cost=sum(machine.price for machine in world.ec2.instances.values() if lives(machine)) / 1e6,
+        planned_waiting=len(planned.waiting),
+        waiting=sum(not one["spec"].get("nodeName") for one in world.objects("Pod")),
+        planned_moves=len(planned.moves),
+        moves=len(pods - {one["metadata"]["uid"] for one in world.objects("Pod")}),
+        planned_seconds=(planned.ended - planned.began).total_seconds() if planned.departures else 0.0,
+        seconds=(max(last) - began).total_seconds(),
+    )
+
+
+def _names(world: World, kind: str) -> set[str]:
+    return {one["metadata"]["name"] for one in world.objects(kind)}
+
+
+# --- the table --------------------------------------------------------------------------------------------------
+def table(found: dict[str, Played]) -> str:
+    """The rows, and medians and worst values."""
+    rows = [
+        "| change | nodes planned / gone | price, $/h | pods without a place | evictions | seconds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, one in found.items():
+        nodes = f"{len(one.planned)} / {len(one.gone)}" + ("" if one.planned == one.gone else " (others)")
+        price = f"{one.planned_cost:.3f} / {one.cost:.3f}"
+        waiting, moves = f"{one.planned_waiting} / {one.waiting}", f"{one.planned_moves} / {one.moves}"
+        seconds = f"{one.planned_seconds:.0f} / {one.seconds:.0f}" if one.gone else "-"
+        rows.append(f"| {name} | {nodes} | {price} | {waiting} | {moves} | {seconds} |")
+    misses = [f"- {name}: {why}" for name, why in EXPLAINED.items() if name in found]
+    told = ["", "Misses:", "", *misses] if misses else []
+    return "\n".join([*rows, "", summary(found.values()), *told]) + "\n"
+
+
+def summary(found: Iterable[Played]) -> str:
+    """Medians and worst values, in a sentence."""
+    some = list(found)
+    full = [one for one in some if one.planned or one.gone]
+    precision, recall = [one.precision for one in full], [one.recall for one in full]
+    within = sum(one.seconds_off <= max(15.0, one.seconds / 5) for one in full)
+    return (
+        f"{len(some)} changes, {len(some) - len(full)} of which touch no node. Precision of the set of nodes: median "
+        f"{median(precision):.2f}, worst {min(precision):.2f}; recall: median {median(recall):.2f}, worst "
+        f"{min(recall):.2f}. Price: worst {100 * max(one.cost_off for one in some):.1f} % off. Duration within 20 % or "
+        f"15 seconds: {within} of {len(full)}."
+    )
+
+
+def main(names: Sequence[str]) -> None:
+    found = {}
+    for name in names or CASES:
+        found[name] = played(name)
+        print(f"{name}: {found[name]}", file=sys.stderr, flush=True)
+    text = table(found)
+    print(text)
+    if not names:
+        page = PAGE.read_text(encoding="utf-8")
+        before, _, rest = page.partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
