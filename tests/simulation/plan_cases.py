@@ -175,6 +175,6 @@ EXPLAINED: Final[Mapping[str, str]] = {
         "nodes that never become ready are replaced until the horizon, and the plan stops a few seconds "
         "before or after the next one comes"
     ),
-    "consolidation after ten minutes": "three nodes are alike in type, zone, age and pods, and another one of them goes",
+    "consolidation after ten minutes": "three nodes are alike in type, zone, age and pods; another one of them goes",
 }
 CASES: Final[Mapping[str, Callable[[], Case]]] = {**SHORT, **LONG}
