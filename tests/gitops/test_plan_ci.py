@@ -1,0 +1,112 @@
+"""The plan in CI services: no credential for strangers, no rights for code of a pull request, artifacts are data."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.sources import ROOT
+
+CI = ROOT / "manifests/ci"
+
+
+def _read(name: str) -> list[dict[Any, Any]]:
+    return list(YAML(typ="safe").load_all(CI / name))
+
+
+@pytest.fixture
+def gh(tmp_path: Path) -> Path:
+    """A `gh` that notes its arguments, and knows one pull request."""
+    tool = tmp_path / "bin" / "gh"
+    tool.parent.mkdir()
+    tool.write_text(
+        f'#!/bin/sh\nif [ "$1" = api ]; then echo abc; exit; fi\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n'
+        f"cp comment.md {tmp_path}/posted\n"
+    )
+    tool.chmod(0o755)
+    (tmp_path / "work" / "plan").mkdir(parents=True)
+    return tmp_path
+
+
+def _comment(folder: Path, number: str, plan: str, sha: str = "abc") -> subprocess.CompletedProcess[str]:
+    """Run the script of the workflow on an artifact."""
+    steps = _read("github-plan-comment.yml")[0]["jobs"]["comment"]["steps"]
+    script = next(step["run"] for step in steps if step.get("name") == "Comment")
+    (folder / "work/plan/number").write_text(number)
+    (folder / "work/plan/plan.md").write_text(plan)
+    env = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "REPOSITORY": "a/b", "HEAD_SHA": sha, "GH_TOKEN": "x"}
+    return subprocess.run(
+        ["bash", "-e", "-c", script], cwd=folder / "work", env=env, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_plan_is_posted(gh: Path) -> None:
+    done = _comment(gh, "17\n", "### the plan")
+    assert done.returncode == 0, done.stderr
+    assert (gh / "arguments").read_text().split("\n")[:3] == ["pr", "comment", "17"]
+    assert (gh / "posted").read_text() == "### the plan"
+
+
+def test_a_long_plan_is_cut(gh: Path) -> None:
+    assert _comment(gh, "17\n", "x" * 200_000).returncode == 0
+    posted = (gh / "posted").read_text()
+    assert len(posted) < 65_536
+    assert "The plan is longer" in posted
+
+
+@pytest.mark.parametrize("number", ["", "x", "17; rm -rf /", "$(id)", "17\n18", "--repo other/x", "1" * 30])
+def test_what_is_no_number_of_a_pull_request_is_refused(gh: Path, number: str) -> None:
+    done = _comment(gh, number, "### the plan", sha="abc" if not number.startswith("1" * 30) else "other")
+    posted = (gh / "arguments").read_text() if (gh / "arguments").exists() else ""
+    assert done.returncode == 1 or posted.split("\n")[2].isdigit()
+    assert "rm" not in posted
+    assert "other/x" not in posted
+
+
+def test_another_commit_than_the_planned_one_is_refused(gh: Path) -> None:
+    done = _comment(gh, "17", "### the plan", sha="another")
+    assert done.returncode == 1
+    assert not (gh / "posted").exists()
+
+
+@pytest.mark.parametrize("name", ["github-plan.yml", "github-plan-comment.yml"])
+def test_no_workflow_has_code_of_a_pull_request_and_rights(name: str) -> None:
+    (found,) = _read(name)
+    on = found.get("on", found.get(True))
+    assert "pull_request_target" not in str(on)
+    assert found["permissions"] == {}
+    (job,) = found["jobs"].values()
+    checks_out = any("checkout" in step.get("uses", "") for step in job["steps"])
+    writes = [right for right, level in job["permissions"].items() if level == "write" and right != "id-token"]
+    assert not (checks_out and writes)
+    expressions = [step["run"] for step in job["steps"] if "run" in step]
+    assert all("${{" not in script for script in expressions), "text of a pull request would be part of a script"
+
+
+def test_strangers_get_no_plan() -> None:
+    (found,) = _read("github-plan.yml")
+    assert found["jobs"]["plan"]["if"] == "github.event.pull_request.head.repo.full_name == github.repository"
+    _, job = _read("gitlab-plan.yml")
+    (rule,) = job["kerf-plan"]["rules"]
+    assert "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_MERGE_REQUEST_PROJECT_ID" in rule["if"]
+
+
+def test_the_options_are_those_of_kerf_plan() -> None:
+    done = subprocess.run(
+        ["python", "-m", "kerf.cli.main", "plan", "--help"], capture_output=True, text=True, check=True, env=_env()
+    )
+    for name in ("github-plan.yml", "gitlab-plan.yml"):
+        for option in ("--changed-since", "--snapshot", "-o markdown", "--fail-on"):
+            assert option in (CI / name).read_text(encoding="utf-8")
+            assert option.split()[0] in done.stdout
+
+
+def _env() -> dict[str, str]:
+    from tests.sources import python_path
+
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "HOME": "/nonexistent"}
