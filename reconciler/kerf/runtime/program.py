@@ -178,8 +178,7 @@ class Process:
             told = [{"topologyKey": row.topology_key, "whenUnsatisfiable": row.when_unsatisfiable} for row in rows]
             self._log.info("default spread constraints apply to pods that have none", constraints=told)
         if not self._options.ignore_dra_requests:
-            watched = "DeviceClasses, ResourceSlices and ResourceClaims are watched"
-            self._log.info(f"pods with resource claims are placed where they can have their devices: {watched}")
+            self._log.info("pods with resource claims are placed; their DeviceClasses and ResourceSlices are watched")
 
     def _give_up(self, lead: threading.Thread, grace_seconds: float) -> None:
         """The lease, as soon as nothing is under way any more: from then on another may act."""

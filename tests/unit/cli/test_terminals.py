@@ -98,6 +98,12 @@ def test_a_full_disk_ends_with_2_and_one_line(verb: str) -> None:
     assert verb == "status" or "the output cannot be written: No space left on device" in done.stderr
 
 
+def _heed_signals() -> None:
+    """A background job of a shell, and what `nohup` starts, ignore these signals, and so would the process."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, -signal.SIGHUP), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("words", [("validate", "-"), ("demo",)])
 def test_a_closed_terminal_and_an_interrupt_end_it_without_a_traceback(
@@ -106,7 +112,13 @@ def test_a_closed_terminal_and_an_interrupt_end_it_without_a_traceback(
     command = [sys.executable, "-m", "kerf.cli.main", *words]
     env = {**os.environ, "PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=env
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=env,
+        preexec_fn=_heed_signals,
     ) as process:
         _until_it_works(process, words)
         process.send_signal(number)
