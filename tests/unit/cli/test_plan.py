@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,11 @@ from typer.testing import CliRunner
 from kerf.cli.answering import plan_page
 from kerf.cli.app import app
 from kerf.cli.demonstration.demo import manifests
+from kerf.cli.verbs import plan
 from kerf.cli.verbs.plan import main
+from kerf.planning.changes import Change
+from kerf.planning.forecast import Forecast, forecast
+from kerf.planning.outcomes import Waiting
 from kerf.snapshots import files, naming
 from kerf.snapshots.writing import lines
 from tests.gitops.repositories import repository, write
@@ -88,23 +94,41 @@ def test_nothing_from_the_cluster_is_markup(text: str) -> None:
     assert all(told[i - 1] == "\\" for i, mark in enumerate(told) if mark in "|`[]*")
 
 
+@pytest.fixture(scope="module")
+def found(relabelled: str) -> Forecast:
+    """The plan of the changed label."""
+    change = Change((json.loads(json.dumps(YAML(typ="safe").load(Path(relabelled)))),))
+    return forecast(busy(), change, horizon=timedelta(hours=1))
+
+
 @pytest.mark.parametrize(
-    ("conditions", "code"),
+    ("condition", "holds"),
     [
-        ("", 0),
-        ("unschedulable", 0),
-        ("disruption>1%", 1),
-        ("disruption>100%", 0),
-        ("cost+500%", 0),
-        ("unschedulable,disruption>0%", 1),
+        ("unschedulable", False),
+        ("disruption>1%", True),
+        ("disruption>100%", False),
+        ("cost+500%", False),
     ],
 )
-def test_conditions_fail(
-    snapshot: str, relabelled: str, conditions: str, code: int, capsys: pytest.CaptureFixture[str]
+def test_conditions(condition: str, holds: bool, found: Forecast) -> None:
+    assert plan._conditions(condition) == [condition]
+    assert plan._holds(condition, found) == holds
+
+
+def test_a_price_that_rises_and_a_pod_without_a_place_are_conditions(found: Forecast) -> None:
+    dearer = replace(found, planned=replace(found.planned, cost={"general": 2 * found.now.total}))
+    assert plan._holds("cost+99%", dearer)
+    assert not plan._holds("cost+101%", dearer)
+    waiting = (*found.planned.waiting, Waiting("default/new-1", "no room"))
+    assert plan._holds("unschedulable", replace(found, planned=replace(found.planned, waiting=waiting)))
+
+
+def test_a_condition_that_holds_is_an_exit_code(
+    snapshot: str, relabelled: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found, _, err = run(capsys, relabelled, "--snapshot", snapshot, "--fail-on", conditions)
-    assert found == code
-    assert ("it holds" in err) == bool(code)
+    code, _, err = run(capsys, relabelled, "--snapshot", snapshot, "--fail-on", "unschedulable,disruption>0%")
+    assert code == 1
+    assert err == "kerf plan: --fail-on disruption>0%: it holds\n"
 
 
 @pytest.mark.parametrize(
