@@ -370,7 +370,7 @@ FAULTS: Final = (
         _with(scheduler_stopped, _more_pods),
         _of_pending,
         "scheduler.* (has not|has neither|neither)|default-scheduler",
-        ("KerfPodsNotScheduled",),
+        ("KerfTroubles",),
         240.0,
     ),
     Fault(
