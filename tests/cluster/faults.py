@@ -21,6 +21,7 @@ from tests.sources import ROOT
 
 from .installation import CLUSTER_NAME, KERF, NAMESPACE, Installation
 from .proxy import KUBE, PASS, Decision, Delay, Request, pass_all
+from .slips import quota_reached
 
 HERE: Final = Path(__file__).parent
 WORKLOADS: Final = HERE / "workloads.yaml"
@@ -265,15 +266,6 @@ def _refused(code: str) -> Callable[[Faulty], AbstractContextManager[None]]:
 
 
 @contextmanager
-def _no_vcpus(kerf: Faulty) -> Iterator[None]:
-    kerf.aws.quota("L-1216C47A", 0)
-    try:
-        yield
-    finally:
-        kerf.aws.quota("L-1216C47A", 640)
-
-
-@contextmanager
 def queue_gone(kerf: Faulty) -> Iterator[None]:
     sqs = kerf.aws.client("sqs")
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=CLUSTER_NAME)["QueueUrl"])
@@ -336,7 +328,7 @@ FAULTS: Final = (
     ),
     Fault(
         "The quota of vCPUs is reached",
-        _with(_refused("VcpuLimitExceeded"), _no_vcpus, _more_pods),
+        _with(_refused("VcpuLimitExceeded"), quota_reached, _more_pods),
         _of_pending,
         "VcpuLimitExceeded|L-1216C47A|quota",
         ("KerfLaunchesRefused",),

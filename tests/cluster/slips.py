@@ -144,7 +144,7 @@ def _no_association(kerf: Whole) -> Iterator[None]:
 
 
 @contextmanager
-def _quota_reached(kerf: Whole) -> Iterator[None]:
+def quota_reached(kerf: Installation) -> Iterator[None]:
     kerf.aws.quota("L-1216C47A", 0)
     try:
         yield
@@ -308,7 +308,7 @@ AFTER: Final[dict[str, Maker]] = {
     "the controller may not evict pods": _no_eviction,
     "CoreDNS does not run, and Kerf asks the cluster's DNS": _no_coredns,
     "the service-linked role for spot is missing": _without_role(SPOT_ROLE),
-    "the quota of vCPUs is reached": _quota_reached,
+    "the quota of vCPUs is reached": quota_reached,
     "the clock of the controller's node is wrong": _clock_ahead,
     "nodes cannot pull Kerf's image": _not_pulled,
     "EventBridge rules are missing": _no_rules,

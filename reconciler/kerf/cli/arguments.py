@@ -13,6 +13,10 @@ KubeContext = Annotated[str, typer.Option("--context", help="context of the kube
 Output = Annotated[str, typer.Option("-o", "--output", help="text or json")]
 
 
+class Mistake(Exception):
+    """The command makes no sense, or a file of it cannot be used, in words."""
+
+
 def taken(arguments: Sequence[str], name: str) -> tuple[str, list[str]]:
     """The value of an option among arguments, empty without it, and the others. The last one counts."""
     value, others, words = "", list[str](), iter(arguments)

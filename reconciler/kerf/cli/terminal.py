@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
 KUBECTL: Final = "kubectl kerf"
@@ -54,6 +54,15 @@ def say(text: str, *, err: bool = False, end: str = "\n", prose: bool = False) -
     stream = sys.stderr if err else sys.stdout
     stream.write(fitted(spelled(text) + end, width(stream), prose=prose))
     stream.flush()
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with the cells of rows below each other; the last cell of a row has any length."""
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    return [
+        "  ".join([*(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=False)), row[-1]]).rstrip()
+        for row in rows
+    ]
 
 
 def width(stream: TextIO) -> int:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from kerf.model.snapshot import Snapshot
 from kerf.planning.changes import NOTHING, Change
-from kerf.planning.lives import DAY, Life, Progress
+from kerf.planning.lives import DAY, Life
 from kerf.planning.outcomes import Departure, Outcome, PlannedNode, Waiting
 from kerf.snapshots.captured import Captured
 from kerf_api import labels
@@ -70,14 +70,12 @@ class Forecast:
         return _beyond(self.otherwise.waiting, self.planned.waiting)
 
 
-def forecast(
-    captured: Captured, change: Change, *, horizon: timedelta = DAY, progress: Progress | None = None
-) -> Forecast:
+def forecast(captured: Captured, change: Change, *, horizon: timedelta = DAY) -> Forecast:
     """What comes of a change. Raises Unplannable and BadChange."""
-    life = Life(captured, change, progress=progress)
+    life = Life(captured, change)
     now = _present(life, captured.snapshot)
     planned = life.run(horizon)
-    otherwise = Life(captured, NOTHING, progress=progress).run(horizon) if change else planned
+    otherwise = Life(captured, NOTHING).run(horizon) if change else planned
     return Forecast(now, planned, otherwise, tuple(_risks(life, planned)), tuple(life.guesses))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,8 +22,6 @@ from kerf.sandbox.phases import active
 from kerf.snapshots.captured import Captured
 from kerf_api.v1.nodeclaim import NodeClaim
 
-#: It gets the time in the life, and the number of nodes that have gone so far.
-Progress = Callable[[datetime, int], object]
 DAY: Final = timedelta(days=1)
 _DRIFTED: Final = "Drifted"
 #: A deletion of many nodes by a person is held for some minutes, and a drain may take its time.
@@ -33,10 +31,7 @@ _DELETIONS_WAIT: Final = timedelta(hours=1)
 class Life:
     """See the module. Raises Unplannable, and BadChange when the API server would refuse the change."""
 
-    def __init__(
-        self, captured: Captured, change: Change = NOTHING, *, seed: int = 0, progress: Progress | None = None
-    ) -> None:
-        self._progress = progress
+    def __init__(self, captured: Captured, change: Change = NOTHING, *, seed: int = 0) -> None:
         found = restored(captured, seed)
         self.world, self.guesses = found.world, found.cloud.guesses
         self.controller = Controller(
@@ -68,8 +63,6 @@ class Life:
             self._diary.acting = False
         self._refusals.update({one.subject: str(one.reason) for one in plan.refusals})
         self._later = self._pace.until(plan, self.controller.next_due)
-        if self._progress is not None:
-            self._progress(self.world.clock.now(), len(self._diary.departures))
         return plan
 
     def _at_rest(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import controller
 from kerf.sandbox.phases import active
 from kerf_api.v1.meta import OwnerReference, encode
 
@@ -21,11 +22,6 @@ _OWN: Final[Mapping[str, Kind]] = {"ReplicaSet": kinds.REPLICA_SET, "StatefulSet
 #: What a pod has from its place, and not from its template.
 _OF_PLACE: Final = ("nodeName",)
 _NO_OTHERS: Final = ("DaemonSet", "Node")
-
-
-def controller_of(pod: Pod) -> OwnerReference | None:
-    """The owner that makes a new pod when this one goes."""
-    return next((one for one in pod.metadata.owner_references if one.controller), None)
 
 
 def kind_of(owner: OwnerReference) -> Kind | None:
@@ -37,11 +33,11 @@ def missing(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[tuple[Kind, d
     """Manifests of workloads for pods whose controller's UID is not among the known ones, with their kinds."""
     there, members = set(known), defaultdict[str, list[Pod]](list)
     for pod in pods:
-        owner = controller_of(pod)
+        owner = controller(pod)
         if owner is not None and kind_of(owner) is not None and owner.uid not in there:
             members[owner.uid].append(pod)
     for uid in sorted(members):
-        owner = controller_of(members[uid][0])
+        owner = controller(members[uid][0])
         kind = kind_of(owner) if owner is not None else None
         if owner is not None and kind is not None:
             yield kind, _manifest(owner, kind, sorted(members[uid], key=lambda pod: pod.key))

@@ -12,7 +12,7 @@ from typing import Final
 
 from kerf.model import kinds
 from kerf.model.plan import Plan
-from kerf.sandbox.calm import AT_LEAST_EVERY, CALM
+from kerf.sandbox.calm import AT_LEAST_EVERY, CALM, Stillness
 from kerf.sandbox.world import World
 from kerf_api.v1 import budgets
 from kerf_api.v1.nodepool import NodePool
@@ -26,17 +26,14 @@ class Pace:
     """Asked after each look of the controller."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
-        self._changed_at, self._seen = world.clock.now(), (0, 0)
+        self._world, self._stillness = world, Stillness(world)
 
     def until(self, plan: Plan, due: datetime | None) -> datetime | None:
         """When to look again instead of at `due`, where nothing happens; None where something does."""
-        now, changes = self._world.clock.now(), (self._world.server.loud_changes, self._world.ec2.changes)
-        if changes != self._seen or plan.actions:
-            self._changed_at, self._seen = now, changes
-        if now - self._changed_at < CALM or due is None:
+        now, lasted = self._world.clock.now(), self._stillness.lasted(disturbed=bool(plan.actions))
+        if lasted < CALM or due is None:
             return None
-        step = now + max(_FIRST_STEP, (now - self._changed_at) / _SHARE)
+        step = now + max(_FIRST_STEP, lasted / _SHARE)
         times = [max(step, plan.next_due or step), now + AT_LEAST_EVERY, *self.turns(now)]
         return max(due, min(times))
 

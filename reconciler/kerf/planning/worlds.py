@@ -126,8 +126,7 @@ def _machines(world: World, snapshot: Snapshot, region: Region) -> None:
 
 
 def _machine(number: int, one: Instance, region: Region, snapshot: Snapshot, claim: NodeClaim | None) -> Machine:
-    spot = one.capacity_type == labels.SPOT
-    price = region.spot.get((one.instance_type, one.zone)) if spot else region.on_demand.get(one.instance_type)
+    price = region.price(one.instance_type, one.zone, spot=one.capacity_type == labels.SPOT)
     return Machine(
         id=one.id,
         number=number,

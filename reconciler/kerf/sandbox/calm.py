@@ -16,20 +16,32 @@ from kerf.sandbox.world import World
 CALM, AT_LEAST_EVERY = timedelta(minutes=5), timedelta(hours=3)
 
 
-class Calm:
-    """Asked after each look of the controller."""
+class Stillness:
+    """For how long nothing has changed in a world. Asked after each look of the controller."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._changed_at, self._seen = world.clock.now(), (0, 0)
 
+    def lasted(self, *, disturbed: bool) -> timedelta:
+        """The time since the last change; none when something else disturbs it now."""
+        now, changes = self._world.clock.now(), (self._world.server.loud_changes, self._world.ec2.changes)
+        if changes != self._seen or disturbed:
+            self._changed_at, self._seen = now, changes
+        return now - self._changed_at
+
+
+class Calm:
+    """Asked after each look of the controller."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._stillness = world, Stillness(world)
+
     def until(self, plan: Plan, due: datetime | None) -> datetime | None:
         """When to look again instead of at `due`, where the world is calm; None where it is not."""
-        now, changes = self._world.clock.now(), (self._world.server.loud_changes, self._world.ec2.changes)
+        now = self._world.clock.now()
         acts = any(not isinstance(action, ValidateClass) for action in plan.actions)  # a dry run changes nothing
-        if changes != self._seen or acts or self._somebody_waits():
-            self._changed_at, self._seen = now, changes
-        if now - self._changed_at < CALM or due is None:
+        if self._stillness.lasted(disturbed=acts or self._somebody_waits()) < CALM or due is None:
             return None
         return max(due, min(plan.next_due or now + AT_LEAST_EVERY, now + AT_LEAST_EVERY))
 

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
-from kerf.ec2.nodeclass.validation import identity
 from kerf.model import kinds
+from kerf.snapshots.hashes import rewritten
 from kerf.snapshots.plain import typed
 from kerf.snapshots.reading import Unreadable
 from kerf_api import labels
-from kerf_api.v1.ec2nodeclass import EC2NodeClass
-from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION, nodeclass_hash, nodepool_hash
-from kerf_api.v1.nodepool import NodePool
+from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION
 
 #: The part of a text that can be a name.
 _WORD: Final = re.compile(r"[A-Za-z0-9._-]+")
@@ -83,21 +82,11 @@ def _digests(lines: Iterable[Mapping[str, Any]], table: Mapping[str, str]) -> di
     for line in lines:
         if line.get("kind") not in (kinds.NODE_POOL.name, kinds.NODE_CLASS.name):
             continue
+        kind = kinds.BY_NAME[line["kind"]].type
         for item in line["items"]:
-            before, after = (_hashes(line["kind"], one, bundle) for one in (item, _replaced(item, table)))
-            found |= dict(zip(before, after, strict=True))
+            with suppress(ValueError):  # it cannot be read: there is no hash of it
+                found |= rewritten(typed(item, kind), typed(_replaced(item, table), kind), bundle)
     return found
-
-
-def _hashes(kind: str, item: Any, bundle: str) -> tuple[str, ...]:
-    """Of a NodePool its hash; of an EC2NodeClass its hash, and the identity of its dry run."""
-    try:
-        if kind == kinds.NODE_POOL.name:
-            return (nodepool_hash(typed(item, NodePool)),)
-        node_class = typed(item, EC2NodeClass)
-        return nodeclass_hash(node_class, bundle), identity(node_class)
-    except ValueError:  # it cannot be read: there is no hash of it
-        return ()
 
 
 def _decoded(number: int, line: bytes) -> dict[str, Any]:

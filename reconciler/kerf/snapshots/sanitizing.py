@@ -16,24 +16,30 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace as changed
 
-from kerf.ec2.nodeclass.validation import identity
 from kerf.model import kinds
-from kerf.model.aws.cloud import ClusterFacts, DryRun, FleetRequest, Instance, LaunchTemplate
+from kerf.model.aws.cloud import DryRun, FleetRequest, Instance, LaunchTemplate
 from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.kinds import Kind
 from kerf.model.kubernetes.objects import Pod, PodTemplate
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.snapshots.fields import ANNOTATIONS, MESSAGES_OF, TAG_PREFIXES, TAGS
+from kerf.snapshots.hashes import rewritten
 from kerf_api import labels
 from kerf_api.decoders import decoder_of
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
-from kerf_api.v1.hashes import nodeclass_hash, nodepool_hash
 from kerf_api.v1.nodepool import NodePool
 
 T = TypeVar("T")
-#: A comment in every language that user data is written in, so that it is as valid as what it stands for.
 _WORKLOADS: Final = (kinds.DAEMON_SET, kinds.DEPLOYMENT, kinds.REPLICA_SET, kinds.STATEFUL_SET)
+#: A comment in every language that user data is written in, so that it is as valid as what it stands for.
 _DIGEST: Final = "# digest:"
+
+
+def digest(key: bytes, text: str) -> str:
+    """What stands for user data by this key; a digest stands for itself."""
+    if text.startswith(_DIGEST):
+        return text
+    return _DIGEST + hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
 class Sanitizer:
@@ -52,15 +58,13 @@ class Sanitizer:
             kinds.POD_TEMPLATE.name: self._templated,
             **{kind.name: self._workload for kind in _WORKLOADS},
         }
+        #: Of objects as they are to those of objects as the file has them; empty until all are known.
         self._hashes: dict[str, str] = {}
-        self._cluster = snapshot.cluster
-        for pool in snapshot.node_pools.values():
-            self._note(nodepool_hash, pool, self._pool(pool))
-        for node_class in snapshot.node_classes.values():
-            self._note(self._class_hash, node_class, self._class(node_class))
-        self._identities = {
-            identity(one): identity(self.object(kinds.NODE_CLASS, one)) for one in snapshot.node_classes.values()
-        }
+        bundle, found = snapshot.cluster.ca_bundle if snapshot.cluster is not None else "", dict[str, str]()
+        for kind, table in ((kinds.NODE_POOL, snapshot.node_pools), (kinds.NODE_CLASS, snapshot.node_classes)):
+            for value in table.values():
+                found |= rewritten(value, self.object(kind, value), bundle)
+        self._hashes = found
 
     def object(self, kind: Kind, value: Any) -> Any:
         """An object of the cluster as the file has it."""
@@ -73,9 +77,7 @@ class Sanitizer:
 
     def digest(self, text: str) -> str:
         """What stands for a text that is left out; equal texts have equal ones."""
-        if text.startswith(_DIGEST):
-            return text
-        return _DIGEST + hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
+        return digest(self._key, text)
 
     # --- facts --------------------------------------------------------------------------------------------------
     def instance(self, one: Instance) -> Instance:
@@ -93,7 +95,7 @@ class Sanitizer:
 
     def dry_run(self, one: DryRun) -> DryRun:
         """With the identity of the class as the file has it."""
-        return replace(one, identity=self._identities.get(one.identity, one.identity))
+        return replace(one, identity=self._hashes.get(one.identity, one.identity))
 
     def proposal(self, one: Proposal) -> Proposal:
         """A proposal of consolidation, with its NodeClaims as the file has others."""
@@ -169,16 +171,3 @@ class Sanitizer:
         except (msgspec.DecodeError, RecursionError):
             return ""
         return msgspec.json.encode(self.request(request)).decode()
-
-    # --- hashes -------------------------------------------------------------------------------------------------
-    def _note(self, hashed: Callable[[T], str], value: T, written: T) -> None:
-        if written is value:
-            return
-        try:
-            self._hashes[hashed(value)] = hashed(written)
-        except ValueError:  # a duration that cannot be read: there is no hash of it anywhere
-            return
-
-    def _class_hash(self, node_class: EC2NodeClass) -> str:
-        cluster = self._cluster
-        return nodeclass_hash(node_class, cluster.ca_bundle if isinstance(cluster, ClusterFacts) else "")

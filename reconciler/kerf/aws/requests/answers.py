@@ -1,6 +1,6 @@
 """What AWS answered, kept for a while: a value per key, until it expires or is dropped.
 
-What is empty is not kept: that nothing is there is asked again each time, for it may just be created. An answer that
+Empty answers are not kept: AWS is asked again each time, because an object may have been created. An answer that
 was on its way when its key was forgotten is handed on, and not kept.
 """
 

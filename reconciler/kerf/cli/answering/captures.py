@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from kerf.cli.answering import cluster_files
+from kerf.cli.arguments import Mistake
 from kerf.cli.gathering import sources
 from kerf.cli.terminal import say
 from kerf.kube.client import KubeClient
@@ -31,8 +32,8 @@ from kerf.snapshots.captured import Captured
 _FEWEST_ANSWERS: Final = 3
 
 
-class Mistake(Exception):
-    """The command makes no sense, or a file of it cannot be used, in words."""
+#: The variable with the key of the digests in place of user data.
+_DIGEST_KEY: Final = "KERF_DIGEST_KEY"
 
 
 def options(arguments: Sequence[str], *, offline: bool) -> Options:
@@ -44,6 +45,11 @@ def options(arguments: Sequence[str], *, offline: bool) -> Options:
         return settings.parse(arguments, given)
     except SettingsError as error:
         raise Mistake("\n".join(error.problems)) from error
+
+
+def digest_key() -> bytes:
+    """The key by which user data of snapshots can be compared; empty when none is set."""
+    return os.environ.get(_DIGEST_KEY, "").encode()
 
 
 def live(verb: str, options: Options, kubeconfig: str, kube_context: str) -> Captured:

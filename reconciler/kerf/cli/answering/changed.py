@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kerf.cli.answering import cluster_files
-from kerf.cli.answering.captures import Mistake
+from kerf.cli.arguments import Mistake
 from kerf.cli.gathering import gathering, sources
 from kerf.planning import changes
 from kerf.planning.changes import Change, Key

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
+from kerf.cli.terminal import columns
 from kerf.planning.forecast import Forecast
 from kerf.planning.outcomes import Departure, Outcome
 from kerf_api import durations
@@ -30,19 +31,19 @@ def markdown(found: Forecast, *, most: int = MOST_ROWS) -> str:
         lines += [f"| {' | '.join(map(_escaped, row))} |" for row in _rows(found, most)]
         lines += [*_more(len(found.planned.departures), most), "", "</details>"]
     for title, points in (("Pods", _pods(found, most)), ("Risks", _risks(found)), ("Assumed", found.guesses)):
-        told = [f"- {_escaped(text)}" for text in points]
-        lines += ["", f"**{title}**", "", *told] if told else []
+        listed = [f"- {_escaped(text)}" for text in points]
+        lines += ["", f"**{title}**", "", *listed] if listed else []
     return "\n".join(lines) + "\n"
 
 
-_HEAD: Final = "| after | NodeClaim | NodePool | node | pods | reason |"
-_RULE: Final = "|---|---|---|---|---|---|"
+_COLUMNS: Final = ("after", "NodeClaim", "NodePool", "node", "pods", "reason")
+_HEAD: Final = f"| {' | '.join(_COLUMNS)} |"
+_RULE: Final = "|---" * len(_COLUMNS) + "|"
 
 
 # --- the parts --------------------------------------------------------------------------------------------------
 def _summary(found: Forecast) -> list[str]:
-    width = max(len(what) for what, _ in _figures(found))
-    return [f"{what:<{width}}  {text}" for what, text in _figures(found)]
+    return columns(list(_figures(found)))
 
 
 def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
@@ -65,10 +66,10 @@ def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
 
 def _departing(found: Forecast) -> str:
     reasons = Counter(one.reason for one in found.planned.departures)
-    told = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    counts = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     anyway = len(found.planned.departures) - len(found.caused)
     also = f"; {anyway} of them also without the change" if anyway and found.otherwise is not found.planned else ""
-    return f"{len(found.planned.departures)} go{f' ({told}{also})' if told else ''}"
+    return f"{len(found.planned.departures)} go{f' ({counts}{also})' if counts else ''}"
 
 
 def _duration(outcome: Outcome) -> str:
@@ -81,12 +82,9 @@ def _duration(outcome: Outcome) -> str:
 def _order(found: Forecast, most: int) -> Iterator[str]:
     if not found.planned.departures:
         return
-    rows = [("after", "NodeClaim", "NodePool", "node", "pods", "reason"), *_rows(found, most)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     yield ""
     yield "Nodes that go, in order:"
-    for row in rows:
-        yield "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+    yield from (f"  {line}" for line in columns([_COLUMNS, *_rows(found, most)]))
     yield from (f"  {text}" for text in _more(len(found.planned.departures), most))
 
 
@@ -110,8 +108,8 @@ def _more(count: int, most: int) -> list[str]:
 
 
 def _waiting(found: Forecast, most: int) -> Iterator[str]:
-    told = list(_pods(found, most))
-    yield from ("", *told) if told else ()
+    pods = list(_pods(found, most))
+    yield from ("", *pods) if pods else ()
 
 
 def _pods(found: Forecast, most: int) -> Iterator[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from kerf.cli.events.reading import Found
 from kerf.cli.events.records import CONDITION, Record, Subject
 from kerf.cli.reports.escaping import visible
+from kerf.cli.terminal import columns
 from kerf.model.instants import length, rfc3339
 
 _HEAD = ("AGE", "OBJECT", "REASON", "COUNT", "MESSAGE")
@@ -18,7 +18,7 @@ _HEAD = ("AGE", "OBJECT", "REASON", "COUNT", "MESSAGE")
 def text(found: Found, limit: int, now: datetime) -> str:
     """The table, the newest first, at most `limit` rows (0: all), with a line about the rest."""
     shown = found.rows[: limit or None]
-    lines = _table([_HEAD, *(_cells(one, now) for one in shown)]) if shown else []
+    lines = columns([_HEAD, *(_cells(one, now) for one in shown)]) if shown else []
     left = len(found.rows) - len(shown)
     if left:
         lines.append(f"… {left} older: --limit 0 prints all")
@@ -29,15 +29,6 @@ def _cells(one: Record, now: datetime) -> tuple[str, ...]:
     count = "" if one.source == CONDITION else str(one.count)
     message = " ".join(one.message.split())
     return length(now - one.at), visible(str(one.ref)), visible(one.reason), count, visible(message)
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """The cells in columns of the width of their longest one; the last column has any length."""
-    widths = [max(len(row[n]) for row in rows) for n in range(len(_HEAD) - 1)]
-    return [
-        "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
-        for row in rows
-    ]
 
 
 def as_json(found: Found, subject: Subject, limit: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kerf.cli.arguments import Kubeconfig, KubeContext, Output, begun
+from kerf.cli.arguments import Kubeconfig, KubeContext, Mistake, Output, begun
 from kerf.cli.parser import meant
 from kerf.cli.terminal import say
 
@@ -44,10 +44,6 @@ _OPTIONS: Final = ("--namespace", "--since", "--limit", "--kubeconfig", "--conte
 _OFTEN: Final = ("pod", "node", "nodeclaim", "nodepool", "ec2nodeclass")
 #: Short names, as kubectl has them.
 _SHORT: Final = {"po": "Pod", "no": "Node", "pdb": "PodDisruptionBudget", "ec2nc": "EC2NodeClass"}
-
-
-class Mistake(Exception):
-    """The command makes no sense, in words."""
 
 
 def events(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kerf.cli.arguments import Mistake
 from kerf.cli.parser import Parser
 from kerf.cli.terminal import say
 
@@ -40,7 +41,6 @@ _DEFAULT_HORIZON: Final = "24h"
 def main(arguments: Sequence[str]) -> int:
     """Read the command line, make the plan, print it; the exit code."""
     asked, rest = _parser().parse_known_args(arguments)
-    from kerf.cli.answering.captures import Mistake
     from kerf.cli.reports import escaping
     from kerf.planning.changes import BadChange
     from kerf.planning.worlds import Unplannable
@@ -70,7 +70,7 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("paths", nargs="*", metavar="PATH", help="changed manifests: a file, a folder, a pattern, or -")
     add("--delete", action="append", default=[], metavar="KIND/NAME", help="an object that is deleted; repeatable")
-    since = "only what differs from this commit of Git; what is gone is deleted"
+    since = "only what differs from this commit of Git; objects missing from the files are deleted"
     add("--changed-since", default="", metavar="REF", help=since)
     add("--snapshot", default="", metavar="FILE", help="a file of `kerf snapshot`; neither cluster nor AWS is asked")
     add("-f", "--file", action="append", default=[], metavar="PATH", help="a cluster from manifests; repeatable")
@@ -84,7 +84,6 @@ def _parser() -> Parser:
 
 
 def _horizon(text: str) -> timedelta:
-    from kerf.cli.answering.captures import Mistake
     from kerf_api import durations
 
     try:
@@ -102,7 +101,7 @@ def _captured(asked: Namespace, rest: Sequence[str]) -> Captured:
 
     if asked.snapshot:
         if asked.file or rest:
-            raise captures.Mistake(f"--snapshot and {'-f' if asked.file else rest[0]} exclude each other")
+            raise Mistake(f"--snapshot and {'-f' if asked.file else rest[0]} exclude each other")
         return captures.of_file(asked.snapshot)
     options = captures.options(rest, offline=bool(asked.file))
     if asked.file:
@@ -114,7 +113,7 @@ def _change(asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:
     """What is applied and deleted, and what had to be assumed. Raises Mistake."""
     from kerf.cli.answering import captures, changed
     from kerf.planning.changes import Change, Comparison
-    from kerf.snapshots.sanitizing import Sanitizer
+    from kerf.snapshots.sanitizing import digest
 
     if asked.changed_since:
         found = changed.since(asked.paths or ["."], asked.changed_since, _note)
@@ -122,12 +121,11 @@ def _change(asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:
         found = changed.of_files(asked.paths)
     change = Change(found.change.applied, (*found.change.deleted, *map(_deleted, asked.delete)))
     if change and captured.names != "plain":
-        raise captures.Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
+        raise Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
     if not captured.of_file:
         return change, []
-    key = os.environ.get("KERF_DIGEST_KEY", "")
-    digest = Sanitizer(key.encode(), captured.snapshot).digest if key else None
-    comparison = Comparison(captured.snapshot, digest, found.before)
+    key = captures.digest_key()
+    comparison = Comparison(captured.snapshot, partial(digest, key) if key else None, found.before)
     return comparison.comparable(change), comparison.assumed
 
 
@@ -139,7 +137,6 @@ def _note(words: str) -> None:
 
 def _deleted(text: str) -> tuple[str, str, str]:
     """`KIND/NAME` or `KIND/NAMESPACE/NAME`. Raises Mistake."""
-    from kerf.cli.answering.captures import Mistake
     from kerf.planning.changes import KINDS
 
     kind, _, name = text.partition("/")
@@ -171,7 +168,6 @@ def _text(found: Forecast, asked: Namespace) -> str:
 # --- conditions -------------------------------------------------------------------------------------------------
 def _conditions(text: str) -> list[str]:
     """Raises Mistake."""
-    from kerf.cli.answering.captures import Mistake
 
     found = [one.strip() for one in text.split(",") if one.strip()]
     for one in found:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 import tempfile
 from contextlib import suppress
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake
 from kerf.cli.operating import debug_port
 from kerf.cli.terminal import say
 
@@ -49,12 +48,6 @@ KERF_DIGEST_KEY is the key of the digests, to compare user data later; without i
 Exit codes: 0 saved; 1 something cannot be read or written; 2 the command is wrong."""
 _OWNER_ONLY: Final = 0o600
 _CONTROLLER: Final = "--controller"
-_KEY: Final = "KERF_DIGEST_KEY"
-_KEY_BYTES: Final = 32
-
-
-class _Wrong(Exception):
-    """The command is wrong, in words."""
 
 
 def snapshot(
@@ -70,23 +63,22 @@ def snapshot(
     if {"-h", "--help"} & {*context.args}:
         say(_USAGE, prose=True)
         return
-    from kerf.cli.answering.captures import Mistake
     from kerf.ports import PortError
 
     try:
         if not output:
-            raise _Wrong("-o FILE: the file to write is missing")
+            raise Mistake("-o FILE: the file to write is missing")
         arguments = [word for word in context.args if word != _CONTROLLER]
         if url or _CONTROLLER in context.args:
             if file or arguments:
-                raise _Wrong("--controller: the controller has its own settings")
+                raise Mistake("--controller: the controller has its own settings")
             data = debug_port.ask(url, "/debug/snapshot", seconds=60)
             data = _renamed(data) if hash_names else data
         else:
             found = _found(arguments, file or [], kubeconfig, kube_context)
-            data = _data(found, _key(), hash_names=hash_names)
+            data = _data(found, hash_names=hash_names)
         _write(output, data)
-    except (_Wrong, Mistake) as error:
+    except Mistake as error:
         say(f"kerf snapshot: {error}", err=True)
         raise typer.Exit(2) from error
     except debug_port.Silent as error:
@@ -106,26 +98,23 @@ def _found(arguments: list[str], paths: list[str], kubeconfig: str, kube_context
     return captures.live("snapshot", options, kubeconfig, kube_context)
 
 
-def _key() -> bytes:
-    """The key of the digests."""
-    return os.environ.get(_KEY, "").encode() or secrets.token_bytes(_KEY_BYTES)
-
-
-def _data(found: Captured, key: bytes, *, hash_names: bool) -> bytes:
+def _data(found: Captured, *, hash_names: bool) -> bytes:
+    from kerf.cli.answering import captures
+    from kerf.runtime.process import saving
     from kerf.snapshots import files, naming, writing
 
-    lines = writing.lines(found, key)
+    lines = writing.lines(found, captures.digest_key() or saving.new_key())
     return files.compressed(naming.renamed(lines) if hash_names else lines)
 
 
 def _renamed(data: bytes) -> bytes:
-    """The same file with pseudonyms. Raises _Wrong when it is none."""
+    """The same file with pseudonyms. Raises Mistake when it is none."""
     from kerf.snapshots import files, naming, reading
 
     try:
         return files.compressed(naming.renamed(files.lines(data)))
     except reading.Unreadable as error:
-        raise _Wrong(f"what the controller has sent is no snapshot: {error}") from error
+        raise Mistake(f"what the controller has sent is no snapshot: {error}") from error
 
 
 def _write(output: str, data: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Output, begun, taken
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, Output, begun, taken
 from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def why(
     if not kind:
         say(_USAGE, err=True, prose=True)
         raise typer.Exit(2)
-    from kerf.cli.answering.captures import Mistake
     from kerf.ports import PortError
 
     try:
@@ -95,10 +94,10 @@ def _found(arguments: list[str], paths: list[str], where: tuple[str, str], *, to
 
     file, arguments = taken(arguments, "--snapshot")
     if file and paths:
-        raise captures.Mistake("--snapshot and -f exclude each other")
+        raise Mistake("--snapshot and -f exclude each other")
     if file:
         if arguments:
-            raise captures.Mistake(f"{arguments[0]}: the settings are those of the snapshot")
+            raise Mistake(f"{arguments[0]}: the settings are those of the snapshot")
         return captures.of_file(file).snapshot
     options = captures.options(arguments, offline=bool(paths))
     if not paths:
@@ -111,8 +110,6 @@ def _found(arguments: list[str], paths: list[str], where: tuple[str, str], *, to
 
 def _asked_about(kind: str, name: str) -> Answered:
     """Who answers. Raises Mistake."""
-    from kerf.cli.answering.captures import Mistake
-
     noun = _NOUNS.get(kind.lower())
     if noun is None:
         known = "a pod, a node, a NodeClaim or a NodePool can: kerf why pod NAMESPACE/NAME, kerf why node NAME"

@@ -131,11 +131,7 @@ def _offerings(
     offered = region.zones_by_type.get(info.name, frozenset())
     for zone in sorted({*region.zones, *offered}):
         for capacity_type in sorted({labels.ON_DEMAND, labels.SPOT} & set(info.usage_classes)):
-            price = (
-                region.on_demand.get(info.name)
-                if capacity_type == labels.ON_DEMAND
-                else region.spot.get((info.name, zone))
-            )
+            price = region.price(info.name, zone, spot=capacity_type == labels.SPOT)
             possible = usable and zone in offered and zone in zone_ids and zone not in shut
             yield Offering(
                 info.name,

@@ -83,6 +83,10 @@ class Region:
     spot: Mapping[tuple[str, str], int]
     zones: tuple[str, ...] = ()
 
+    def price(self, instance_type: str, zone: str, *, spot: bool) -> int | None:
+        """What an instance costs on demand or on spot; None when that is not known."""
+        return self.spot.get((instance_type, zone)) if spot else self.on_demand.get(instance_type)
+
 
 @dataclass(frozen=True, slots=True)
 class Subnet:

@@ -23,6 +23,11 @@ class Loop(Protocol):
     state: State
 
 
+def new_key() -> bytes:
+    """A random key for the digests of one file."""
+    return secrets.token_bytes(_KEY_BYTES)
+
+
 def snapshot(loop: Loop, now: Callable[[], datetime], seconds: float, give_way: GiveWay) -> bytes:
     """Return what the controller sees as a file, with digests by a key that is not kept.
 
@@ -30,4 +35,4 @@ def snapshot(loop: Loop, now: Callable[[], datetime], seconds: float, give_way: 
     TimeoutError when the loop does not answer within `seconds`.
     """
     found = loop.questions.ask(lambda: captured(loop.state, now()), seconds)
-    return files.compressed(writing.lines(found, secrets.token_bytes(_KEY_BYTES)), give_way)
+    return files.compressed(writing.lines(found, new_key()), give_way)

@@ -269,9 +269,8 @@ class Ec2:
         kind, own = override.instance_type, override.price
         if request.prioritized:
             return own
-        if request.capacity_type == labels.SPOT:
-            return self.region.spot.get((kind, override.zone), own)
-        return self.region.on_demand.get(kind, own)
+        asked = self.region.price(kind, override.zone, spot=request.capacity_type == labels.SPOT)
+        return own if asked is None else asked
 
     def _fault(self, request: FleetRequest, override: Override) -> FleetError | None:
         kind, zone, capacity_type = override.instance_type, override.zone, request.capacity_type
