@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,11 @@ def test_strangers_get_no_plan() -> None:
 
 def test_the_options_are_those_of_kerf_plan() -> None:
     done = subprocess.run(
-        ["python", "-m", "kerf.cli.main", "plan", "--help"], capture_output=True, text=True, check=True, env=_env()
+        [sys.executable, "-m", "kerf.cli.main", "plan", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=_env(),
     )
     for name in ("github-plan.yml", "gitlab-plan.yml"):
         for option in ("--changed-since", "--snapshot", "-o markdown", "--fail-on"):

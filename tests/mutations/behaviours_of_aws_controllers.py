@@ -148,8 +148,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:_offerings",
-                "region.spot.get((info.name, zone))",
-                "region.spot.get((info.name, zone), region.on_demand.get(info.name))",
+                "region.price(info.name, zone, spot=capacity_type == labels.SPOT)",
+                "region.price(info.name, zone, spot=capacity_type == labels.SPOT) or region.on_demand.get(info.name)",
             ),
         ),
     ),
