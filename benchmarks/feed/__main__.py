@@ -22,10 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pod-events", type=float, default=standard.pod_events, help="a second")
     parser.add_argument("--node-events", type=float, default=standard.node_events, help="a second")
     parser.add_argument("--seconds", type=float, default=standard.seconds, help="how long events are measured")
+    parser.add_argument("--rest", type=float, default=standard.rest, help="how long nothing happens at first, in s")
+    parser.add_argument("--rest-only", action="store_true", help="end after the rest")
     parser.add_argument("--handover", action="store_true", help="measure lease hand-over instead")
     parser.add_argument("--keep", type=Path, help="a folder in which the controllers' logs stay")
     given = parser.parse_args(arguments)
-    load = Load(given.nodes, given.pods, given.pod_events, given.node_events, given.seconds)
+    rates = given.pod_events, given.node_events, given.seconds
+    load = Load(given.nodes, given.pods, *rates, given.rest, given.rest_only)
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

@@ -84,6 +84,8 @@ class Ec2Proxy:
         if action == "DescribeInstances":
             found = b"".join(self._rows[id_] for id_ in ids)
             return _wrapped(action, b"<reservationSet>" + found + b"</reservationSet>")
+        if action == "DescribeInstanceStatus":  # none of them is impaired
+            return _wrapped(action, b"<instanceStatusSet/>")
         if action == "TerminateInstances":
             return _wrapped(action, b"<instancesSet/>")
         return _wrapped(action, b"<return>true</return>")

@@ -41,6 +41,10 @@ class Load:
     pod_events: float = 100.0
     node_events: float = 20.0
     seconds: float = 60.0
+    #: How long nothing happens before the memory at rest is read.
+    rest: float = SETTLE_SECONDS
+    #: Whether nothing but that is measured.
+    rest_only: bool = False
 
 
 def run(load: Load, folder: Path) -> list[Row]:
@@ -50,8 +54,9 @@ def run(load: Load, folder: Path) -> list[Row]:
         rows = _described(server, load)
         say("starting the controller …")
         rows += _first_sync(controller, server)
-        time.sleep(SETTLE_SECONDS)
-        rows.append(Row("memory at rest, all processes (PSS)", f"{proportional_bytes(controller.pid) / 2**20:.0f} MiB"))
+        rows += _at_rest(controller, load.rest)
+        if load.rest_only:
+            return rows
         say(f"{load.seconds:.0f} s of {load.pod_events:.0f} pod and {load.node_events:.0f} node events a second …")
         rows += _steady(controller, server, load)
         say(f"{promptness.PROBES} launches and drains meanwhile …")
@@ -60,6 +65,22 @@ def run(load: Load, folder: Path) -> list[Row]:
             say(f"{BURST_PODS} pods that {what} …")
             rows += _burst(controller, server, what, cpu)
         return rows + memory("peak memory, bursts included", controller.usage())
+
+
+def _at_rest(controller: Controller, seconds: float) -> list[Row]:
+    """The memory of all processes, and the CPU of the last third of a while in which nothing happens."""
+    time.sleep(seconds * 2 / 3)
+    before = controller.usage().cpu_seconds
+    time.sleep(seconds / 3)
+    used = (controller.usage().cpu_seconds - before) / (seconds / 3)
+    return [
+        Row(f"memory after {seconds:.0f} s at rest, all processes (PSS)", _mib(proportional_bytes(controller.pid))),
+        Row("CPU at rest", f"{used:.1%} of a core"),
+    ]
+
+
+def _mib(size: float) -> str:
+    return f"{size / 2**20:.0f} MiB"
 
 
 def say(text: str) -> None:

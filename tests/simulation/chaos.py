@@ -222,6 +222,9 @@ class Proposals:
         """What has changed was not kept: what was said before counts no more."""
         self._said = None
 
+    def rest(self) -> None:
+        """It uses nothing between questions."""
+
     def close(self) -> None:
         """Nothing is open."""
 

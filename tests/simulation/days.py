@@ -77,6 +77,9 @@ class _Silence(Proposer):
     def forget(self) -> None:
         """There is nothing to forget."""
 
+    def rest(self) -> None:
+        """It uses nothing."""
+
     def close(self) -> None:
         """Nothing is open."""
 

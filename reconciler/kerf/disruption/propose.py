@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Final
 
 from kerf.disruption.candidates import costs
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
-from kerf.disruption.candidates.pacing import probed
+from kerf.disruption.candidates.pacing import failed_lately, probed
 from kerf.disruption.consolidation.balanced import Policy
 from kerf.disruption.consolidation.moves import Move
 from kerf.disruption.consolidation.proposals import FRESH, consolidatable, versions
@@ -26,17 +27,20 @@ from kerf.disruption.consolidation.worth import shortfall
 from kerf.disruption.methods.methods import by_savings
 from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.view import View, view
+from kerf.model.kubernetes.pods import protection_ends
 from kerf.model.memory import Memory
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Findings, Proposal, Snapshot
 from kerf.scheduling.answers.nodeclaims import to_claim
-from kerf_api.v1.budgets import UNDERUTILIZED
+from kerf_api.v1.budgets import UNDERUTILIZED, rows
 
 #: How many candidates one run simulates alone, how many of them are always the most promising, and how many such moves
 #: it names.
 _SIMULATIONS: Final = 60
 _ALWAYS: Final = 30
 _MOVES: Final = 10
+#: An answer is taken to be the same for so long at most.
+_LONGEST: Final = timedelta(minutes=10)
 
 
 def propose(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None = None) -> tuple[Proposal, ...]:
@@ -71,7 +75,32 @@ def consider(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None
             kept[one.key] = Reason(outcome.code, outcome.text)
         else:
             found.append(outcome)
-    return Findings(tuple(_proposal(snapshot, move) for move in found), kept)
+    until = min(_ends(seen)) if not found and not scheduler.exhausted and _settled(snapshot) else None
+    return Findings(tuple(_proposal(snapshot, move) for move in found), kept, until)
+
+
+def _settled(snapshot: Snapshot) -> bool:
+    """Whether one run looks at every node, and no node or pod is on its way, for which there are many deadlines."""
+    if len(snapshot.state_nodes) > _SIMULATIONS or any(snapshot.pods.pending):
+        return False
+    return all(state.initialized and not state.deleting for state in snapshot.state_nodes.values())
+
+
+def _ends(seen: View) -> Iterator[datetime]:
+    """When the answer may be another one although nothing has changed: at the end of a back-off, of a pod's protection,
+    of a budget's window. Costs that go by the age of a node order moves and make none; for what else may go by the time
+    there is an upper limit."""
+    now = seen.snapshot.now
+    yield now + _LONGEST
+    for state in seen.snapshot.state_nodes.values():
+        if (failed := failed_lately(seen, state)) is not None and failed.until is not None:
+            yield failed.until
+        for pod in seen.snapshot.pods.on(state.name):
+            yield from (end for end in protection_ends(pod) if end > now)
+    for pool in seen.snapshot.node_pools.values():
+        with suppress(ValueError):  # budgets that cannot be evaluated allow nothing at any time
+            found = rows(budgets=pool.spec.disruption.budgets, nodes=0, now=now, reason=UNDERUTILIZED)
+            yield from (row.changes for row in found if row.changes is not None)
 
 
 def _taken(seen: View, ledger: Ledger, gone: Sequence[Candidate]) -> View:

@@ -361,7 +361,12 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the slow half found: moves, and by key of `state_nodes` why nodes that it looked at stay."""
+    """What the slow half found: moves, and by key of `state_nodes` why nodes that it looked at stay.
+
+    `until`: the same snapshot would be answered the same at any time before; None when it may be answered otherwise at
+    any time.
+    """
 
     proposals: tuple[Proposal, ...] = ()
     kept: Mapping[str, Reason] = field(default_factory=dict)
+    until: datetime | None = None

@@ -10,5 +10,6 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     state/           what is known, between observation and snapshot
     secrets/         keys, certificates, tokens              settings/   flags and variables
     leadership/      the lease                               proposer.py the process for consolidation
+                                                             repetition.py when it need not be asked
     inbox.py         messages of threads to the loop         questions.py  their questions to it
 """

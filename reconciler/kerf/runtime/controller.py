@@ -23,13 +23,14 @@ from kerf.ports import PortError, Ports
 from kerf.runtime.act.executor import Executor
 from kerf.runtime.act.performing import target
 from kerf.runtime.act.results import absorb, known_of, subject, subjects
-from kerf.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Removed
+from kerf.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Proposed, Removed
 from kerf.runtime.observe.observer import Observer
 from kerf.runtime.observe.reflector import Reflector
 from kerf.runtime.parts import Parts
 from kerf.runtime.process.clock import SteadyClock
 from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from kerf.runtime.questions import Questions
+from kerf.runtime.repetition import Repetition
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.state.notices import ImpairmentFound, MessageRead, Noticed, ObjectChanged, TypesFailed
 from kerf.runtime.state.state import State
@@ -84,7 +85,8 @@ class Controller:
         self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
         self._observer = Observer(ports.cloud, clock, self.inbox, self.state, may_act, self._askers)
         self._proposer = parts.proposer or self._own_proposer()
-        self._propose_at, self._threads = clock.now(), list[threading.Thread]()
+        self._propose_at, self._repetition = clock.now(), Repetition()
+        self._threads = list[threading.Thread]()
         self._latest, self.questions = Plan(), Questions(self.inbox.wake)
         self._reflectors = [
             Reflector(kind, ports.kube, clock, self.inbox, self.telemetry.watch_failed)
@@ -208,6 +210,8 @@ class Controller:
             return
         if isinstance(item, ChoreFailed):
             self.telemetry.chore_failed(item.key, item.error)
+        if isinstance(item, Proposed):
+            self._repetition.answered(item)
         self.state.take(item, now)
 
     def _not_taken(self, item: News, error: Exception, now: datetime) -> None:
@@ -288,8 +292,13 @@ class Controller:
             return
         self._propose_at = now + self.state.settings.disruption_period
         try:
-            if self._proposer.start(self._snapshot(now), self.state.changes):
-                self.state.changes = {}
+            snapshot = self._snapshot(now)
+            if self._repetition.same(snapshot, self.state.changes):
+                if self._repetition.rests(now):
+                    self._proposer.rest()
+            elif self._proposer.start(snapshot, self.state.changes):
+                self._repetition.asked(snapshot)
+                self.state.changes.clear()
         except Exception as error:
             self.telemetry.proposing_failed(error)
             self._forget_changes()
@@ -297,7 +306,8 @@ class Controller:
     def _forget_changes(self) -> None:
         """No worker asks for them, and they would be kept for ever: the slow half will get everything instead."""
         self._proposer.forget()
-        self.state.changes = {}
+        self._repetition = Repetition()
+        self.state.changes.clear()
 
     def _earliest(self, *dues: datetime | None) -> datetime:
         now = self._clock.now()

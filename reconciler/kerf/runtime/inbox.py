@@ -145,11 +145,12 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The slow half's answer to the snapshot of `made_at`."""
+    """The slow half's answer to the snapshot of `made_at`, and until when it would be the same (see `Findings`)."""
 
     proposals: tuple[Proposal, ...]
     made_at: datetime
     kept: Mapping[str, Reason] = field(default_factory=dict)
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

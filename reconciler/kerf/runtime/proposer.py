@@ -60,6 +60,10 @@ class Proposer(Protocol):
         """Changes were not kept: the next start looks at the whole snapshot."""
         ...
 
+    def rest(self) -> None:
+        """Give back what is used between questions: none is expected soon. The next start looks at the whole."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -71,11 +75,14 @@ class InlineProposer:
 
     def start(self, snapshot: Snapshot, changes: Changes) -> bool:
         found = self._think(snapshot, self._memory)
-        self._inbox.put(Proposed(found.proposals, snapshot.now, found.kept))
+        self._inbox.put(Proposed(found.proposals, snapshot.now, found.kept, found.until))
         return True
 
     def forget(self) -> None:
         """It remembers nothing: each snapshot is whole."""
+
+    def rest(self) -> None:
+        """It uses nothing between questions."""
 
     def close(self) -> None:
         """Nothing is open."""
@@ -181,6 +188,12 @@ class ProcessProposer:
         """The next start is that of a new worker, which gets everything."""
         self._lost = True
 
+    def rest(self) -> None:
+        """The worker process ends; an answer that is still awaited comes first."""
+        if self._thread is None or not self._thread.is_alive():
+            self._end()
+            self._lost = True
+
     def close(self) -> None:
         self._closed = True
         self._end()
@@ -227,7 +240,7 @@ class ProcessProposer:
             self._on_error(RuntimeError(answer))
         else:
             self._on_answer(time.perf_counter() - began)
-            self._inbox.put(Proposed(answer.proposals, made_at, answer.kept))
+            self._inbox.put(Proposed(answer.proposals, made_at, answer.kept, answer.until))
 
 
 # --- the worker's side ------------------------------------------------------------------------------------------

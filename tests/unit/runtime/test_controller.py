@@ -139,6 +139,9 @@ class Listener:
     def forget(self) -> None:
         self.forgot += 1
 
+    def rest(self) -> None:
+        """It uses nothing."""
+
     def close(self) -> None:
         """Nothing is open."""
 

@@ -73,7 +73,7 @@ class Asking:
         while not self.proposer.start(self.state.snapshot(self.now), self.state.changes):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        self.state.changes = {}
+        self.state.changes.clear()
         self.inbox.wait(30)
         news = [item for item in self.inbox.drain() if isinstance(item, Proposed)]
         return news[0].proposals[0] if news else None
@@ -100,6 +100,25 @@ def test_the_worker_sees_what_changed_and_only_that_is_sent() -> None:
         assert second.pods == {"p", "q"}
         assert second.saving == first.saving
         assert second.id == str(asking.now)
+    finally:
+        asking.proposer.close()
+
+
+def test_a_worker_that_rests_is_gone_and_the_next_one_is_told_everything() -> None:
+    asking = Asking(lambda inbox: ProcessProposer(inbox, think=tell))
+    try:
+        asking.state.take(Changed(kinds.NODE, node("a", "1")), NOW)
+        first = asking.ask()
+        assert first is not None
+        asking.proposer.rest()
+        with pytest.raises(ProcessLookupError):
+            os.kill(first.saving, 0)
+        asking.proposer.rest()
+        asking.state.take(Changed(kinds.NODE, node("b", "1")), NOW)
+        second = asking.ask()
+        assert second is not None
+        assert second.versions == {"a": "1", "b": "1"}
+        assert second.saving != first.saving
     finally:
         asking.proposer.close()
 
@@ -155,7 +174,7 @@ def test_a_worker_that_missed_changes_is_told_everything() -> None:
         asking.state.take(Changed(kinds.NODE, node("a", "1")), NOW)
         assert asking.ask() is not None
         asking.state.take(Changed(kinds.NODE, node("b", "1")), NOW)
-        asking.state.changes = {}
+        asking.state.changes.clear()
         asking.proposer.forget()
         answer = asking.ask()
         assert answer is not None

@@ -49,6 +49,7 @@ from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.state.backoff import Backoff
 from kerf.runtime.state.batching import BatchWindow
 from kerf.runtime.state.catalogues import Build, Catalogues
+from kerf.runtime.state.changes import Changes
 from kerf.runtime.state.failures import Failures
 from kerf.runtime.state.fleet import Fleet
 from kerf.runtime.state.freshness import Freshness
@@ -96,10 +97,9 @@ class State:
         self.evictions, self.actions, self.freshness = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS), Freshness()
         self.proposals, self.failures = tuple[Proposal, ...](), Failures()
         self.kept: Mapping[str, Reason] = {}
-        #: Actions that were under way when the latest events were not in; objects that changed since the slow half was
-        #: last asked, None for one that is gone.
+        #: Actions that were under way when the latest events were not in.
         self.under_way: tuple[Action, ...] = ()
-        self.changes: dict[Ref, Any | None] = {}
+        self.changes = Changes()
         self._watched = kinds.watched(settings)
         self.leading_since: Callable[[], datetime | None] = lambda: ALWAYS  # set by a process that may give way
         self._listed, self._shifts = set[str](), ZonalShifts()
@@ -257,7 +257,7 @@ class State:
         if (value := new if new is not None else old) is None:
             return
         self.notices.note(ObjectChanged(kind, old, new))
-        self.changes[Ref.of(kind, value)] = changed  # its receiver checks whether it was deleted
+        self.changes.note(Ref.of(kind, value), changed, old, new)
         if kind is kinds.POD:
             self._noticed_pod(old, new, now)
         elif kind is kinds.NODE:

@@ -1,0 +1,70 @@
+"""Until when the slow half would say the same again although nothing changes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kerf.disruption.propose import consider
+from kerf_api import labels
+from tests.unit.disruption.worlds import MINUTE, NOW, alone, claim, node, on_new_nodes, pod, pool, snapshot
+
+#: In four minutes a window of ten minutes begins; another one has three to go.
+AHEAD, OPEN = (NOW + timedelta(minutes=4)), (NOW - timedelta(minutes=7))
+SMALLER, DEARER = on_new_nodes("t3.small", price=20_000), on_new_nodes("m5.xlarge", price=200_000)
+
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+WAITING = pod("waits", phase="Pending", pod_conditions=[UNSCHEDULABLE])
+
+
+def pair(name: str, *pods: Any, **more: Any) -> list[Any]:
+    one = claim(name, **more)
+    return [one, node(one), *(pods or [pod(f"web-{name}", name)])]
+
+
+def until(*objects: Any, ask: Any = None) -> datetime | None:
+    return consider(snapshot([*objects]), ask or alone(DEARER)).until
+
+
+def window(at: datetime) -> dict[str, str]:
+    return {"nodes": "0", "schedule": f"{at.minute} {at.hour} * * *", "duration": "10m"}
+
+
+def test_of_a_cluster_at_rest_for_ten_minutes() -> None:
+    assert until(pool(), *pair("a"), *pair("b")) == NOW + 10 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("objects", "at"),
+    [
+        ([pool(budgets=[window(AHEAD)]), *pair("a")], AHEAD),
+        ([pool(budgets=[window(OPEN)]), *pair("a")], OPEN + 10 * MINUTE),
+        ([pool(budgets=[{"nodes": "nonsense"}]), *pair("a")], NOW + 10 * MINUTE),
+        (
+            [pool(), *pair("a", pod("p", "a", started=NOW - 8 * MINUTE, annotations={labels.DO_NOT_DISRUPT: "10m"}))],
+            NOW + 2 * MINUTE,
+        ),
+    ],
+    ids=["a window begins", "a window ends", "budgets that cannot be read", "the protection of a pod ends"],
+)
+def test_what_ends_sooner_counts(objects: list[Any], at: datetime) -> None:
+    assert until(*objects) == at
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [pool(), *pair("a"), WAITING],
+        [pool(), claim("a")],
+        [pool(), *(part for number in range(61) for part in pair(f"n{number}"))],
+    ],
+    ids=["a pod that waits", "a node that starts", "more nodes than one run looks at"],
+)
+def test_where_something_is_on_its_way_it_may_change_at_any_time(objects: list[Any]) -> None:
+    assert until(*objects) is None
+
+
+def test_a_move_is_looked_at_again() -> None:
+    assert until(pool(), *pair("a"), ask=alone(SMALLER)) is None
