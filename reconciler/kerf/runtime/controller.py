@@ -85,8 +85,7 @@ class Controller:
         self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
         self._observer = Observer(ports.cloud, clock, self.inbox, self.state, may_act, self._askers)
         self._proposer = parts.proposer or self._own_proposer()
-        self._propose_at, self._repetition = clock.now(), Repetition()
-        self._threads = list[threading.Thread]()
+        self._repetition, self._threads = Repetition(clock.now()), list[threading.Thread]()
         self._latest, self.questions = Plan(), Questions(self.inbox.wake)
         self._reflectors = [
             Reflector(kind, ports.kube, clock, self.inbox, self.telemetry.watch_failed)
@@ -167,7 +166,7 @@ class Controller:
         """
         self._held_until = None
         self.state.marks.stand_by(now)
-        self._propose_at = max(self._propose_at, now + self.state.settings.disruption_period)
+        self._repetition.due = max(self._repetition.due, now + self.state.settings.disruption_period)
         self._forget_changes()
         if self.state.synced and (now >= self._rehearse_at or self._rehearse_at > now + LONGEST_BACK_OFF):
             self._rehearse_now(now)
@@ -285,12 +284,12 @@ class Controller:
     def _propose(self) -> None:
         """Give the slow half something to think about, from time to time."""
         now = self._clock.now()
-        if now < self._propose_at <= now + self.state.settings.disruption_period:
+        if now < self._repetition.due <= now + self.state.settings.disruption_period:
             return
         if not self.state.cluster.count(kinds.NODE_CLAIM):
             self._forget_changes()
             return
-        self._propose_at = now + self.state.settings.disruption_period
+        self._repetition.due = now + self.state.settings.disruption_period
         try:
             snapshot = self._snapshot(now)
             if self._repetition.same(snapshot, self.state.changes):
@@ -306,7 +305,7 @@ class Controller:
     def _forget_changes(self) -> None:
         """No worker asks for them, and they would be kept for ever: the slow half will get everything instead."""
         self._proposer.forget()
-        self._repetition = Repetition()
+        self._repetition.forget()
         self.state.changes.clear()
 
     def _earliest(self, *dues: datetime | None) -> datetime:
@@ -314,7 +313,7 @@ class Controller:
         self.state.notice(now)
         waits = [reflector.not_before for reflector in self._reflectors] if self._inline else []
         claims = self.state.cluster.count(kinds.NODE_CLAIM)
-        own = [self._held_until, self._observer.next_due(), self._propose_at if claims else None]
+        own = [self._held_until, self._observer.next_due(), self._repetition.due if claims else None]
         own.append(self.state.batch.due(now, self.state.settings))  # what the plan says may be of another clock
         every = [due for due in (*dues, *waits, *own) if due is not None]
         if len(self.inbox):

@@ -41,10 +41,16 @@ REST_AFTER: Final = timedelta(minutes=2)
 class Repetition:
     """The latest question, its answer's life, and since when nothing new has come up. It belongs to the loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, due: datetime) -> None:
+        #: When the next question may be asked.
+        self.due = due
         self._question: Mapping[str, Any] = {}
         self._asked_at = self._new_at = datetime.min
         self._until: datetime | None = None
+
+    def forget(self) -> None:
+        """Changes were not kept: the next question counts as new."""
+        self._question, self._until = {}, None
 
     def asked(self, snapshot: Snapshot) -> None:
         """This snapshot is what the slow half thinks about now."""

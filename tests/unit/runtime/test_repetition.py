@@ -26,7 +26,7 @@ SNAPSHOT = Snapshot(now=NOW, settings=Settings(cluster_name="c"))
 
 
 def _answered(until: datetime | None = UNTIL, made_at: datetime = NOW) -> Repetition:
-    repetition = Repetition()
+    repetition = Repetition(NOW)
     repetition.asked(SNAPSHOT)
     repetition.answered(Proposed((), made_at, until=until))
     return repetition
@@ -43,7 +43,7 @@ def test_the_same_question_need_not_be_asked() -> None:
 @pytest.mark.parametrize(
     "repetition",
     [
-        Repetition,
+        lambda: Repetition(NOW),
         lambda: _answered(None),
         lambda: _answered(made_at=NOW - timedelta(seconds=10)),
         lambda: _answered(NOW + timedelta(seconds=10)),
@@ -52,6 +52,12 @@ def test_the_same_question_need_not_be_asked() -> None:
 )
 def test_without_an_answer_that_counts_it_is_asked(repetition: Callable[[], Repetition]) -> None:
     assert not repetition().same(_later(), Changes())
+
+
+def test_what_was_forgotten_is_asked() -> None:
+    repetition = _answered()
+    repetition.forget()
+    assert not repetition.same(_later(), Changes())
 
 
 def test_after_a_clock_is_set_back_it_is_asked() -> None:
@@ -80,7 +86,7 @@ def test_times_of_reading_make_no_other_question() -> None:
 def test_a_table_that_is_filled_later_is_another_question() -> None:
     """The maps of a snapshot may be views of tables that live on."""
     table: dict[str, datetime] = {}
-    repetition = Repetition()
+    repetition = Repetition(NOW)
     repetition.asked(replace(SNAPSHOT, not_before=table))
     repetition.answered(Proposed((), NOW, until=UNTIL))
     table["nodepool/a"] = NOW
