@@ -18,6 +18,7 @@ from tests.unit.cli import terminals
 
 EXAMPLE = "manifests/examples/general-purpose.yaml"
 SNAPSHOT = "tests/unit/snapshots/versions/1.snapshot"
+RECORD = "tests/unit/records/versions/1.record"
 #: By verb: words with an output of its own, where no cluster, controller or account is there, and the exit code.
 CALLS: dict[str, tuple[Sequence[str], int]] = {
     "run": (["--help"], 0),
@@ -25,6 +26,7 @@ CALLS: dict[str, tuple[Sequence[str], int]] = {
     "why": (["pod", "a/b", "-f", EXAMPLE], 1),
     "snapshot": (["-o", "/nowhere/file", "-f", EXAMPLE], 1),
     "plan": (["--snapshot", SNAPSHOT, "--horizon", "1m"], 0),
+    "replay": ([RECORD, "--list"], 0),
     "events": (["nod/x"], 2),
     "preflight": (["--cluster-name", "a"], 2),
     "settings": (["--cluster-name", "a"], 0),

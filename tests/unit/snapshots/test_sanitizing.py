@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -40,6 +41,16 @@ SECRET: Final = "hunter2-9f31c7"
 _LAUNCH: Final = labels.LAUNCH_REQUEST
 NOTE = {"annotations": {"example.com/token": SECRET}}
 CONTAINER = {"name": "web", "image": f"registry.example/{SECRET}", "env": [{"name": "PASSWORD", "value": SECRET}]}
+_REF = {"nodeClassRef": {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}}
+_COMMAND: Final = json.dumps(
+    {
+        "id": "a",
+        "reason": "Drifted",
+        "started": "2026-01-01T00:00:00Z",
+        "replacements": ["b"],
+        "claims": [{"metadata": {"name": "b", **NOTE}, "spec": _REF}],
+    }
+)
 #: Where a manifest of each kind can have a secret; every text of them is one.
 PLACES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "environment variable": ("Pod", {"spec": {"containers": [CONTAINER]}}),
@@ -101,9 +112,10 @@ PLACES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "annotation of a NodePool's template": ("NodePool", {"spec": {"template": {"metadata": NOTE}}}),
     "annotation of a NodeClaim": ("NodeClaim", {"metadata": NOTE}),
     "launch mark": ("NodeClaim", {"metadata": {"annotations": {labels.LAUNCH_MARK: SECRET}}}),
+    "NodeClaim of a command": ("NodeClaim", {"metadata": {"annotations": {labels.COMMAND: _COMMAND}}}),
+    "unreadable command": ("NodeClaim", {"metadata": {"annotations": {labels.COMMAND: SECRET}}}),
     "unreadable launch request": ("NodeClaim", {"metadata": {"annotations": {labels.LAUNCH_REQUEST: SECRET}}}),
 }
-_REF = {"nodeClassRef": {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}}
 _NEEDED: Mapping[str, dict[str, Any]] = {
     "NodePool": {"spec": {"template": {"spec": _REF}}},
     "NodeClaim": {"spec": _REF},

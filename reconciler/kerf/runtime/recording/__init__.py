@@ -1,0 +1,5 @@
+"""The flight recorder: decisions of the running controller, in files of a folder with bounds.
+
+recorder.py  takes decisions from the loop's thread and writes them in a thread of its own
+ring.py      the files: one for each part of a record; the oldest ones are deleted
+"""
