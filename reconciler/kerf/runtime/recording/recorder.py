@@ -28,7 +28,7 @@ Decide = Callable[[Snapshot, Memory], Plan]
 #: Decisions that wait for the recorder: a few seconds of a busy loop.
 CAPACITY: Final = 256
 _FLUSH_SECONDS: Final = 1.0
-_CLOSE_SECONDS: Final = 5.0
+_CLOSE_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
