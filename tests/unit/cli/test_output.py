@@ -104,8 +104,8 @@ NEEDY = {
     "webhook": ["--bind"],
     "run": ["--bogus"],
 }
-#: Its output is no text, and has tests of its own.
-ELSEWHERE = {"snapshot"}
+#: Their output is no text, and has tests of its own.
+ELSEWHERE = {"snapshot", "bundle"}
 
 
 def test_every_verb_is_tried() -> None:

@@ -11,18 +11,19 @@ import pytest
 
 from kerf.decide import decide
 from kerf.model import kinds
-from kerf.model.cluster import FACTS, FIELDS
+from kerf.model.cluster import FACTS, FIELDS, Cluster
 from kerf.model.memory import Memory
 from kerf.model.plan import Plan, Reason, Refusal, Source
 from kerf.records import plans, replaying
+from kerf.records.encoding import Encoder
 from kerf.records.following import Follower
 from kerf.records.reading import Part, Step
 from kerf.runtime.recording.ring import parts
 from kerf.snapshots import files
 from kerf.snapshots.reading import Unreadable
 from kerf.snapshots.sanitizing import Sanitizer
-from tests.unit.snapshots.test_sanitizing import SECRET
-from tests.unit.snapshots.worlds import busy
+from tests.unit.snapshots.test_sanitizing import PLACES, SECRET, planted
+from tests.unit.snapshots.worlds import SETTINGS, busy
 from tests.worlds import deployment, node_class, node_pool
 
 from .lives import Life, read, replayed
@@ -211,3 +212,20 @@ def test_records_of_every_version_are_read(path: Path) -> None:
     assert part.start.version == int(path.stem)
     assert max(snapshots) > 0
     assert any(one.decision.actions for one in steps)
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("place", PLACES)
+def test_a_secret_is_in_no_checkpoint_and_no_change(place: str) -> None:
+    kind, value = planted(place)
+    cluster, follower, encoder = Cluster(), Follower(), Encoder(b"key", {})
+    facts: dict[str, Any] = {"now": busy().snapshot.now, "settings": SETTINGS}
+    for number in range(2):
+        snapshot = cluster.snapshot(**facts)
+        changes = follower.changes(snapshot, None)
+        follower.accepted(snapshot, changes)
+        taken = encoder.take(changes)
+        text = b"".join(encoder.checkpoint(changes) if taken is None else taken)
+        assert SECRET.encode() not in text
+        assert (b'"kind":"%s"' % kind.name.encode() in text) == bool(number)
+        cluster.apply(kind, value)
