@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from kerf.model.aws.cloud import Region
-from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.changes.journal import Journal
 from kerf.model.cluster import FACTS, FIELDS
 from kerf.model.snapshot import Snapshot
@@ -20,6 +20,9 @@ from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
 _KIND_OF: Final = {name: kind for kind, name in FIELDS.items()}
+_FACTS: Final = tuple(name for name in FACTS if name != "now")
+#: Types of maps that may change in place; an InstanceIndex does not.
+_MAPS: Final = (dict, MappingProxyType)
 _FOREIGN: Final = "foreign_by_provider"
 #: Facts whose maps the state replaces with every change; maps of others are copied.
 _REPLACED: Final = frozenset(
@@ -68,7 +71,7 @@ class Follower:
         if rows is None:
             return Changes(snapshot.now, {}, {}, facts, region, snapshot.detached())
         objects, foreign = dict[tuple[str, str], Any | None](), dict[str, tuple[NodeClaim, ...]]()
-        for table, key in dict.fromkeys(rows):
+        for table, key in rows:
             if table in _KIND_OF:
                 objects[_KIND_OF[table], key] = getattr(snapshot, table).get(key)
             elif table == _FOREIGN:
@@ -87,10 +90,10 @@ class Follower:
 
     def _changed(self, snapshot: Snapshot) -> dict[str, Any]:
         found = dict[str, Any]()
-        for name in FACTS:
+        known, missing = self._facts, object()
+        for name in _FACTS:
             value = getattr(snapshot, name)
-            if name == "now" or (name in self._facts and self._facts[name] is value):
+            if value is known.get(name, missing):
                 continue
-            copied = isinstance(value, Mapping) and name not in _REPLACED and not isinstance(value, InstanceIndex)
-            found[name] = dict(value) if copied else value
+            found[name] = dict(value) if type(value) in _MAPS and name not in _REPLACED else value
         return found

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
-from queue import Empty, Full, Queue
+from queue import Empty, SimpleQueue
+from time import monotonic, sleep
 from typing import Final
 
 from kerf.model.aws.cloud import Region
@@ -29,6 +30,7 @@ Decide = Callable[[Snapshot, Memory], Plan]
 CAPACITY: Final = 256
 _FLUSH_SECONDS: Final = 1.0
 _CLOSE_SECONDS: Final = 2.0
+_WAIT_SECONDS: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class Recorder:
     ) -> None:
         """`on_error` gets what keeps decisions from being recorded; any thread may call it."""
         self._ring, self._encoder, self._on_error, self._give_way = ring, encoder, on_error, give_way
-        self._queue: Queue[_Noted | None] = Queue(capacity)
+        self._queue: SimpleQueue[_Noted | None] = SimpleQueue()
+        #: How many decisions may wait, were handed over, and were taken by the thread.
+        self._capacity, self._handed, self._written = capacity, 0, 0
         self._follower, self._missed, self._skipped = Follower(), 0, 0
         #: Whether the thread lost track, so that the next changes must be whole; and whether it has ended.
         self._lost, self._ended = threading.Event(), threading.Event()
@@ -72,18 +76,18 @@ class Recorder:
         """Hand over a decision, or count it as missed."""
         if self._ended.is_set():
             return
+        if self._queue.qsize() >= self._capacity:
+            self._missed += 1
+            return
         try:
-            if self._queue.full():
-                raise Full
             if self._lost.is_set():
                 self._lost.clear()
                 self._follower = Follower()
             changes = self._follower.changes(snapshot, region)
-            self._queue.put_nowait(_Noted(changes, plan, self._missed))
+            self._queue.put(_Noted(changes, plan, self._missed))
+            self._handed += 1
             self._follower.accepted(snapshot, changes)
             self._missed = 0
-        except Full:
-            self._missed += 1
         except Exception as error:
             self._missed += 1
             self._failed(error)
@@ -91,35 +95,30 @@ class Recorder:
     def close(self) -> None:
         """Write what is in the queue, but for a few seconds at most."""
         if self._thread.is_alive():
-            try:
-                self._queue.put(None, timeout=_CLOSE_SECONDS)
-            except Full:
-                self._ended.set()
+            self._queue.put(None)
             self._thread.join(_CLOSE_SECONDS)
         self._ended.set()
 
     def wait(self) -> None:
-        """Return when all decisions so far are written."""
-        self._queue.join()
+        """Return when all decisions so far are written, or the recording has ended."""
+        while self._written < self._handed and not self._ended.is_set():
+            sleep(_WAIT_SECONDS)
 
     # --- the thread ---------------------------------------------------------------------------------------------
     def _run(self) -> None:
-        at: datetime | None = None
+        at, flushed = None, monotonic()
         try:
             while not self._ended.is_set():
-                try:
+                with suppress(Empty):
                     noted = self._queue.get(timeout=_FLUSH_SECONDS)
-                except Empty:
-                    if at is not None:
-                        self._ring.flush(at)
-                    continue
-                try:
                     if noted is None:
                         break
                     at = noted.changes.at
                     self._record(noted)
-                finally:
-                    self._queue.task_done()
+                    self._written += 1
+                if at is not None and monotonic() - flushed >= _FLUSH_SECONDS:
+                    self._ring.flush(at)
+                    flushed = monotonic()
             self._ring.close()
         except (OSError, TooLarge) as error:
             self._on_error(error)
