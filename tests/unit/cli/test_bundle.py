@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kerf.cli.answering import bundle
 from kerf.cli.operating import debug_port
-from kerf.cli.verbs import bundle
 from kerf.snapshots import files
 from kerf.snapshots.reading import read
 from kerf.snapshots.writing import lines

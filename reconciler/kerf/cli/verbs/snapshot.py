@@ -83,6 +83,13 @@ def snapshot(
         raise typer.Exit(1) from error
 
 
+def bundle(context: typer.Context) -> None:
+    """Save one archive for support: snapshot, record, status, settings and versions, without secrets."""
+    from kerf.cli.answering import bundle as archive
+
+    raise typer.Exit(archive.main(context.args))
+
+
 def _found(arguments: list[str], paths: list[str], kubeconfig: str, kube_context: str) -> Captured:
     """Raises Mistake, PortError."""
     from kerf.cli.answering import captures
