@@ -34,6 +34,9 @@ LEADER_ELECTION_NAME: leaderElectionName
 MIN_VALUES_POLICY: minValuesPolicy
 NOMINATE_PODS: nominatePods
 PREFERENCE_POLICY: preferencePolicy
+RECORD_AGE: recordAge
+RECORD_FOLDER: recordFolder
+RECORD_SIZE: recordSize
 RESERVED_ENIS: reservedENIs
 SCHEDULER_CONFIG: schedulerConfig
 SUBNET_REFRESH_INTERVAL: subnetRefreshInterval

@@ -21,6 +21,7 @@ _VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "webhook": ("run", "webhook", _PASS_ON),
     "why": ("why", "why", _PASS_ON),
     "snapshot": ("snapshot", "snapshot", _PASS_ON),
+    "bundle": ("snapshot", "bundle", _PASS_ON),
     "events": ("events", "events", _PASS_ON),
     "preflight": ("preflight", "preflight", _PASS_ON),
     "settings": ("settings", "settings", _PASS_ON),

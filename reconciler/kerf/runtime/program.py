@@ -30,6 +30,7 @@ from kerf.runtime.process import collecting, connecting, debugging, health, savi
 from kerf.runtime.process.clock import SteadyClock, SystemClock
 from kerf.runtime.process.connecting import Where
 from kerf.runtime.process.log_level import LogLevel
+from kerf.runtime.recording.starting import Recording
 from kerf.runtime.secrets.keepers import Keepers
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.runtime.settings.options import Options
@@ -108,9 +109,12 @@ class Process:
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._leader = None if options.disable_leader_election else self._election()
         self._leading = Leading(self._leader, self._karpenter, self._clock)
+        self._recording = Recording(
+            options, log, self._precedence.give_way, lambda: self._controller.state.catalogues.region
+        )
         self._controller = Controller(
             Ports(kube=self._kube, cloud=self._cloud(), clock=self._clock),
-            Parts(telemetry=self._telemetry, precedence=self._precedence, keys=self._keys),
+            Parts(self._telemetry, self._recording.decide, precedence=self._precedence, keys=self._keys),
             settings=options.settings,
             may_act=self._leading.may_act,
         )
@@ -194,6 +198,7 @@ class Process:
 
     def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
         self._controller.close()
+        self._recording.close()
         self._log_level.close()
         for thread in threads:
             thread.join(5.0)
@@ -206,10 +211,9 @@ class Process:
             self._metrics.errors.labels(f"decode/{kind.name}").inc()
             self._log.error("an object cannot be read", kind=kind.name, error=problem)
 
-        def warned(text: str) -> None:
-            self._telemetry.warned(text)
-
-        return connecting.client(self._options, where, poisoned, warned, self._answer_times)
+        return connecting.client(
+            self._options, where, poisoned, lambda text: self._telemetry.warned(text), self._answer_times
+        )
 
     def _cloud(self) -> MeasuredCloud:
         pace = Pace(
@@ -241,9 +245,6 @@ class Process:
         def failed(error: Exception) -> None:
             self._telemetry.trouble("leader election failed", "", error)
 
-        def noted(version: str) -> None:
-            self._controller.inbox.put(VersionNoted(version))
-
         def counted() -> str:
             return self._controller.state.known_cluster.version.counted
 
@@ -253,7 +254,7 @@ class Process:
             Candidate(own.namespace, own.name, self._identity),
             on_error=failed,
             kubernetes_version=counted,
-            on_version=noted,
+            on_version=lambda version: self._controller.inbox.put(VersionNoted(version)),
             not_before=self._karpenter.last_led,
         )
 

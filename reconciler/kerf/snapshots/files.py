@@ -20,18 +20,27 @@ _PIECE: Final = 256 * 1024
 
 def compressed(lines: Iterable[bytes], give_way: Callable[[], object] = lambda: None) -> bytes:
     """The file with these lines. The same lines give the same bytes. `give_way` is called before each line."""
-    packer = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
+    packing = packer()
     found = []
     for line in lines:
         give_way()
-        found.append(packer.compress(line))
-    return b"".join([*found, packer.flush()])
+        found.append(packing.compress(line))
+    return b"".join([*found, packing.flush()])
 
 
-def lines(data: bytes) -> Iterator[bytes]:
-    """The lines of a file, compressed or not. Raises Unreadable."""
+def packer() -> zlib._Compress:
+    """What compresses the bytes of a file."""
+    return zlib.compressobj(6, zlib.DEFLATED, _GZIP)
+
+
+def lines(data: bytes, torn: Callable[[], object] | None = None) -> Iterator[bytes]:
+    """The lines of a file, compressed or not. Raises Unreadable.
+
+    With `torn` a file may end anywhere, as one does that was being written: it is called, and the last line is left
+    out when it is not complete.
+    """
     rest, size = b"", 0
-    for piece in _pieces(data):
+    for piece in _pieces(data, torn):
         size += len(piece)
         if size > _LONGEST:
             raise Unreadable(f"it has more than {_LONGEST // 1024**3} GiB")
@@ -41,10 +50,13 @@ def lines(data: bytes) -> Iterator[bytes]:
         if len(rest) > _LONGEST_LINE:
             raise Unreadable(f"a line has more than {_LONGEST_LINE // 1024**2} MiB")
     if rest.strip():
-        yield rest
+        if torn is None:
+            yield rest
+        else:
+            torn()
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
+def _pieces(data: bytes, torn: Callable[[], object] | None) -> Iterator[bytes]:
     if not data.startswith(_GZIP_MAGIC):
         yield from (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
         return
@@ -56,5 +68,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
             piece = unpacker.decompress(unpacker.unconsumed_tail, _PIECE)
     except zlib.error as error:
         raise Unreadable(f"it cannot be decompressed: {error}") from error
-    if not unpacker.eof:
+    if not unpacker.eof and torn is not None:
+        torn()
+    elif not unpacker.eof:
         raise Unreadable("its end is missing: it was not written to its end, or was cut")

@@ -12,7 +12,7 @@ import msgspec
 from kerf.ec2.instance_types import catalogue
 from kerf.ec2.instance_types.formulas import Unresolvable
 from kerf.model import kinds
-from kerf.model.aws.cloud import Instance, Region
+from kerf.model.aws.cloud import ClassFacts, Instance, Region
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.cluster import FACTS, Cluster
 from kerf.model.settings import Settings
@@ -22,16 +22,37 @@ from kerf.snapshots.captured import Captured
 from kerf.snapshots.lines import FORMAT, VERSION, AnyLine, End, Fact, Header, Objects, Types
 from kerf.snapshots.plain import typed
 from kerf_api.decoders import decoder_of
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import ObjectMeta
 
-_HINTS: Final = {**get_type_hints(Snapshot), "instances": Mapping[str, Instance]}
+#: The types of facts.
+HINTS: Final = {**get_type_hints(Snapshot), "instances": Mapping[str, Instance]}
 
 
 class Unreadable(Exception):
     """A file that is no snapshot, or none that this version reads: the line, and why."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """The instance types of an EC2NodeClass, with the inputs that they were computed from."""
+
+    region: Region
+    uid: str
+    generation: int
+    facts: ClassFacts
+    catalogue: Catalogue | None
+
+
 @dataclass(slots=True)
-class _Reader:
+class Reader:
+    """The snapshot that lines describe. `take` gets the lines of a file; `apply` gets later changes as well.
+
+    Attributes:
+        offset: the number of lines before the snapshot's first one.
+    """
+
+    offset: int = 0
     cluster: Cluster = field(default_factory=Cluster)
     facts: dict[str, Any] = field(default_factory=dict)
     header: Header | None = None
@@ -39,6 +60,7 @@ class _Reader:
     known: tuple[str, ...] = ()
     unknown: list[str] = field(default_factory=list)
     complete: bool = False
+    _built: dict[str, _Built] = field(default_factory=dict)
 
     def take(self, number: int, text: bytes) -> None:
         """Raises Unreadable."""
@@ -57,6 +79,16 @@ class _Reader:
         match line:
             case Header():
                 self._begin(number, line)
+            case End():
+                if line.lines != number - 1 - self.offset:
+                    raise Unreadable(f"line {number}: it ends after {line.lines} lines")
+                self.complete = True
+            case _:
+                self.apply(line)
+
+    def apply(self, line: Objects | Fact | Types) -> None:
+        """Take in objects, a fact or the region's instance types. Raises ValueError for a wrong value."""
+        match line:
             case Objects():
                 kind = kinds.BY_NAME.get(line.kind)
                 if kind is None:
@@ -68,10 +100,6 @@ class _Reader:
                 self._fact(line)
             case Types():
                 self.region, self.known = typed(line.region, Region), line.known
-            case End():
-                if line.lines != number - 1:
-                    raise Unreadable(f"line {number}: it ends after {line.lines} lines")
-                self.complete = True
 
     def _begin(self, number: int, line: Header) -> None:
         if self.header is not None:
@@ -88,10 +116,54 @@ class _Reader:
     def _fact(self, line: Fact) -> None:
         if line.name == "under_way":
             self.facts[line.name] = tuple(map(actions.from_plain, line.value))
-        elif line.name in FACTS and line.name in _HINTS:
-            self.facts[line.name] = typed(line.value, _HINTS[line.name])
+        elif line.name in FACTS and line.name in HINTS:
+            self.facts[line.name] = typed(line.value, HINTS[line.name])
         else:
             self.unknown.append(line.name)
+
+    def captured(self, at: datetime) -> Captured:
+        """The snapshot as of a time; it shares its maps with this reader. Raises Unreadable."""
+        settings = self.facts.get("settings")
+        if not isinstance(settings, Settings):
+            raise Unreadable("it has no settings")
+        facts = {name: value for name, value in self.facts.items() if name != "settings"}
+        snapshot = self.cluster.snapshot(
+            now=_utc(at), settings=settings, catalogues=self._catalogues(settings), **facts
+        )
+        header = self.header or Header(at=at)
+        return Captured(snapshot, self.region, header.software, tuple(sorted(set(self.unknown))), header.names, True)
+
+    def _catalogues(self, settings: Settings) -> dict[str, Catalogue]:
+        """By class name; a catalogue is computed again when one of its inputs has changed, as the controller does."""
+        classes, found = self.cluster.objects(kinds.NODE_CLASS), dict[str, Catalogue]()
+        for name in self.known if self.region is not None else ():
+            facts = self.facts.get("class_facts", {}).get(name)
+            if name not in classes or facts is None or self.region is None:
+                continue
+            made, meta = self._built.get(name), classes[name].metadata
+            if (
+                made is None
+                or made.region is not self.region
+                or made.facts is not facts
+                or _version(made) != _version(meta)
+            ):
+                catalogue_ = _types(classes[name], facts, self.region, settings)
+                made = self._built[name] = _Built(self.region, meta.uid, meta.generation, facts, catalogue_)
+            if made.catalogue is not None:
+                found[name] = made.catalogue
+        return found
+
+
+def _version(one: _Built | ObjectMeta) -> tuple[str, int]:
+    return one.uid, one.generation
+
+
+def _types(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings: Settings) -> Catalogue | None:
+    """None where they cannot be computed, as for the controller."""
+    try:
+        return catalogue.build(node_class, facts, region, settings)
+    except (Unresolvable, ValueError):
+        return None
 
 
 def read(lines: Iterable[bytes]) -> Captured:
@@ -99,31 +171,14 @@ def read(lines: Iterable[bytes]) -> Captured:
 
     Instance types are computed again from the region's facts. Raises Unreadable.
     """
-    reader = _Reader()
+    reader = Reader()
     for number, text in enumerate(lines, 1):
         reader.take(number, text)
     if reader.header is None:
         raise Unreadable("it is empty")
     if not reader.complete:
         raise Unreadable("its last lines are missing: it was not written to its end, or was cut")
-    return _captured(reader, reader.header)
-
-
-def _captured(reader: _Reader, header: Header) -> Captured:
-    settings = reader.facts.pop("settings", None)
-    if not isinstance(settings, Settings):
-        raise Unreadable("it has no settings")
-    classes = reader.cluster.objects(kinds.NODE_CLASS)
-    catalogues = dict[str, Catalogue]()
-    for name in reader.known if reader.region is not None else ():
-        if name in classes and name in reader.facts.get("class_facts", {}):
-            try:
-                facts = reader.facts["class_facts"][name]
-                catalogues[name] = catalogue.build(classes[name], facts, reader.region, settings)  # type: ignore[arg-type]
-            except (Unresolvable, ValueError):  # as for the controller: not known
-                continue
-    snapshot = reader.cluster.snapshot(now=_utc(header.at), settings=settings, catalogues=catalogues, **reader.facts)
-    return Captured(snapshot, reader.region, header.software, tuple(sorted(set(reader.unknown))), header.names, True)
+    return reader.captured(reader.header.at)
 
 
 def _utc(at: datetime) -> datetime:

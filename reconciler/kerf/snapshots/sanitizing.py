@@ -11,12 +11,15 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace as changed
 
+from kerf.disruption.command import command_of
 from kerf.model import kinds
+from kerf.model.annotations import text_of
 from kerf.model.aws.cloud import DryRun, FleetRequest, Instance, LaunchTemplate
 from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.kinds import Kind
@@ -46,10 +49,10 @@ class Sanitizer:
     """The rules for one file.
 
     `key` is the key of its digests; `hashes` maps hashes that the cluster's objects bear to those of the same objects
-    in the file.
+    in the file. `known` are such hashes of earlier versions of these objects.
     """
 
-    def __init__(self, key: bytes, snapshot: Snapshot) -> None:
+    def __init__(self, key: bytes, snapshot: Snapshot, known: Mapping[str, str] = MappingProxyType({})) -> None:
         self._key = key
         self._special: Mapping[str, Callable[[Any], Any]] = {
             kinds.POD.name: self._pod,
@@ -60,11 +63,16 @@ class Sanitizer:
         }
         #: Of objects as they are to those of objects as the file has them; empty until all are known.
         self._hashes: dict[str, str] = {}
-        bundle, found = snapshot.cluster.ca_bundle if snapshot.cluster is not None else "", dict[str, str]()
+        bundle, found = snapshot.cluster.ca_bundle if snapshot.cluster is not None else "", dict(known)
         for kind, table in ((kinds.NODE_POOL, snapshot.node_pools), (kinds.NODE_CLASS, snapshot.node_classes)):
             for value in table.values():
                 found |= rewritten(value, self.object(kind, value), bundle)
         self._hashes = found
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """Hashes of objects as they are, to those of the same objects in the file."""
+        return self._hashes
 
     def object(self, kind: Kind, value: Any) -> Any:
         """An object of the cluster as the file has it."""
@@ -102,8 +110,9 @@ class Sanitizer:
         return replace(one, replacements=tuple(self.object(kinds.NODE_CLAIM, claim) for claim in one.replacements))
 
     def request(self, one: FleetRequest) -> FleetRequest:
-        """A fleet request with digests in place of user data."""
-        return changed(one, templates=tuple(map(self.template, one.templates)))
+        """A fleet request with digests in place of user data; that of a dry run with its identity in the file."""
+        group = self._hashes.get(one.group, one.group)
+        return changed(one, group=group, templates=tuple(map(self.template, one.templates)))
 
     def template(self, one: LaunchTemplate) -> LaunchTemplate:
         """A launch template with a digest in place of its user data."""
@@ -154,9 +163,19 @@ class Sanitizer:
     def _annotation(self, key: str, text: str) -> str:
         if key == labels.LAUNCH_REQUEST:
             return self.launch_request(text)
+        if key == labels.COMMAND:
+            text = self._command(text)
         for real, written in self._hashes.items():
             text = text.replace(real, written)
         return text
+
+    def _command(self, text: str) -> str:
+        """The text of a command with its NodeClaims as the file has others; empty when it cannot be read."""
+        command = command_of({labels.COMMAND: text})
+        if command is None:
+            return ""
+        claims = tuple(self.object(kinds.NODE_CLAIM, claim) for claim in command.claims)
+        return text if claims == command.claims else text_of(changed(command, claims=claims))
 
     def patched(self, notes: Mapping[str, str | None]) -> dict[str, str | None]:
         """The annotations of a patch; None removes one."""

@@ -19,8 +19,8 @@ from kerf.snapshots.sanitizing import Sanitizer
 
 #: Objects per line: encoding them takes a few milliseconds, in which no other thread runs.
 _PIECE: Final = 500
-#: What has a line of its own, or is computed from others.
-_ELSEWHERE: Final = frozenset({"now", "catalogues"})
+#: The facts that have a line of their own, or is computed from others.
+ELSEWHERE: Final = frozenset({"now", "catalogues"})
 
 
 def lines(captured: Captured, key: bytes) -> Iterator[bytes]:
@@ -28,19 +28,29 @@ def lines(captured: Captured, key: bytes) -> Iterator[bytes]:
 
     Nothing is computed before it is asked for, so that a caller can give way between two lines.
     """
+    return sanitized(captured, Sanitizer(key, captured.snapshot))
+
+
+def sanitized(captured: Captured, sanitizer: Sanitizer) -> Iterator[bytes]:
+    """The same by the rules of this sanitizer."""
     count = 0
-    for line in _lines(captured, Sanitizer(key, captured.snapshot)):
-        yield msgspec.json.encode(line) + b"\n"
+    for line in _lines(captured, sanitizer):
+        yield encoded(line)
         count += 1
-    yield msgspec.json.encode(End(lines=count)) + b"\n"
+    yield encoded(End(lines=count))
+
+
+def encoded(line: Line) -> bytes:
+    """A line with its line feed."""
+    return msgspec.json.encode(line) + b"\n"
 
 
 def _lines(captured: Captured, sanitizer: Sanitizer) -> Iterator[Line]:
     snapshot = captured.snapshot
     yield Header(at=snapshot.now, software=captured.software)
     for kind, name in FIELDS.items():
-        yield from _objects(sanitizer, kind, list(getattr(snapshot, name).values()))
-    yield from _objects(
+        yield from objects(sanitizer, kind, list(getattr(snapshot, name).values()))
+    yield from objects(
         sanitizer, kinds.NODE_CLAIM.name, [one for some in snapshot.foreign_by_provider.values() for one in some]
     )
     for name, value in _facts(snapshot, sanitizer):
@@ -49,7 +59,8 @@ def _lines(captured: Captured, sanitizer: Sanitizer) -> Iterator[Line]:
         yield Types(region=plain(captured.region), known=tuple(sorted(snapshot.catalogues)))
 
 
-def _objects(sanitizer: Sanitizer, kind: str, values: Sequence[Any]) -> Iterator[Line]:
+def objects(sanitizer: Sanitizer, kind: str, values: Sequence[Any]) -> Iterator[Line]:
+    """The lines of some objects of one kind."""
     of = kinds.BY_NAME[kind]
     for start in range(0, len(values), _PIECE):
         items = [sanitizer.object(of, value) for value in values[start : start + _PIECE]]
@@ -58,21 +69,24 @@ def _objects(sanitizer: Sanitizer, kind: str, values: Sequence[Any]) -> Iterator
 
 def _facts(snapshot: Snapshot, sanitizer: Sanitizer) -> Iterator[tuple[str, Any]]:
     """The facts that differ from their defaults."""
+    usual = {one.name: one.default for one in fields(Snapshot)}
+    for name in FACTS:
+        value = getattr(snapshot, name)
+        if name in ELSEWHERE or value == usual[name] or (isinstance(value, Sized) and not len(value)):
+            continue
+        yield name, fact(sanitizer, name, value)
+
+
+def fact(sanitizer: Sanitizer, name: str, value: Any) -> Any:
+    """A fact as a file has it; of a mapping any of its entries."""
     clean: Mapping[str, Callable[[Any], Any]] = {
         "instances": lambda found: {id_: sanitizer.instance(one) for id_, one in found.items()},
         "interruptions": lambda found: [sanitizer.interruption(one) for one in found],
         "dry_runs": lambda found: {name: sanitizer.dry_run(one) for name, one in found.items()},
         "proposals": lambda found: [sanitizer.proposal(one) for one in found],
+        "under_way": lambda found: [actions.to_plain(one, sanitizer) for one in found],
     }
-    usual = {one.name: one.default for one in fields(Snapshot)}
-    for name in FACTS:
-        value = getattr(snapshot, name)
-        if name in _ELSEWHERE or value == usual[name] or (isinstance(value, Sized) and not len(value)):
-            continue
-        if name == "under_way":
-            yield name, [actions.to_plain(one, sanitizer) for one in value]
-        else:
-            yield name, plain(clean.get(name, _as_it_is)(value))
+    return plain(clean.get(name, _as_it_is)(value))
 
 
 def _as_it_is(value: Any) -> Any:

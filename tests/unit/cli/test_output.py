@@ -29,6 +29,7 @@ sys.addaudithook(printing)
 """
 EXAMPLE = "manifests/examples/general-purpose.yaml"
 SNAPSHOT = "tests/unit/snapshots/versions/1.snapshot"
+RECORD = "tests/unit/records/versions/1.record"
 OLD = "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {}\n"
 
 
@@ -71,6 +72,7 @@ CALLS: dict[str, list[tuple[list[str], Parsed]]] = {
         *((["--format", form, EXAMPLE], text) for form in ("text", "github")),
         (["--write", "json=/dev/stdout", EXAMPLE], lambda printed: json.loads(printed.rpartition("}")[0] + "}")),
     ],
+    "replay": [([RECORD], text), ([RECORD, "--list"], text)],
     "explain": [(["KERF-NP-301"], text)],
     "default": [([EXAMPLE], lambda printed: list(yaml.safe_load_all(printed)))],
     "convert": [(["OLD"], lambda printed: list(yaml.safe_load_all(printed)))],
@@ -102,8 +104,8 @@ NEEDY = {
     "webhook": ["--bind"],
     "run": ["--bogus"],
 }
-#: Its output is no text, and has tests of its own.
-ELSEWHERE = {"snapshot"}
+#: Their output is no text, and has tests of its own.
+ELSEWHERE = {"snapshot", "bundle"}
 
 
 def test_every_verb_is_tried() -> None:

@@ -18,6 +18,7 @@ from tests.unit.cli import terminals
 
 EXAMPLE = "manifests/examples/general-purpose.yaml"
 SNAPSHOT = "tests/unit/snapshots/versions/1.snapshot"
+RECORD = "tests/unit/records/versions/1.record"
 #: By verb: words with an output of its own, where no cluster, controller or account is there, and the exit code.
 CALLS: dict[str, tuple[Sequence[str], int]] = {
     "run": (["--help"], 0),
@@ -25,6 +26,8 @@ CALLS: dict[str, tuple[Sequence[str], int]] = {
     "why": (["pod", "a/b", "-f", EXAMPLE], 1),
     "snapshot": (["-o", "/nowhere/file", "-f", EXAMPLE], 1),
     "plan": (["--snapshot", SNAPSHOT, "--horizon", "1m"], 0),
+    "bundle": (["-o", "/nowhere/file", "--url", "http://127.0.0.1:9"], 2),
+    "replay": ([RECORD, "--list"], 0),
     "events": (["nod/x"], 2),
     "preflight": (["--cluster-name", "a"], 2),
     "settings": (["--cluster-name", "a"], 0),
@@ -89,7 +92,7 @@ def test_a_reader_that_stops_changes_no_exit_code(verb: str) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
-    "verb", [verb for verb in CALLS if verb not in ("preflight", "release", "debug", "events", "snapshot")]
+    "verb", [verb for verb in CALLS if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle")]
 )
 def test_a_full_disk_ends_with_2_and_one_line(verb: str) -> None:
     done = _in_a_shell(f"$kerf {verb} {' '.join(CALLS[verb][0])} > /dev/full")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -17,6 +18,7 @@ from kerf.model import kinds
 from kerf.model.aws.cloud import FleetRequest
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.cluster import build
+from kerf.model.kinds import Kind
 from kerf.model.memory import Memory
 from kerf.model.plan import LaunchInstances, PatchObject, Plan, Reason, ValidateClass
 from kerf.model.snapshot import Snapshot
@@ -40,6 +42,16 @@ SECRET: Final = "hunter2-9f31c7"
 _LAUNCH: Final = labels.LAUNCH_REQUEST
 NOTE = {"annotations": {"example.com/token": SECRET}}
 CONTAINER = {"name": "web", "image": f"registry.example/{SECRET}", "env": [{"name": "PASSWORD", "value": SECRET}]}
+_REF = {"nodeClassRef": {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}}
+_COMMAND: Final = json.dumps(
+    {
+        "id": "a",
+        "reason": "Drifted",
+        "started": "2026-01-01T00:00:00Z",
+        "replacements": ["b"],
+        "claims": [{"metadata": {"name": "b", **NOTE}, "spec": _REF}],
+    }
+)
 #: Where a manifest of each kind can have a secret; every text of them is one.
 PLACES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "environment variable": ("Pod", {"spec": {"containers": [CONTAINER]}}),
@@ -101,9 +113,10 @@ PLACES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "annotation of a NodePool's template": ("NodePool", {"spec": {"template": {"metadata": NOTE}}}),
     "annotation of a NodeClaim": ("NodeClaim", {"metadata": NOTE}),
     "launch mark": ("NodeClaim", {"metadata": {"annotations": {labels.LAUNCH_MARK: SECRET}}}),
+    "NodeClaim of a command": ("NodeClaim", {"metadata": {"annotations": {labels.COMMAND: _COMMAND}}}),
+    "unreadable command": ("NodeClaim", {"metadata": {"annotations": {labels.COMMAND: SECRET}}}),
     "unreadable launch request": ("NodeClaim", {"metadata": {"annotations": {labels.LAUNCH_REQUEST: SECRET}}}),
 }
-_REF = {"nodeClassRef": {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}}
 _NEEDED: Mapping[str, dict[str, Any]] = {
     "NodePool": {"spec": {"template": {"spec": _REF}}},
     "NodeClaim": {"spec": _REF},
@@ -114,21 +127,22 @@ def test_there_are_as_many_places_as_are_promised() -> None:
     assert len(PLACES) >= 20
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_secret_is_not_in_the_file(place: str) -> None:
+def planted(place: str) -> tuple[Kind, Any]:
+    """An object with the secret there, and its kind."""
     kind, manifest = PLACES[place]
     of = kinds.BY_NAME[kind]
-    filled = _merged(
-        _merged(
-            {"metadata": {"name": "a", "namespace": "" if of.cluster_scoped else "default"}}, _NEEDED.get(kind, {})
-        ),
-        manifest,
-    )
-    value = decode(of.type, filled)
+    named = {"metadata": {"name": "a", "namespace": "" if of.cluster_scoped else "default"}}
+    filled = _merged(_merged(named, _NEEDED.get(kind, {})), manifest)
     assert SECRET in str(filled)
+    return of, decode(of.type, filled)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_secret_is_not_in_the_file(place: str) -> None:
+    kind, value = planted(place)
     snapshot = build([value], now=busy().snapshot.now, settings=SETTINGS)
     text = b"".join(lines(Captured(snapshot), b"key"))
-    assert b'"kind":"%s"' % kind.encode() in text
+    assert b'"kind":"%s"' % kind.name.encode() in text
     assert SECRET.encode() not in text
 
 

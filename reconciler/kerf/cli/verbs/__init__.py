@@ -9,6 +9,7 @@ from typing import Final
 QUICK: Final[Mapping[str, str]] = {
     "validate": "Check the YAML of NodePools and node classes before a cluster sees it.",
     "plan": "Show what a change of NodePools and node classes would do, before it is made.",
+    "replay": "Reproduce the recorded decisions of a controller, list them, or save the cluster as of then.",
     "explain": "Explain a rule: what it checks, why, and the fix.",
     "default": "Print a manifest with every default filled in and marked.",
     "convert": "Rewrite manifests of older versions for v1, comments and all.",

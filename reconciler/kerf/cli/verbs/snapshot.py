@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kerf.cli.answering import saved
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake
 from kerf.cli.operating import debug_port
 from kerf.cli.terminal import say
@@ -46,7 +42,6 @@ controller instead: the file then has what only its memory contains, such as bac
 Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
 KERF_DIGEST_KEY is the key of the digests, to compare user data later; without it the key is random and not kept.
 Exit codes: 0 saved; 1 something cannot be read or written; 2 the command is wrong."""
-_OWNER_ONLY: Final = 0o600
 _CONTROLLER: Final = "--controller"
 
 
@@ -77,7 +72,7 @@ def snapshot(
         else:
             found = _found(arguments, file or [], kubeconfig, kube_context)
             data = _data(found, hash_names=hash_names)
-        _write(output, data)
+        saved.write(output, data)
     except Mistake as error:
         say(f"kerf snapshot: {error}", err=True)
         raise typer.Exit(2) from error
@@ -86,6 +81,13 @@ def snapshot(
     except (PortError, OSError) as error:
         say(f"kerf snapshot: {error}", err=True)
         raise typer.Exit(1) from error
+
+
+def bundle(context: typer.Context) -> None:
+    """Save one archive for support: snapshot, record, status, settings and versions, without secrets."""
+    from kerf.cli.answering import bundle as archive
+
+    raise typer.Exit(archive.main(context.args))
 
 
 def _found(arguments: list[str], paths: list[str], kubeconfig: str, kube_context: str) -> Captured:
@@ -115,23 +117,3 @@ def _renamed(data: bytes) -> bytes:
         return files.compressed(naming.renamed(files.lines(data)))
     except reading.Unreadable as error:
         raise Mistake(f"what the controller has sent is no snapshot: {error}") from error
-
-
-def _write(output: str, data: bytes) -> None:
-    """To a file that only its owner may read, whole or not at all. Raises OSError."""
-    if output == "-":
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    path = Path(output)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), _OWNER_ONLY)
-        Path(name).replace(path)
-    except OSError:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-    say(f"{output}: {len(data):,} bytes", err=True)

@@ -177,6 +177,13 @@ class Options:
         "file with the token that the debug port asks for; empty: the controller writes kerf-debug-PORT.token, mode "
         "0600, in the folder for temporary files",
     )
+    record_folder: str = _own(
+        "", "RECORD_FOLDER", readers.text, "folder for a record of all decisions, for `kerf replay`; empty: none"
+    )
+    record_size: int = _own(100, "RECORD_SIZE", readers.whole(1), "most MiB of that record; the oldest part is deleted")
+    record_age: timedelta = _own(
+        timedelta(hours=24), "RECORD_AGE", readers.duration(timedelta(minutes=1)), "how long that record goes back"
+    )
     kube_client_qps: int = _setting(
         200,
         "KUBE_CLIENT_QPS",

@@ -1,0 +1,104 @@
+"""A record for the verbs that read one: its files in order, and their decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kerf.cli.arguments import Mistake
+from kerf.records.reading import Part, Step
+from kerf.runtime.recording.ring import SUFFIX, parts
+from kerf.snapshots import files
+from kerf.snapshots.reading import Unreadable
+
+#: Called with a sentence about a file.
+Note = Callable[[str], object]
+
+
+@dataclass(slots=True)
+class Record:
+    """The parts of a record between two times; None is no bound. `note` gets each problem of a file, in words.
+
+    Attributes:
+        damaged: whether a file could not be read to its end, apart from a last line that is not complete.
+        software: the versions of each part that was read.
+    """
+
+    paths: Sequence[Path]
+    note: Note
+    since: datetime | None = None
+    until: datetime | None = None
+    make: Callable[[], Part] = Part
+    damaged: bool = False
+    software: list[dict[str, Any]] = field(default_factory=list)
+
+    def parts(self) -> Iterator[tuple[Path, Iterator[Step]]]:
+        """Each file with its decisions between the times; a step holds until the next one is asked for."""
+        for path, following in zip(self.paths, [*self.paths[1:], None], strict=True):
+            if self.since is not None and following is not None and self._head(following) <= self.since:
+                continue
+            if self.until is not None and self._head(path) > self.until:
+                continue
+            yield path, self.steps(path)
+
+    def steps(self, path: Path) -> Iterator[Step]:
+        """The decisions of a file between the times; each holds until the next one is asked for."""
+        part = self.make()
+        try:
+            for step in part.steps(files.lines(_bytes(path), partial(self.note, f"{path}: {_TORN}"))):
+                if self.until is not None and step.decision.at > self.until:
+                    return
+                if self.since is None or step.decision.at >= self.since:
+                    yield step
+        except Unreadable as error:
+            self.damaged = True
+            self.note(f"{path}: {error}")
+        finally:
+            self.software.append(dict(part.start.software) if part.start is not None else {})
+
+    def _head(self, path: Path) -> datetime:
+        """The first time in a file; that of one without a readable header is the earliest there is."""
+        try:
+            return Part().head(files.lines(_bytes(path), lambda: None))
+        except Unreadable:
+            return datetime.min.replace(tzinfo=UTC)
+
+
+_TORN = "its end is missing, as the controller stopped while it wrote; its last line is left out"
+
+
+def found(path: str) -> list[Path]:
+    """The files of a record: one, or those of a folder. Raises Mistake."""
+    place = Path(path)
+    try:
+        if not place.is_dir():
+            with place.open("rb"):
+                return [place]
+        if of_folder := parts(place):
+            return of_folder
+    except OSError as error:
+        raise Mistake(f"{path}: {error.strerror or error}") from error
+    raise Mistake(f"{path}: there is no file *{SUFFIX}; RECORD_FOLDER of the controller names the folder of its record")
+
+
+def instant(option: str, text: str) -> datetime | None:
+    """A time of the command line; None for an empty one. Without a zone it is UTC. Raises Mistake."""
+    if not text:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Mistake(f"{option} {text}: it is no time, such as 2026-03-01T03:12:00Z") from error
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def _bytes(path: Path) -> bytes:
+    """Raises Unreadable."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Unreadable(error.strerror or str(error)) from error

@@ -1,0 +1,100 @@
+"""The files of a support bundle, and the archive with them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kerf.cli.operating import debug_port
+from kerf.runtime.recording.ring import parts
+from kerf.runtime.recording.software import software
+from kerf.runtime.settings.settings import SettingsError, effective
+from kerf.snapshots import files, reading
+
+CONTENTS: Final = "contents.txt"
+_OWNER_ONLY: Final = 0o600
+#: A user and a password in an address.
+_CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
+
+
+@dataclass(slots=True)
+class Bundle:
+    """Files by name. `missing` are those that could not be had, with the reason."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, make: Callable[[], bytes]) -> None:
+        """Add a file, or the reason why there is none."""
+        try:
+            self.files[name] = make()
+        except (debug_port.Silent, OSError, ValueError, reading.Unreadable) as error:
+            self.missing[name] = (str(error).splitlines() or [type(error).__name__])[0]
+
+    def contents(self) -> str:
+        """A line for each file, and for each that is missing."""
+        rows = [f"{name}  {len(data):,} bytes" for name, data in self.files.items()]
+        return "\n".join([*rows, *(f"{name}  missing: {reason}" for name, reason in self.missing.items())]) + "\n"
+
+    def archive(self) -> bytes:
+        """The archive (tar, gzip). Its files are for their owner alone."""
+        found = io.BytesIO()
+        with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
+            for name, data in {CONTENTS: self.contents().encode(), **self.files}.items():
+                one = tarfile.TarInfo(f"kerf-bundle/{name}")
+                one.size, one.mode = len(data), _OWNER_ONLY
+                tar.addfile(one, io.BytesIO(data))
+        return found.getvalue()
+
+
+def gathered(url: str, folder: str, environment: Mapping[str, str]) -> Bundle:
+    """What this pod, or the debug port at `url`, has. `folder` is that of the record; empty: there is none."""
+    bundle = Bundle()
+    bundle.add("versions.json", lambda: _json(software()))
+    bundle.add("settings.json", lambda: _settings(environment))
+    bundle.add("status.json", lambda: _json(json.loads(debug_port.ask(url, "/status"))))
+    bundle.add("cluster.snapshot", lambda: _snapshot(url))
+    for name, data in _record(folder, bundle):
+        bundle.files[f"record/{name}"] = data
+    return bundle
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, indent=2).encode() + b"\n"
+
+
+def _settings(environment: Mapping[str, str]) -> bytes:
+    """Raises ValueError."""
+    try:
+        rows = [asdict(row) for row in effective([], environment)]
+    except SettingsError as error:
+        raise ValueError(f"no settings of a controller are here: {error.problems[0]}") from error
+    return _json([{name: _CREDENTIALS.sub("//", str(text)) for name, text in row.items()} for row in rows])
+
+
+def _snapshot(url: str) -> bytes:
+    """Raises Silent, Unreadable."""
+    data = debug_port.ask(url, "/debug/snapshot", seconds=60)
+    reading.read(files.lines(data))  # another program may listen there
+    return data
+
+
+def _record(folder: str, bundle: Bundle) -> Iterator[tuple[str, bytes]]:
+    """The record's files. The controller may delete the oldest one meanwhile."""
+    if not folder:
+        bundle.missing["record"] = "RECORD_FOLDER names no folder: the recorder is off"
+        return
+    try:
+        for path in parts(Path(folder)):
+            if os.access(path, os.R_OK):
+                yield path.name, path.read_bytes()
+    except OSError as error:
+        bundle.missing["record"] = f"{folder}: {error.strerror or error}"

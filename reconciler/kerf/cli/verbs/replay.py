@@ -1,0 +1,178 @@
+"""`kerf replay`: the recorded decisions of a controller, made again in this process, listed, or saved as a snapshot."""
+
+from __future__ import annotations
+
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from kerf.cli.arguments import Mistake
+from kerf.cli.parser import Parser
+from kerf.cli.terminal import say
+
+if TYPE_CHECKING:
+    from kerf.cli.answering.records import Record
+    from kerf.records.reading import Step
+
+_ABOUT: Final = """\
+Reproduce the recorded decisions of a controller: each is made again in this process, from the recorded snapshot, and
+compared with the recorded plan. RECORD_FOLDER (--record-folder) makes the controller record its decisions.
+
+With --list the decisions are listed, with their actions and reasons; nothing is decided. With --at the cluster as of
+then is saved as a snapshot, for `kerf why --snapshot` and `kerf plan --snapshot`.
+"""
+_EPILOG: Final = """\
+Times are RFC 3339, such as 2026-03-01T03:12:00Z; without a zone they are UTC.
+
+Exit codes: 0 all decisions are the same; 1 some differ; 3 some differ, and the record is of other versions of Kerf, of
+a library or of the CPU; 2 the command is wrong, or a file cannot be read or is damaged. A last line that is not
+complete, as after a crash, is left out, and reported."""
+_SHOWN: Final = 20
+_NAMES: Final = 3
+_SAME, _DIFFERENT, _UNREADABLE, _OTHER_VERSIONS = 0, 1, 2, 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Read the command line and the record; the exit code."""
+    asked = _parser().parse_args(arguments)
+    from kerf.cli.reports import escaping
+    from kerf.snapshots.reading import Unreadable
+
+    try:
+        return _done(asked)
+    except (Mistake, OSError, Unreadable) as error:
+        escaping.complain(f"kerf replay: {error}")
+        return _UNREADABLE
+
+
+def _parser() -> Parser:
+    parser = Parser("kerf replay", description=_ABOUT, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("path", metavar="PATH", help="the folder of the record, or one of its files")
+    add("--list", action="store_true", help="list the decisions with actions")
+    add("--since", default="", metavar="TIME", help="leave out the decisions before")
+    add("--until", default="", metavar="TIME", help="leave out the decisions after")
+    add("--at", default="", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
+    add("-o", "--output", default="", metavar="FILE", help="the file for --at; only its owner may read it")
+    add("--all", action="store_true", help="all differences, and decisions without actions too")
+    return parser
+
+
+def _done(asked: Namespace) -> int:
+    from kerf.cli.answering import records
+    from kerf.cli.reports import escaping
+
+    at = records.instant("--at", asked.at)
+    if (at is None) != (not asked.output):
+        raise Mistake("--at TIME and -o FILE belong together: the cluster as of TIME is saved to FILE")
+    if at is not None and (asked.since or asked.until or asked.list):
+        raise Mistake("--at and --list, --since or --until exclude each other")
+    since, until = records.instant("--since", asked.since), records.instant("--until", asked.until)
+
+    def note(words: str) -> None:
+        escaping.complain(f"kerf replay: {words}")
+
+    paths = records.found(asked.path)
+    if at is not None:
+        return _save(records.Record(paths, note, until=at), at, asked.output)
+    record = records.Record(paths, note, since, until)
+    return _list(record, everything=asked.all) if asked.list else _replay(record, everything=asked.all)
+
+
+# --- made again -------------------------------------------------------------------------------------------------
+def _replay(record: Record, *, everything: bool) -> int:
+    from kerf.records.replaying import Replay
+
+    number = different = missed = 0
+    span: list[datetime] = []
+    for path, steps in record.parts():
+        replay = Replay()
+        for step in steps:
+            outcome = replay.again(step)
+            number, missed = number + 1, missed + step.decision.missed
+            span = [*span[:1], step.decision.at]
+            if outcome.same:
+                continue
+            different += 1
+            if everything or different <= _SHOWN:
+                say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
+                for line in outcome.difference():
+                    say(f"  {line}")
+    if different > _SHOWN and not everything:
+        say(f"... and {different - _SHOWN} more; --all lists them")
+    if not number:
+        raise Mistake("there is no decision between these times")
+    say(f"{_count(number, 'decision')} from {_time(span[0])} to {_time(span[-1])}: {number - different} are the same")
+    if missed:
+        say(f"{_count(missed, 'decision')} not recorded: the recorder could not follow the controller")
+    return _code(record, different)
+
+
+def _code(record: Record, different: int) -> int:
+    from kerf.records.replaying import other_versions
+    from kerf.runtime.recording.software import software
+
+    if different:
+        own = software()
+        others = sorted({words for found in record.software for words in other_versions(found, own)})
+        if others:
+            say(f"recorded under other versions: {', '.join(others)}")
+        code = _OTHER_VERSIONS if others else _DIFFERENT
+    else:
+        code = _SAME
+    return _UNREADABLE if record.damaged else code
+
+
+# --- listed -----------------------------------------------------------------------------------------------------
+def _list(record: Record, *, everything: bool) -> int:
+    number = 0
+    for _, steps in record.parts():
+        for step in steps:
+            number += 1
+            if everything or step.decision.actions:
+                say("\n".join(_lines(step)))
+    say(f"{_count(number, 'decision')}")
+    return _UNREADABLE if record.damaged else _SAME
+
+
+def _lines(step: Step) -> Iterator[str]:
+    decision = step.decision
+    if decision.missed:
+        yield f"({_count(decision.missed, 'decision')} before it not recorded)"
+    yield f"{_time(decision.at)}  {_changed(step.changed)}"
+    for act in decision.actions:
+        yield f"    {act.key}  ({act.reason})"
+    if decision.more_actions:
+        yield f"    and {_count(decision.more_actions, 'action')} more"
+
+
+def _changed(names: Sequence[str]) -> str:
+    if not names:
+        return "no object changed"
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f"changed: {', '.join(names[:_NAMES])}{more}"
+
+
+# --- saved ------------------------------------------------------------------------------------------------------
+def _save(record: Record, at: datetime, output: str) -> int:
+    from kerf.cli.answering import saved
+    from kerf.snapshots import files, writing
+
+    counts = ((path, sum(1 for _ in steps)) for path, steps in reversed([*record.parts()]))
+    path, number = next(((path, number) for path, number in counts if number), (None, 0))
+    if path is None:
+        raise Mistake(f"--at {_time(at)}: the record has no decision up to then; --list --all lists its decisions")
+    step = next(islice(record.steps(path), number - 1, None))
+    saved.write(output, files.compressed(writing.lines(step.captured(), b"")))
+    say(f"{output}: the cluster of the decision of {_time(step.decision.at)}", err=True)
+    return _UNREADABLE if record.damaged else _SAME
+
+
+def _time(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

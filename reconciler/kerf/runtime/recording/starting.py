@@ -1,0 +1,50 @@
+"""The recorder of a process, by its settings."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from kerf.decide import decide
+from kerf.model.aws.cloud import Region
+from kerf.records.encoding import Encoder
+from kerf.runtime.recording.recorder import Decide, Recorder
+from kerf.runtime.recording.ring import Ring
+from kerf.runtime.recording.software import software
+from kerf.runtime.settings.options import Options
+from kerf.telemetry.log.logs import Logger
+from kerf.telemetry.precedence import GiveWay
+
+_KEY_BYTES: Final = 32
+_MIB: Final = 1024 * 1024
+
+
+class Recording:
+    """The decisions of a process, recorded if RECORD_FOLDER names a folder.
+
+    Attributes:
+        decide: the function for the controller.
+    """
+
+    def __init__(self, options: Options, log: Logger, give_way: GiveWay, region: Callable[[], Region | None]) -> None:
+        """`region` are the facts behind the current instance types."""
+        self._recorder: Recorder | None = None
+        self.decide: Decide = decide
+        if not options.record_folder:
+            return
+
+        def failed(error: Exception) -> None:
+            log.error("recording decisions failed", folder=options.record_folder, error=error)
+
+        ring = Ring(Path(options.record_folder), options.record_size * _MIB, options.record_age)
+        encoder = Encoder(secrets.token_bytes(_KEY_BYTES), software(), secrets.token_hex(4))
+        self._recorder = Recorder(ring, encoder, failed, give_way)
+        self.decide = self._recorder.deciding(decide, region)
+        log.info("decisions are recorded", folder=options.record_folder)
+
+    def close(self) -> None:
+        """Write the last decisions."""
+        if self._recorder is not None:
+            self._recorder.close()

@@ -1,0 +1,75 @@
+"""The archive for support has what the controller and its folder have, lists it, and has no secrets."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kerf.cli.answering import bundle
+from kerf.cli.operating import debug_port
+from kerf.snapshots import files
+from kerf.snapshots.reading import read
+from kerf.snapshots.writing import lines
+from tests.unit.snapshots.test_sanitizing import SECRET, life
+
+RECORD = Path("tests/unit/records/versions/1.record")
+
+
+def _answer(
+    url: str, path: str, query: Mapping[str, str] | None = None, *, method: str = "GET", seconds: float = 1
+) -> bytes:
+    return b'{"problems":[]}' if path == "/status" else files.compressed(lines(life().launching, b"key"))
+
+
+def _members(data: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
+        assert {one.mode for one in tar} == {0o600}
+        found = {one.name: tar.extractfile(one) for one in tar}
+        return {name.removeprefix("kerf-bundle/"): file.read() for name, file in found.items() if file is not None}
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "record"
+    folder.mkdir()
+    (folder / "00000001.record").write_bytes(RECORD.read_bytes())
+    monkeypatch.setenv("RECORD_FOLDER", str(folder))
+    monkeypatch.setenv("CLUSTER_NAME", "sandbox")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"https://user:{SECRET}@aws.example.com")
+    return folder
+
+
+def test_it_has_all_files_and_no_secret(record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debug_port, "ask", _answer)
+    target = tmp_path / "bundle.tar.gz"
+    assert bundle.main(["-o", str(target)]) == 0
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    found = _members(target.read_bytes())
+    names = {"contents.txt", "versions.json", "settings.json", "status.json", "cluster.snapshot"}
+    assert {*found} == {*names, "record/00000001.record"}
+    assert read(files.lines(found["cluster.snapshot"])).snapshot.node_claims
+    assert found["record/00000001.record"] == RECORD.read_bytes()
+    assert all(name in found["contents.txt"].decode() for name in found if name != "contents.txt")
+    texts = {name: b"".join(files.lines(data)) for name, data in found.items()}
+    assert [name for name, text in texts.items() if SECRET.encode() in text] == []
+    settings = {row["variable"]: row["value"] for row in json.loads(found["settings.json"])}
+    assert settings["AWS_ENDPOINT_URL"] == "https://aws.example.com"
+
+
+def test_missing_parts_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "bundle.tar.gz"
+    assert bundle.main(["-o", str(target), "--url", "http://127.0.0.1:9"]) == 1
+    assert "cluster.snapshot  missing: no controller answers at http://127.0.0.1:9" in capsys.readouterr().err
+    text = _members(target.read_bytes())["contents.txt"].decode()
+    assert "record  missing: RECORD_FOLDER names no folder: the recorder is off" in text
+    assert "settings.json  missing: no settings of a controller are here: CLUSTER_NAME" in text
+
+
+def test_a_file_that_cannot_be_written_ends_with_2(tmp_path: Path) -> None:
+    assert bundle.main(["-o", str(tmp_path / "no" / "file"), "--url", "http://127.0.0.1:9"]) == 2

@@ -1,0 +1,114 @@
+"""`kerf replay`: exit codes, lists, snapshots of then, and files that are torn or damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.cli.verbs import replay
+from kerf.records import replaying
+from kerf.records.replaying import Outcome
+from kerf.runtime.recording import software
+from kerf.snapshots import files
+from kerf.snapshots.reading import read
+
+RECORD = Path("tests/unit/records/versions/1.record")
+START = "2026-01-01T00:00:00Z"
+
+
+def _said(capsys: pytest.CaptureFixture[str]) -> str:
+    found = capsys.readouterr()
+    return found.out + found.err
+
+
+def test_all_decisions_of_a_file_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """The file is of this version."""
+    assert replay.main([str(RECORD)]) == 0
+    assert f" decisions from {START} to 2026-01-01T00:" in _said(capsys)
+
+
+@pytest.fixture
+def differing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every decision is another one."""
+    monkeypatch.setattr(Outcome, "same", property(lambda self: False))
+    monkeypatch.setattr(software, "software", lambda: {"kerf": "another"})
+
+
+@pytest.mark.usefixtures("differing")
+def test_a_difference_ends_with_3_under_other_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay.main([str(RECORD), "--until", "2026-01-01T00:00:30Z"]) == 3
+    text = _said(capsys)
+    assert "the decision of 2026-01-01T00:00:00Z differs" in text
+    assert "recorded under other versions: " in text
+    assert " more; --all lists them" in text
+
+
+@pytest.mark.usefixtures("differing")
+def test_a_difference_ends_with_1_under_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replaying, "_DECISIVE", ())
+    assert replay.main([str(RECORD), "--until", "2026-01-01T00:00:30Z"]) == 1
+
+
+def test_the_list_names_actions_and_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay.main([str(RECORD), "--list", "--until", "2026-01-01T00:01:00Z"]) == 0
+    some = _said(capsys)
+    assert "CreateNodeClaim nodeclaim/general-" in some
+    assert "  changed: " in some
+    assert replay.main([str(RECORD), "--list", "--all", "--since", "2026-01-01T00:01:00Z"]) == 0
+    assert "CreateNodeClaim" not in _said(capsys)
+
+
+def test_the_cluster_of_then_is_a_snapshot(tmp_path: Path) -> None:
+    early, late = tmp_path / "early", tmp_path / "late"
+    assert replay.main([str(RECORD), "--at", START, "-o", str(early)]) == 0
+    assert replay.main([str(RECORD), "--at", "2026-01-01T00:03:00Z", "-o", str(late)]) == 0
+    before, after = (read(files.lines(path.read_bytes())).snapshot for path in (early, late))
+    assert (len(before.node_claims), before.now.isoformat()) == (0, "2026-01-01T00:00:00+00:00")
+    assert len(after.node_claims) > 0
+    assert after.catalogues
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["/nowhere"], "/nowhere: No such file or directory"),
+        ([str(RECORD), "--at", START], "--at TIME and -o FILE belong together"),
+        ([str(RECORD), "--at", "noon", "-o", "a"], "--at noon: it is no time"),
+        ([str(RECORD), "--at", START, "-o", "a", "--list"], "exclude each other"),
+        ([str(RECORD), "--at", "2020-01-01", "-o", "a"], "the record has no decision up to then"),
+        ([str(RECORD), "--since", "2030-01-01"], "there is no decision between these times"),
+    ],
+)
+def test_a_mistake_ends_with_2(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay.main(words) == 2
+    assert message in _said(capsys)
+
+
+def test_a_folder_without_files_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay.main([str(tmp_path)]) == 2
+    assert "there is no file *.record" in _said(capsys)
+
+
+def _written(folder: Path, lines: list[bytes]) -> str:
+    (folder / "00000001.record").write_bytes(b"".join(line + b"\n" for line in lines))
+    return str(folder)
+
+
+def test_a_torn_end_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = RECORD.read_bytes()
+    (tmp_path / "00000001.record").write_bytes(data[: len(data) // 2])
+    assert replay.main([str(tmp_path), "--list"]) == 0
+    assert "its last line is left out" in _said(capsys)
+
+
+def test_a_damaged_line_is_named_and_other_files_are_read(tmp_path: Path, capsys: Any) -> None:
+    lines = list(files.lines(RECORD.read_bytes()))
+    place = next(number for number, line in enumerate(lines, 1) if b'"line":"decision"' in line)
+    path = _written(tmp_path, [*lines[:place], b"{", *lines[place:]])
+    (tmp_path / "00000002.record").write_bytes(RECORD.read_bytes())
+    assert replay.main([path, "--list"]) == 2
+    text = _said(capsys)
+    assert f"00000001.record: line {place + 1}: " in text
+    assert "CreateNodeClaim" in text
