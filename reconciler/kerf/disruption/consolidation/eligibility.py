@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kerf.disruption.candidates.approval import consolidation_blocker
 from kerf.disruption.candidates.candidates import Blocker
 from kerf.disruption.consolidation.pausing import paused
 from kerf.disruption.consolidation.worth import asked, grown_at, too_young
@@ -56,9 +57,9 @@ def consolidation_blockers(view: View, state: StateNode, pool: NodePool) -> Iter
         yield wanted
     elif until is not None:
         yield too_young(pool, wanted, until)
-    pause = paused(pool, view.snapshot.now)
-    if pause is not None:
-        yield pause
+    for blocker in (paused(pool, view.snapshot.now), consolidation_blocker(view, state, pool)):
+        if blocker is not None:
+            yield blocker
 
 
 def _consolidates(pool: NodePool) -> bool:
