@@ -57,9 +57,12 @@ def consolidation_blockers(view: View, state: StateNode, pool: NodePool) -> Iter
         yield wanted
     elif until is not None:
         yield too_young(pool, wanted, until)
-    for blocker in (paused(pool, view.snapshot.now), consolidation_blocker(view, state, pool)):
-        if blocker is not None:
-            yield blocker
+    pause = paused(pool, view.snapshot.now)
+    if pause is not None:
+        yield pause
+    waits = consolidation_blocker(view, state, pool)
+    if waits is not None:
+        yield waits
 
 
 def _consolidates(pool: NodePool) -> bool:
