@@ -32,6 +32,7 @@ WITHOUT = {
         "kerf_garbage_collection_held",
         "kerf_deletion_held",
         "kerf_node_mismatches",
+        "kerf_changes_awaiting_approval",
         "kerf_ec2_requests_held_seconds_total",
         "kerf_ec2_requests_throttled_total",
         "kerf_latest_failed_action_timestamp_seconds",

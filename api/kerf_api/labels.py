@@ -154,6 +154,11 @@ ALLOW_GARBAGE = f"{KERF}/allow-garbage-collection"
 #: NodeClaim or definition); and what a NodeClaim has noted of its NodePool's, which may be gone when it counts.
 ALLOW_DELETION = f"{KERF}/allow-deletion"
 DELETION_ALLOWED = f"{KERF}/deletion-allowed"
+#: On a NodePool or EC2NodeClass: nodes of an earlier version are replaced only after approval (docs/tasks/approval.md).
+PLAN_FIRST = f"{KERF}/plan-first"
+#: On a NodePool: the digest of the approved plan; and the digests that Kerf has seen, with the time of the latest one.
+APPROVED_PLAN = f"{KERF}/approved-plan"
+SEEN_PLAN = f"{KERF}/seen-plan"
 #: On a NodeClaim: why Kerf itself deletes it; without that, and without a command, another client deleted it.
 ENDS = f"{KERF}/ends"
 #: Annotations that Kerf writes on NodeClaims: those of a NodePool's template do not come down to them.

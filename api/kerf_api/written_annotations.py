@@ -33,6 +33,7 @@ WRITTEN: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             labels.ZONAL_SHIFT,
             labels.CONSOLIDATION_PAUSE,
             labels.GARBAGE,
+            labels.SEEN_PLAN,
         },
         "EC2NodeClass": _CLASS_HASHES | {labels.GARBAGE},
     }

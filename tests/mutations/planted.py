@@ -10,6 +10,7 @@ from tests.mutations import (
     planted_at_night,
     planted_in_adoption,
     planted_in_annotations,
+    planted_in_approval,
     planted_in_argocd,
     planted_in_aws,
     planted_in_bounds,
@@ -51,5 +52,6 @@ BUGS = (
     *planted_in_monitoring.BUGS,
     *planted_in_adoption.BUGS,
     *planted_in_work.BUGS,
+    *planted_in_approval.BUGS,
     *planted_in_early_orders.BUGS,
 )

@@ -9,7 +9,8 @@ A scenario is a list of steps. Verbs:
   changes of its spec);
 - `deploy`, `stateful`, `daemon` (workloads from their short form), `guard` (an app's PodDisruptionBudget), `scale`,
   `resize` (other requests for an app's pods, in place; the kubelet acts on it after `resize_seconds` of the weather),
-  `apply` (a manifest), `patch` and `annotate` (objects, unseen by the webhook), `static_pod`, `delete`, `abandon`
+  `apply` (a manifest), `patch` and `annotate` (objects, unseen by the webhook), `approve` (the plan that a NodePool's
+  condition names), `static_pod`, `delete`, `abandon`
   (finalizers off first); one object is meant by its name, `first`, `every`, `of APP` (of a Node or NodeClaim: where a
   pod of it is), `in POOL`, or `not NAME` (a claim that is not among those remembered);
 - `stock_out`, `withdraw` (a type), `reclaim`, `rebalance`, `impair` and `recover` (what EC2 says of instances),
@@ -27,6 +28,7 @@ At the end every pod that the controller made leave runs again, or another one i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
@@ -154,6 +156,12 @@ class Story:
 
     def do_annotate(self, given: Mapping[str, Mapping[str, Step]]) -> None:
         self.do_patch({k: {n: {"metadata": {"annotations": a}} for n, a in rows.items()} for k, rows in given.items()})
+
+    def do_approve(self, name: str) -> None:
+        (pool,) = self._chosen("NodePool", name)
+        told = next(c.message for c in pool.value.status.conditions if c.type == "ChangeApproved")
+        (digest,) = re.findall(r"set kerf\.sh/approved-plan: ([0-9a-f]{20}) on it", told)
+        self.do_annotate({"NodePool": {name: {labels.APPROVED_PLAN: digest}}})
 
     def do_delete(self, given: Mapping[str, str]) -> None:
         for kind, name in given.items():

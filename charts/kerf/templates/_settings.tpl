@@ -33,6 +33,7 @@ KUBE_CLIENT_QPS: kubeClientQPS
 LEADER_ELECTION_NAME: leaderElectionName
 MIN_VALUES_POLICY: minValuesPolicy
 NOMINATE_PODS: nominatePods
+PLAN_FIRST: planFirst
 PREFERENCE_POLICY: preferencePolicy
 RECORD_AGE: recordAge
 RECORD_FOLDER: recordFolder

@@ -8,6 +8,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
+from kerf.disruption.drift.approvals import CHANGE_APPROVED
 from kerf.disruption.view import view
 from kerf.judgement.allowances import budgets
 from kerf.judgement.values import Budgets, Fact
@@ -100,7 +101,10 @@ def _about(snapshot: Snapshot, pool: NodePool) -> str:
 def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
     """The conditions that are not True, of the NodePool and of its class; failing actions; the back-off; limits."""
     for condition in pool.status.conditions:
-        if condition.type in (*conditions.NODEPOOL_DEPENDENTS, HEALTHY) and condition.status != conditions.TRUE:
+        if (
+            condition.type in (*conditions.NODEPOOL_DEPENDENTS, HEALTHY, CHANGE_APPROVED)
+            and condition.status != conditions.TRUE
+        ):
             yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
     node_class = snapshot.node_classes.get(pool.class_name)
     of = (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY)

@@ -19,3 +19,4 @@ class PlanGauge(StrEnum):
     DELETIONS_HELD = auto()
     GARBAGE_COLLECTION_HELD = auto()
     NODE_MISMATCHES = auto()
+    CHANGES_AWAITING_APPROVAL = auto()

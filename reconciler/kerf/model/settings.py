@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from kerf.model.kubernetes.objects import TopologySpreadConstraint
+from kerf_api.approval import OFF, PlanFirst
 from kerf_api.thresholds import NO_THRESHOLDS, Thresholds
 
 
@@ -41,6 +42,8 @@ class Settings:
     expire_within_budgets: bool = False
     #: What consolidation has to bring where a NodePool does not say so itself.
     thresholds: Thresholds = NO_THRESHOLDS
+    #: Whether changes wait for approval where neither a NodePool nor its EC2NodeClass has the annotation.
+    plan_first: PlanFirst = OFF
     #: Pods that claim devices (dynamic resource allocation) are no concern of ours.
     ignore_dra_requests: bool = True
     vm_memory_overhead_percent: float = 0.075

@@ -6,6 +6,7 @@ lives.py         one life: the controller at work until nothing happens any more
 worlds.py        a world of the sandbox as a snapshot has it
 owners.py        workloads for pods whose controllers a snapshot does not have
 clouds.py        AWS as the snapshot knows it
+approvals.py     the digests by which the change is approved
 waits.py         how long starts and ends take in this cluster
 changes.py       manifests that are applied or deleted
 """

@@ -29,10 +29,19 @@ class BadChange(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Manifests to apply, in order, and objects to delete as (kind, namespace, name)."""
+    """Manifests to apply, in order, and objects to delete as (kind, namespace, name).
+
+    `as_written` are the manifests as the user has them, where those to apply lack what a file of a snapshot lacks.
+    """
 
     applied: tuple[Mapping[str, Any], ...] = ()
     deleted: tuple[Key, ...] = ()
+    as_written: tuple[Mapping[str, Any], ...] | None = None
+
+    @property
+    def written(self) -> tuple[Mapping[str, Any], ...]:
+        """The manifests as the user has them."""
+        return self.applied if self.as_written is None else self.as_written
 
     def __bool__(self) -> bool:
         return bool(self.applied or self.deleted)
@@ -78,7 +87,7 @@ class Comparison:
 
     def comparable(self, change: Change) -> Change:
         """The change with the texts that the file has where they are unchanged."""
-        return Change(tuple(map(self._comparable, change.applied)), change.deleted)
+        return Change(tuple(map(self._comparable, change.applied)), change.deleted, change.written)
 
     def _comparable(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         if manifest.get("kind") == kinds.NODE_CLASS.name:

@@ -40,6 +40,8 @@ class SnapshotCloud(SandboxCloud):
         self._cluster = snapshot.cluster
         #: What is not known and was assumed, in words.
         self.guesses: dict[str, None] = {}
+        #: The EC2NodeClasses whose images are not known.
+        self.unknown_images: dict[str, None] = {}
 
     def cluster(self) -> ClusterFacts:
         if self._cluster is None:
@@ -83,6 +85,7 @@ class SnapshotCloud(SandboxCloud):
         terms = (node_class.spec.ami_selector_terms, node_class.family)
         if before is None or terms == (before.spec.ami_selector_terms, before.family):
             return facts.images
+        self.unknown_images[node_class.name] = None
         words = "its images: taken to be others than before; AWS was not asked"
         self._guess(f"EC2NodeClass {node_class.name}: {words}")
         known = facts.images or (Image("ami-amd64"), Image("ami-arm64", architecture="arm64"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from kerf.model.snapshot import Snapshot
+from kerf.planning.approvals import Approval
 from kerf.planning.changes import NOTHING, Change
 from kerf.planning.lives import DAY, Life
 from kerf.planning.outcomes import Departure, Outcome, PlannedNode, Waiting
@@ -45,6 +46,7 @@ class Forecast:
     otherwise: the life without it; equal to `planned` when there is no change.
     risks: of the end of the life with the change.
     guesses: what is not known and was assumed.
+    approvals: the NodePools whose change waits for approval; the plan shows the time after it.
     """
 
     now: Present
@@ -52,6 +54,7 @@ class Forecast:
     otherwise: Outcome
     risks: tuple[Risk, ...] = ()
     guesses: tuple[str, ...] = ()
+    approvals: tuple[Approval, ...] = ()
 
     @property
     def caused(self) -> tuple[Departure, ...]:
@@ -76,7 +79,7 @@ def forecast(captured: Captured, change: Change, *, horizon: timedelta = DAY) ->
     now = _present(life, captured.snapshot)
     planned = life.run(horizon)
     otherwise = Life(captured, NOTHING).run(horizon) if change else planned
-    return Forecast(now, planned, otherwise, tuple(_risks(life, planned)), tuple(life.guesses))
+    return Forecast(now, planned, otherwise, tuple(_risks(life, planned)), tuple(life.guesses), life.approvals())
 
 
 def _present(life: Life, snapshot: Snapshot) -> Present:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,6 +11,7 @@ from kerf.model import kinds
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Plan
 from kerf.planning import changes
+from kerf.planning.approvals import Approval, Approvals
 from kerf.planning.changes import NOTHING, Change
 from kerf.planning.diary import Diary
 from kerf.planning.outcomes import Held, Outcome, PlannedNode, Waiting
@@ -20,6 +22,7 @@ from kerf.runtime.parts import Parts
 from kerf.sandbox.calm import CALM
 from kerf.sandbox.phases import active
 from kerf.snapshots.captured import Captured
+from kerf_api.approval import OFF
 from kerf_api.v1.nodeclaim import NodeClaim
 
 DAY: Final = timedelta(days=1)
@@ -35,7 +38,10 @@ class Life:
         found = restored(captured, seed)
         self.world, self.guesses = found.world, found.cloud.guesses
         self.controller = Controller(
-            found.ports, Parts(keys=found.keys), settings=captured.snapshot.settings, inline=True
+            found.ports,
+            Parts(keys=found.keys),
+            settings=replace(captured.snapshot.settings, plan_first=OFF),
+            inline=True,
         )
         self._pace = Pace(found.world)
         self._later: datetime | None = None
@@ -43,12 +49,17 @@ class Life:
         self._refusals: dict[str, str] = {}
         self._diary = Diary(found.world)
         changes.apply(self.world, change)
+        self._approvals, self._unknown = Approvals(self.world, captured, change), found.cloud.unknown_images
 
     def run(self, horizon: timedelta = DAY) -> Outcome:
         """Live until nothing more would happen, for at most so long; what came of it."""
         end = self._began + horizon
         self.world.run(self, end, stop_when=self._at_rest)
         return self._outcome(at_rest=self._at_rest())
+
+    def approvals(self) -> tuple[Approval, ...]:
+        """The changes that need an approval, once the life is over."""
+        return self._approvals.found(self._unknown)
 
     # --- as the world's loop wants it -----------------------------------------------------------------------------
     @property

@@ -186,6 +186,7 @@ def _troubles(state: State, now: datetime) -> Iterator[Trouble]:
         yield Trouble(troubles.GUARD, source.value, text, "restart the pod, and report this with its log")
     objects = ((kind, one) for kind in _GUARDED for one in state.cluster.objects(kind).values())
     yield from troubles.guarded((str(Ref.of(kind, one)), one.status.conditions) for kind, one in objects)
+    yield from troubles.unapproved(pools.values())
 
 
 def _unplaced(state: State, now: datetime) -> Iterator[Unplaced]:

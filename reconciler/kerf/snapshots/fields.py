@@ -53,6 +53,9 @@ ANNOTATIONS: Final = frozenset(
         labels.ALLOW_DELETION,
         labels.DELETION_ALLOWED,
         labels.ENDS,
+        labels.PLAN_FIRST,
+        labels.APPROVED_PLAN,
+        labels.SEEN_PLAN,
         "pv.kubernetes.io/bind-completed",
         "storageclass.kubernetes.io/is-default-class",
     }

@@ -83,7 +83,7 @@ _NOT_LOGGED = frozenset({"OptedOut"}) | _NEXT_TIME | _TO_MEND | _TO_KNOW
 #: So many answers are logged in one look.
 _MOST_ANSWERS = 50
 #: Of what is not there any more there is no number left.
-_HELD = ("kerf_garbage_collection_held", "kerf_deletion_held", "kerf_node_mismatches")
+_HELD = ("kerf_garbage_collection_held", "kerf_deletion_held", "kerf_node_mismatches", "kerf_changes_awaiting_approval")
 #: So many pods are named in a line.
 _MOST_PODS = 50
 #: So many of a batch.

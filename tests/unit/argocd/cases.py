@@ -159,6 +159,13 @@ CASES: Final[list[tuple[str, str, tuple[Change, ...], str, str]]] = [
     (
         "NodePool",
         "rolling-out",
+        (told("UpToDate", "False", "AwaitingApproval", "0 of 2 nodes are up to date; the change is not approved"),),
+        "Suspended",
+        "UpToDate is False (AwaitingApproval): 0 of 2 nodes are up to date; the change is not approved",
+    ),
+    (
+        "NodePool",
+        "rolling-out",
         (told("NodeRegistrationHealthy", "False", "RegistrationFailed", "2 of the last 4 did not join"),),
         "Degraded",
         "NodeRegistrationHealthy is False (RegistrationFailed): 2 of the last 4 did not join",

@@ -12,11 +12,12 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from kerf.cli.answering import plan_page
+from kerf.cli.answering import answers, plan_page
 from kerf.cli.app import app
 from kerf.cli.demonstration.demo import manifests
 from kerf.cli.verbs import plan
 from kerf.cli.verbs.plan import main
+from kerf.planning.approvals import Approval
 from kerf.planning.changes import Change
 from kerf.planning.forecast import Forecast, forecast
 from kerf.planning.outcomes import Waiting
@@ -216,3 +217,18 @@ def test_a_commit_that_is_not_there_is_named(
     code, _, err = run(capsys, "--changed-since", "nowhere", "--snapshot", snapshot)
     assert code == 2
     assert "--changed-since nowhere: " in err
+
+
+# --- approval -----------------------------------------------------------------------------------------------------
+def test_the_page_names_the_annotation_that_approves_the_change() -> None:
+    found = forecast(busy(), Change())
+    digest = "0123456789abcdef0123"
+    rows = (Approval("a", digest), Approval("b", digest, approved=True), Approval("c", unknown="no images"))
+    text = plan_page.page(replace(found, approvals=rows))
+    assert f"approve with        kerf.sh/approved-plan: {digest} (annotation of NodePool a)\n" in text
+    assert f"approved            NodePool b: plan {digest}\n" in text
+    assert "approval            NodePool c: the digest is not known: no images\n" in text
+    shown = plan_page.markdown(replace(found, approvals=rows[:1]))
+    assert f"| approve with | kerf.sh/approved-plan: {digest} \\(annotation of NodePool a\\) |" in shown
+    listed = json.loads(answers.as_json(replace(found, approvals=rows[:1])))["approvals"]
+    assert listed == [{"nodepool": "a", "digest": digest, "approved": False, "unknown": ""}]

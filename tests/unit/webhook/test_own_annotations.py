@@ -30,6 +30,8 @@ FOR_USERS = (
     labels.ALLOW_DELETION,
     labels.ALLOW_GARBAGE,
     labels.DEVICE_TEMPLATES,
+    labels.PLAN_FIRST,
+    labels.APPROVED_PLAN,
     *thresholds.ANNOTATIONS,
     "example.com/team",
     "kubectl.kubernetes.io/last-applied-configuration",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kerf_api import crds
+from kerf_api import approval, crds
 from kerf_api.lint import nearest
 from kerf_api.lint.problem import Problem, Steps, at, shown
 from kerf_api.lint.reading.reading import entries, is_dns_name, label_value_fault, mapping, qualified_name_fault
@@ -33,6 +33,7 @@ def check(kind: str, manifest: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _name(kind, metadata)
     yield from _labels(metadata)
     yield from _size_of_annotations(metadata)
+    yield from _approval(kind, metadata)
     yield from _owners(metadata)
     yield from _finalizers(metadata)
     yield from _time(metadata)
@@ -94,6 +95,14 @@ def _size_of_annotations(metadata: Mapping[str, Any]) -> Iterator[Problem]:
         yield at(
             ("metadata", "annotations"), "KERF-META-106", "error", message, "keep large texts in a ConfigMap", size
         )
+
+
+def _approval(kind: str, metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    """The annotations by which changes wait for approval; an invalid value approves nothing."""
+    own = mapping(metadata, "annotations")
+    for key, right in approval.faults(kind, own):
+        message = f"{shown(own[key])} is invalid, so changes wait until it is correct: it {right}"
+        yield at(("metadata", "annotations", key), "KERF-META-108", "error", message, "correct or remove it", own[key])
 
 
 def _owners(metadata: Mapping[str, Any]) -> Iterator[Problem]:

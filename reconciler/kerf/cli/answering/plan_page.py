@@ -8,9 +8,10 @@ from datetime import timedelta
 from typing import Final
 
 from kerf.cli.terminal import columns
+from kerf.planning.approvals import Approval
 from kerf.planning.forecast import Forecast
 from kerf.planning.outcomes import Departure, Outcome
-from kerf_api import durations
+from kerf_api import durations, labels
 
 #: A table is as long in a terminal and in a comment, unless all rows are asked for.
 MOST_ROWS: Final = 40
@@ -62,6 +63,16 @@ def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
         if before != then:
             yield f"  NodePool {pool}", f"{_price(before)} now, {_price(then)} after{_percent(before, then)}"
     yield "duration", _duration(planned)
+    for one in found.approvals:
+        yield _approval(one)
+
+
+def _approval(one: Approval) -> tuple[str, str]:
+    if one.unknown:
+        return "approval", f"NodePool {one.nodepool}: the digest is not known: {one.unknown}"
+    if one.approved:
+        return "approved", f"NodePool {one.nodepool}: plan {one.digest}"
+    return "approve with", f"{labels.APPROVED_PLAN}: {one.digest} (annotation of NodePool {one.nodepool})"
 
 
 def _departing(found: Forecast) -> str:

@@ -150,6 +150,7 @@ def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]
     yield from troubles.unscheduled(unbound, now)
     objects = ((kind, one) for kind, rows in values.items() for one in rows)
     yield from troubles.guarded((str(Ref.of(kind, one)), one.status.conditions) for kind, one in objects)
+    yield from troubles.unapproved(values[kinds.NODE_POOL])
 
 
 def _of_living(

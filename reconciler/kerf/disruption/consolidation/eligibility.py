@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kerf.disruption.candidates.approval import consolidation_blocker
 from kerf.disruption.candidates.candidates import Blocker
 from kerf.disruption.consolidation.pausing import paused
 from kerf.disruption.consolidation.worth import asked, grown_at, too_young
@@ -59,6 +60,9 @@ def consolidation_blockers(view: View, state: StateNode, pool: NodePool) -> Iter
     pause = paused(pool, view.snapshot.now)
     if pause is not None:
         yield pause
+    waits = consolidation_blocker(view, state, pool)
+    if waits is not None:
+        yield waits
 
 
 def _consolidates(pool: NodePool) -> bool:

@@ -3,7 +3,8 @@
 `UpToDate` is True once no node has drifted. Until then it says how many are behind, being replaced, waiting for their
 turn, and held by what; and `Reconciling` is True, by which kstatus (Flux, health checks) knows that a roll-out goes on.
 When for some minutes every node that is behind has been held by something that budgets and time do not solve, the
-roll-out is `Stalled`. `BudgetsValid` is False while a budget cannot be read, which closes the pool for every reason.
+roll-out is `Stalled`. While a change waits for approval both conditions are absent: tools need not wait for it.
+`BudgetsValid` is False while a budget cannot be read, which closes the pool for every reason.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from kerf.disruption.candidates import approval
 from kerf.disruption.candidates.candidates import Blocker, known_candidate
 from kerf.disruption.candidates.pacing import next_try
+from kerf.disruption.drift import approvals
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.on_nodes import rows_with, tried
 from kerf.disruption.view import View
@@ -64,10 +67,13 @@ def _one(view: View, pool: NodePool, sums: Mapping[tuple[str, str], int], behind
     told, wanted = _with_budgets(view, pool, pool.status.conditions)
     counts = {part: sums.get((pool.name, part), 0) for part in (_NODES, _BEHIND, _LEAVING)}
     wanted, due = _with_progress(view, pool, wanted, counts, [view.snapshot.state_nodes[key] for key in behind])
-    if wanted == pool.status.conditions:
-        return Plan(events=told, next_due=due)
+    seen = approvals.seen(view, pool, counts[_BEHIND] + counts[_LEAVING])
+    wanted = approvals.with_condition(view, pool, wanted, counts[_BEHIND])
+    known = Plan(events=told, next_due=due) + approvals.reported(view, pool, wanted)
+    if seen.actions or wanted == pool.status.conditions:
+        return known + seen
     reason = Reason("RollOut", ", ".join(f"{c.type}={c.status}" for c in wanted if c not in pool.status.conditions))
-    return Plan(actions=(set_conditions(pool, wanted, reason),), events=told, next_due=due)
+    return known + Plan(actions=(set_conditions(pool, wanted, reason),))
 
 
 # --- budgets ----------------------------------------------------------------------------------------------------
@@ -88,6 +94,12 @@ def _with_progress(
     if not counts[_BEHIND] and not counts[_LEAVING]:
         done = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
         return rules.drop(rules.drop(done, RECONCILING), STALLED), None
+    if not counts[_LEAVING] and approval.gate_of(view, pool).closed:
+        words = (
+            f"{counts[_NODES] - counts[_BEHIND]} of {counts[_NODES]} nodes are up to date; the change is not approved"
+        )
+        known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, approval.AWAITING, words)
+        return rules.drop(rules.drop(known, RECONCILING), STALLED), None
     held = {state.name: text for state in behind if (text := _hold(view, state))}
     stuck = not counts[_LEAVING] and len(held) == len(behind)
     reason = "Blocked" if stuck else "RollingOut" if counts[_LEAVING] else "WaitingForBudget"
@@ -122,6 +134,9 @@ def _hold(view: View, state: StateNode) -> str:
     if not state.initialized:
         return "the node is not initialized"
     assert state.claim is not None
+    waits = approval.drift_blocker(view, state)
+    if waits is not None:
+        return waits.text
     blocker = known_candidate(view, state.claim.name, eventual=True)
     if isinstance(blocker, Blocker):
         return "" if blocker.quiet else blocker.text

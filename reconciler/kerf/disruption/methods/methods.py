@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final
 
 from kerf.disruption import announcing
-from kerf.disruption.candidates import costs
+from kerf.disruption.candidates import approval, costs
 from kerf.disruption.candidates.budgets import Ledger, reported
 from kerf.disruption.candidates.candidates import Blocker, Candidate, known_candidate, refused
 from kerf.disruption.candidates.pacing import backing_off, no_budget, probed, settled, soon
@@ -145,7 +145,7 @@ def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
     held = backing_off(view, state)
     if held is not None:
         return held
-    found = known_candidate(view, key, eventual=True)
+    found = approval.drift_blocker(view, state) or known_candidate(view, key, eventual=True)
     if isinstance(found, Blocker):
         return refused(state, found, soon(view))
     return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)

@@ -17,7 +17,8 @@ from kerf.model.settings import FeatureGates, Settings
 from kerf.runtime.leadership.leases import KARPENTER, USUAL, LeaseName
 from kerf.runtime.settings import readers, scheduler_config
 from kerf.telemetry.catalogue.listing import DETAILS
-from kerf_api import thresholds
+from kerf_api import approval, thresholds
+from kerf_api.approval import PlanFirst
 from kerf_api.thresholds import Saving, Thresholds
 
 #: How a setting compares with Karpenter's of the same name; anything else says what differs, and why.
@@ -132,6 +133,12 @@ class Options:
     )
     consolidation_minimum_age: timedelta = _own(
         timedelta(0), "CONSOLIDATION_MINIMUM_AGE", thresholds.span, "younger nodes in use are not consolidated"
+    )
+    plan_first: PlanFirst = _own(
+        approval.OFF,
+        "PLAN_FIRST",
+        approval.plan_first,
+        "changes of NodePools and EC2NodeClasses wait for approval: true, false, or for so long, such as 24h",
     )
     deletion_guard_percent: int = _own(
         10, "DELETION_GUARD_PERCENT", readers.whole(0, 100), "share of the nodes that others may have drained at once"
@@ -313,6 +320,7 @@ class Options:
             thresholds=Thresholds(
                 self.consolidation_minimum_saving, self.consolidation_payback_time, self.consolidation_minimum_age
             ),
+            plan_first=self.plan_first,
             deletion_guard_percent=self.deletion_guard_percent,
             deletion_guard_wait=self.deletion_guard_wait,
             default_constraints=self.scheduler_config,

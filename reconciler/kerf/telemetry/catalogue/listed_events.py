@@ -178,7 +178,15 @@ POOLS: Final = (
     ListedEvent(_POOL, "InternalError", WARNING, "A bug of Kerf makes the NodePool unusable", "1 m", OWN),
     ListedEvent(_POOL, "BackOff", WARNING, "Kerf backs off after failures; the message has the end", "1 m", OWN),
     ListedEvent(_POOL, "InvalidBudget", WARNING, "A budget is invalid: Kerf disrupts no node meanwhile", "1 h", OWN),
-    ListedEvent(_POOL, "InvalidAnnotation", WARNING, "A consolidation threshold is invalid", "1 h", OWN),
+    ListedEvent(
+        _POOL,
+        "InvalidAnnotation",
+        WARNING,
+        "A consolidation threshold or an annotation of approval is invalid",
+        "1 h",
+        OWN,
+    ),
+    ListedEvent(_POOL, "ChangeAwaitsApproval", NORMAL, "Nodes are not replaced before approval", "1 h", OWN),
     ListedEvent(
         _POOL,
         "ConsolidationMeasured",

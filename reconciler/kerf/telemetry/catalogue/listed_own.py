@@ -61,6 +61,12 @@ CONTROLLER: Final = (
         "Shapes of pods that still wait because new nodes differ from the plan.",
         OWN,
     ),
+    gauge(
+        "kerf_changes_awaiting_approval",
+        "nodepool",
+        "1 while a change of the NodePool, its EC2NodeClass or its images waits for approval.",
+        OWN,
+    ),
     counter(
         "kerf_ec2_requests_held_seconds_total",
         "family",

@@ -48,6 +48,7 @@ NAMES: Final = {
     PlanGauge.DELETIONS_HELD: "kerf_deletion_held",
     PlanGauge.GARBAGE_COLLECTION_HELD: "kerf_garbage_collection_held",
     PlanGauge.NODE_MISMATCHES: "kerf_node_mismatches",
+    PlanGauge.CHANGES_AWAITING_APPROVAL: "kerf_changes_awaiting_approval",
 }
 
 

@@ -60,6 +60,7 @@ ACCEPTED: Final = (
 )
 
 REFUSED: Final = (
+    Row(EC, "metadata.annotations[kerf.sh/plan-first]", ("yes", "0s"), "KERF-META-108"),
     Row(EC, "spec.role", (ABSENT,), "KERF-EC2-001", "spec"),
     Row(EC, "spec.instanceProfile", ("x",), "KERF-EC2-001", "spec"),
     Row(EC, "spec.role", ("",), "KERF-EC2-028"),

@@ -50,7 +50,11 @@ _WHY: Final[Mapping[str, tuple[str, ...]]] = {
         "KERF-EC2-107",
         "KERF-EC2-108",
     ),
-    "the annotation is ours, and the definition says nothing of annotations": ("KERF-NP-125", "KERF-NP-126"),
+    "the annotation is ours, and the definition says nothing of annotations": (
+        "KERF-META-108",
+        "KERF-NP-125",
+        "KERF-NP-126",
+    ),
     "the bound is EC2's, and the definition does not state it": ("KERF-EC2-103", "KERF-EC2-113", "KERF-EC2-114"),
 }
 EXPLAINED: Final[Mapping[str, str]] = {rule: why for why, rules in _WHY.items() for rule in rules}

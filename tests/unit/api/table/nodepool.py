@@ -10,6 +10,8 @@ from .rows import BOUND, ENUM, FORMAT, PATTERN, REQUIRED, SIZE, TYPE, UNIQUE, UN
 NP: Final = "NodePool"
 SAVING: Final = "kerf.sh/consolidation-minimum-saving"
 PAYBACK: Final = "kerf.sh/consolidation-payback-time"
+PLAN_FIRST: Final = "metadata.annotations[kerf.sh/plan-first]"
+APPROVED: Final = "metadata.annotations[kerf.sh/approved-plan]"
 OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "pools", "uid": "u"}
 
 ACCEPTED: Final = (
@@ -19,6 +21,8 @@ ACCEPTED: Final = (
     Row(NP, "metadata.labels", (None, {}, {"a": None}, {"example.com/A": "", "b": "A.b-c_d"})),
     Row(NP, f"metadata.annotations[{SAVING}]", ("5%", "0", "100%", "0.02")),
     Row(NP, f"metadata.annotations[{PAYBACK}]", ("0s", "1h30m")),
+    Row(NP, PLAN_FIRST, ("true", "false", "24h", "1h30m")),
+    Row(NP, APPROVED, ("0123456789abcdef0123",)),
     Row(NP, "metadata.annotations", (None, {"a": None}, {"Example.COM/A": "any thing, at all"})),
     Row(NP, "metadata", ({"name": "default", "generateName": None, "finalizers": None, "uid": None},)),
     Row(NP, "metadata.annotations", ({"a": "x" * (2**18 - 1)},)),
@@ -283,6 +287,8 @@ REFUSED: Final = (
     Row(NP, "metadata.deletionGracePeriodSeconds", ("x",), TYPE),
     Row(NP, f"metadata.annotations[{SAVING}]", ("5 %", "five", "101%", "-1", "$1", ""), "KERF-NP-125"),
     Row(NP, f"metadata.annotations[{PAYBACK}]", ("1d", "90", "Never", "2562048h"), "KERF-NP-125"),
+    Row(NP, PLAN_FIRST, ("yes", "True", "", "0s", "1d", "Never", "2562048h"), "KERF-META-108"),
+    Row(NP, APPROVED, ("", "latest", "0123456789ABCDEF0123", "0123456789abcdef012", "0" * 21), "KERF-META-108"),
     Row(NP, "spec.template.metadata.annotations[kerf.sh/launch-request]", ("", "{}"), "KERF-NP-126"),
     Row(NP, "spec.template.metadata.annotations[karpenter.sh/nodepool-hash]", ("1",), "KERF-NP-126"),
     Row(NP, "metadata.finalizers", ("x",), TYPE),

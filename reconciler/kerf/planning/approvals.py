@@ -1,0 +1,111 @@
+"""The digests by which a planned change is approved, as the controller will compute them once it is applied.
+
+A plan shows the time after the approval, so no change waits in its world: the annotations are removed there. A file of
+a snapshot lacks user data and annotations of templates. So the digest comes from the manifests of the change, and for
+objects outside of it from the digests that the controller has noted on the NodePool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import ValidationError
+
+from kerf.disruption.candidates.approval import seen_of
+from kerf.model import kinds
+from kerf.planning.changes import Change, key
+from kerf.sandbox.world import World
+from kerf.snapshots.captured import Captured
+from kerf_api import approval, labels
+from kerf_api.defaulting import default
+from kerf_api.v1 import plan_digest
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodepool import NodePool
+from kerf_api.v1.plan_digest import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A NodePool whose change waits for approval.
+
+    Attributes:
+        nodepool: its name.
+        digest: the value of `kerf.sh/approved-plan` that approves the change; empty when it is not known.
+        approved: whether the manifests or the cluster have the annotation already.
+        unknown: why the digest is not known.
+    """
+
+    nodepool: str
+    digest: str = ""
+    approved: bool = False
+    unknown: str = ""
+
+
+class Approvals:
+    """The NodePools of a world whose changes wait for approval; from then on none waits there."""
+
+    def __init__(self, world: World, captured: Captured, change: Change) -> None:
+        self._world, self._captured = world, captured
+        self._written = {key(one): one for one in change.written}
+        setting = captured.snapshot.settings.plan_first
+        classes = {one.key[1]: one.value.metadata.annotations for one in world.server.records(kinds.NODE_CLASS)}
+        #: By NodePool, the digest that its annotation approves.
+        self._waiting: dict[str, str] = {}
+        for record in world.server.records(kinds.NODE_POOL):
+            pool: NodePool = record.value
+            notes = pool.metadata.annotations
+            if pool.managed and approval.of(notes, classes.get(pool.class_name, {}), setting).on:
+                self._waiting[pool.name] = notes.get(labels.APPROVED_PLAN, "")
+        for kind in (kinds.NODE_POOL, kinds.NODE_CLASS):
+            for record in list(world.server.records(kind)):
+                if labels.PLAN_FIRST in record.value.metadata.annotations:
+                    world.server.patch(kind, *record.key, {"metadata": {"annotations": {labels.PLAN_FIRST: None}}})
+
+    def found(self, guessed: Mapping[str, Any]) -> tuple[Approval, ...]:
+        """The changes that need an approval, by NodePool; `guessed` has the names of classes with unknown images."""
+        rows = (self._one(name, guessed) for name in sorted(self._waiting))
+        return tuple(row for row in rows if row is not None)
+
+    def _one(self, name: str, guessed: Mapping[str, Any]) -> Approval | None:
+        record = self._world.server.find(kinds.NODE_POOL, "", name)
+        if record is None:
+            return None
+        pool: NodePool = record.value
+        before = self._captured.snapshot.node_pools.get(name)
+        seen = seen_of(before, self._captured.snapshot.now) if before is not None else None
+        found = self._parts(pool, seen.parts if seen is not None else None, guessed)
+        if isinstance(found, str):
+            return Approval(name, unknown=found)
+        if seen is not None and seen.settled == found:
+            return None
+        return Approval(name, found.digest, self._waiting[name] == found.digest)
+
+    def _parts(self, pool: NodePool, seen: Parts | None, guessed: Mapping[str, Any]) -> Parts | str:
+        """The digests of a NodePool after the change, or why they are not known."""
+        record = self._world.server.find(kinds.NODE_CLASS, "", pool.class_name)
+        if record is None or not record.value.status.amis or pool.class_name in guessed:
+            return f"the images of EC2NodeClass {pool.class_name} are not known before the change is applied"
+        before = self._captured.snapshot.node_pools.get(pool.name)
+        noted = seen if before is not None and before.class_name == pool.class_name else None
+        own = self._digest(kinds.NODE_POOL.name, pool, seen.node_pool if seen is not None else "")
+        its = self._digest(kinds.NODE_CLASS.name, record.value, noted.node_class if noted is not None else "")
+        if not own or not its:
+            missing = f"NodePool {pool.name}" if not own else f"EC2NodeClass {pool.class_name}"
+            return f"the snapshot does not have all of {missing}; add its manifest"
+        images = plan_digest.of_images(image.id for image in record.value.status.amis)
+        return Parts(node_pool=own, node_class=its, images=images)
+
+    def _digest(self, kind: str, value: NodePool | EC2NodeClass, noted: str) -> str:
+        """The digest of one object; empty when it is not known."""
+        written = self._written.get((kind, "", value.name))
+        if written is not None:
+            try:
+                value = decode(type(value), default(dict(written)))
+            except ValidationError:
+                return ""
+        elif self._captured.of_file:
+            return noted
+        return plan_digest.of_pool(value) if isinstance(value, NodePool) else plan_digest.of_class(value)
