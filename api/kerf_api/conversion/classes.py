@@ -146,7 +146,7 @@ def _tokens(work: Work, steps: Steps) -> None:
     """An AWSNodeTemplate with some options left the others to EC2; those of an EC2NodeClass had defaults."""
     if work.old.get("kind") != "EC2NodeClass":
         message = "EC2 decided whether tokens are needed; v1 requires them where httpTokens is left out"
-        hint = "write httpTokens: optional if something still asks without a token"
+        hint = "write httpTokens: optional if a program still sends requests without a token"
         work.tell(DIFFERENT, (*steps, "metadataOptions"), message, hint)
 
 
@@ -156,14 +156,14 @@ def _profile(work: Work, steps: Steps) -> None:
     elif work.wish.instance_profile:
         work.add(("spec", "instanceProfile"), work.wish.instance_profile)
     else:
-        message = "the instance profile was the controller's default; a class of v1 names its own"
+        message = "the instance profile was the controller's default; an EC2NodeClass of v1 names its own"
         hint = "add instanceProfile, or convert with --instance-profile NAME or --role NAME"
         work.tell(NO_PROFILE, steps, message, hint)
 
 
 def _launch_template(work: Work, steps: Steps, value: Any) -> None:
-    message = "v1 makes its launch templates itself and takes none"
-    hint = "say in the class what the template says: images, security groups, disks, user data"
+    message = "v1 creates its launch templates itself and has no field for one"
+    hint = "set in the EC2NodeClass what the template sets: images, security groups, disks, user data"
     work.tell(NO_EQUIVALENT, steps, message, hint, value)
 
 
@@ -212,7 +212,7 @@ _TEMPLATE: Final[Table] = {
     "securityGroupSelector": _selector("securityGroupSelectorTerms"),
     "launchTemplate": _launch_template,
     "tags": _tags,
-    **dict.fromkeys(("apiVersion", "kind"), written_by_others("a class of v1 has no version inside its spec")),
+    **dict.fromkeys(("apiVersion", "kind"), written_by_others("an EC2NodeClass of v1 has no version inside its spec")),
 }
 _NODE_CLASS: Final[Table] = {
     **{name: to("spec", name) for name in _SAME},

@@ -207,6 +207,6 @@ def _unreadable(map_: Mapping[str, Any]) -> Iterator[Fault]:
 def _unsupported(map_: Mapping[str, Any], family: str) -> Iterator[tuple[Steps, str]]:
     for key in sorted(map_):
         if key not in _MAPPED or (key == "podsPerCore" and family in WITHOUT_PODS_PER_CORE):
-            yield (key,), f"{family} nodes cannot take the kubelet field {key}"
+            yield (key,), f"{family} nodes do not accept the kubelet field {key}"
     if len(map_.get("clusterDNS") or ()) > 1:
-        yield ("clusterDNS",), f"{family} nodes can take only one clusterDNS entry"
+        yield ("clusterDNS",), f"{family} nodes accept only one clusterDNS entry"

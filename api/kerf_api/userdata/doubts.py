@@ -78,7 +78,7 @@ def _room(family: str, text: str) -> Iterator[Doubt]:
         lines = [line for line in lines if not line.lstrip().startswith("#")]
     size = sum(len(line.encode()) for line in lines)
     if size >= ROOM_ENDS_AT:
-        words = f"has {size} of the {LIMIT_BYTES} bytes that EC2 allows, and what the node needs to join comes on top"
+        words = f"has {size} of the {LIMIT_BYTES} bytes that EC2 allows, before Kerf adds what a node needs to join"
         yield Doubt("little room", words)
 
 
@@ -160,7 +160,7 @@ def _script(part: Part, place: str, *, nodeadm: bool) -> Iterator[Doubt]:
     elif text.lstrip().startswith(_ENCODED):
         words = "is in base64, and would be encoded again; write it as plain text"
     else:
-        words = "is taken for a script, but does not begin with #!, so nothing can run it"
+        words = "is read as a script, but does not begin with #!, so nothing can run it"
     yield Doubt("no script", place + words)
 
 

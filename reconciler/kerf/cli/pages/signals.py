@@ -13,7 +13,7 @@ _METRICS: Final = """\
 
 Rendered by `make manifests` from the tables in `reconciler/kerf/telemetry/catalogue/`, which the code itself uses. Kerf
 serves metrics in Prometheus' text format on `:8080/metrics`. Replicas that do not lead serve only the metrics about the
-process, its requests and the Lease. [Operations](../operations.md#look) describes their use.
+process, its requests and the Lease. [Monitoring](../monitoring.md) describes their use.
 
 `same` is Karpenter's metric with its type, labels and (for a histogram) buckets. A test creates and removes a node on a
 real control plane and compares the served metrics with this page in both directions.

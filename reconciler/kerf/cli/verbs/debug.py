@@ -16,14 +16,14 @@ kerf debug log-level [debug|info|error] [--for DURATION] [--url URL]
 kerf debug threads [--url URL]
 kerf debug profile [--seconds N] [--url URL]
 
-log-level: what is logged now, or from now on: for 15 minutes or as long as said, then as it was set again.
-threads: where each thread stands. (When nothing answers: kill -USR1 writes the same to standard error.)
-profile: what the CPU time of some seconds went into, as folded stacks, which flame graphs are made from.
+log-level: the current level, or a new one for 15 minutes or --for, then the configured one again.
+threads: the stack of each thread. (When nothing answers: kill -USR1 writes the same to standard error.)
+profile: the CPU time of some seconds as folded stacks, the input of flame graphs.
 
 {debug_port.WHERE.format(command="kerf debug threads")}
 
   --for DURATION      such as 30m; 24h at most
-  --seconds N         how long to look; 10 by default, 120 at most
+  --seconds N         duration of the profile; 10 by default, 120 at most
   --url URL           where the debug port is; http://127.0.0.1:8082 by default, or DEBUG_PORT
 
 Exit codes: 0 done; 2 no answer, or the command is wrong."""

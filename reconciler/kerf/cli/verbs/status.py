@@ -20,7 +20,7 @@ _USAGE: Final = f"""\
 kerf status [--url URL] [-n NAMESPACE] [--kubeconfig FILE] [--context NAME] [-o FORMAT]
 
 Problems first, each with its object, cause, beginning, number of attempts and fix: actions that fail or are forbidden;
-pods without a place, by cause; NodePools, EC2NodeClasses and NodeClaims that are not Ready; guards that hold something;
+pods without a place, by cause; NodePools, EC2NodeClasses and NodeClaims that are not Ready; guards that block changes;
 sources that are out of date. Then the leader, the loop, back-offs, offerings out of stock and refusals by reason.
 
 {debug_port.WHERE.format(command="kerf status")}

@@ -158,7 +158,7 @@ def _keep(
     if share and keeper.metadata.annotations.get(labels.ALLOW_GARBAGE) == mark(share):
         return _write(view, keeper, (*kept, _entry(view, share, allowed=True)), allow=False)
     if why is None and _halted(keeper):
-        why = (_TOO_MANY, "there were too many, and no one has allowed the termination of the rest")
+        why = (_TOO_MANY, "there were too many, and no user has allowed the termination of the others")
     if ripe and why is not None:
         return _hold(view, keeper, share, *why)
     if ripe:

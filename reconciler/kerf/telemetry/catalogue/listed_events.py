@@ -51,7 +51,7 @@ PODS: Final = (
         _POD,
         "NotBound",
         WARNING,
-        "The kube-scheduler did not bind the pod to the expected node; the expectation ends",
+        "The kube-scheduler did not bind the pod to the expected node; the nomination expires",
         karpenter=OWN,
     ),
     ListedEvent(
