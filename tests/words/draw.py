@@ -21,8 +21,10 @@ import yaml
 from tests.words.texts import Text, texts
 
 WORDS: Final = Path(__file__).with_name("ambiguous.yaml")
-#: A page that repeats the texts of the rule book, which are drawn from there.
-_REPEATED: Final = "docs/reference/rules.md"
+#: Pages that repeat texts of other files: the rule book, the schemas of the CRDs, and the names of tests.
+_REPEATED: Final = frozenset({"docs/reference/rules.md", "docs/reference/api.md", "docs/behaviours.md"})
+#: Code in a text: templates of charts, and the examples of the rule book.
+_CODE: Final = re.compile(r"\{\{.*?\}\}|^ +(?:wrong|right|old)\w*:.*$", re.MULTILINE)
 #: Shorter texts are parts of messages; longer ones are pages of help and generated documents.
 _FEWEST, _MOST = 5, 60
 #: Characters on each side of a word.
@@ -42,11 +44,12 @@ def uses(pieces: Iterable[Text], words: Sequence[str]) -> Iterator[str]:
     """`file:line: [word] the text around it` for each use in messages and pages."""
     pattern = re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
     for one in pieces:
-        if one.kind == "comments" or one.file == _REPEATED:
+        if one.kind == "comments" or one.file in _REPEATED:
             continue
-        for hit in pattern.finditer(one.text):
-            line = one.line + one.text.count("\n", 0, hit.start())
-            around = one.text[max(0, hit.start() - _AROUND) : hit.end() + _AROUND]
+        text = _CODE.sub(lambda found: " " * len(found.group()), one.text)
+        for hit in pattern.finditer(text):
+            line = one.line + text.count("\n", 0, hit.start())
+            around = text[max(0, hit.start() - _AROUND) : hit.end() + _AROUND]
             yield f"{one.file}:{line}: [{hit.group()}] {' '.join(around.split())}"
 
 

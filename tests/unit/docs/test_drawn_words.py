@@ -14,6 +14,7 @@ PIECES = [
     Text("comments", "a.py", 1, "it goes on and on, and on again"),
     Text("docs", "docs/page.md", 1, "# Title\n\nThe list ends here, and the Backend is no use of it."),
     Text("docs", "docs/reference/rules.md", 1, "the list ends here"),
+    Text("docs", "rulebook/file.yaml", 1, "KERF-1:\n  wrong: [end]\n  fix: Use {{ end }}."),
 ]
 
 

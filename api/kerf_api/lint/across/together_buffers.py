@@ -46,7 +46,7 @@ def _near(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
 
 
 def _limits(buffer: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[Problem]:
-    """Limits that do not hold one pod, and limits of what no pod asks for."""
+    """Limits below one pod, and limits of what no pod asks for."""
     limits = {name: found for name, value in mapping(buffer, *_LIMITS).items() if (found := amount(value)) is not None}
     place = pod_spec(workload)
     if not limits or place is None:

@@ -17,7 +17,7 @@ from kerf_api.lint.problem import LONGEST_NUMBER_BITS, Problem, Steps, at, shown
 DEEPEST: Final = 64
 
 
-#: More values than any manifest holds, and so many take half a second. A few lines of YAML whose aliases name each
+#: More values than any manifest has, and so many take half a second. A few lines of YAML whose aliases name each
 #: other unfold into billions.
 MOST_VALUES: Final = 50_000
 #: No reader needs more problems than this.
