@@ -27,7 +27,7 @@ _GROUPS: Final = (labels.GROUP, labels.AWS_GROUP)
 _NOT_ASKED: Final = frozenset({"CustomResourceDefinition", *old_names.KINDS})
 _SETTINGS_NAME: Final = "karpenter-global-settings"
 _SETTINGS: Final[Mapping[str, str]] = {
-    "aws.defaultInstanceProfile": "pass it to kerf convert --instance-profile, or add instanceProfile to each EC2NodeClass",
+    "aws.defaultInstanceProfile": "pass it to kerf convert --instance-profile, or add it to each EC2NodeClass",
     "aws.tags": "add them to spec.tags of each EC2NodeClass",
     "aws.enableENILimitedPodDensity": "where it was false, add maxPods: 110 to spec.kubelet of each EC2NodeClass",
 }

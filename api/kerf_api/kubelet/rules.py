@@ -1,6 +1,6 @@
 """Whether `spec.kubelet` is a kubelet configuration that can be handed on: shape, sense, and what the family can carry.
 
-The API server takes any map there, so a mistake would otherwise show on the first node that does not join. The linter
+The API server accepts any map there, so a mistake would otherwise show on the first node that does not join. The linter
 reports every fault at its place; the controller sums them up in a condition. Source: API reference §5.8.
 """
 

@@ -20,7 +20,7 @@ from kerf_api.lint.problem import shown
 from kerf_api.lint.reading import placeholders
 from kerf_api.lint.reading.placeholders import Placeholder
 
-#: The API server takes three mebibytes at a time; whole releases rendered into one file are larger.
+#: The API server accepts three mebibytes at a time; whole releases rendered into one file are larger.
 LARGEST: Final = 64 * 1024 * 1024
 _LOADER: Final[Any] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)

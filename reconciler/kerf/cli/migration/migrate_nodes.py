@@ -28,7 +28,7 @@ _NAMED: Final = 5
 #: Ends within this time are reported.
 _SOON: Final = timedelta(hours=24)
 _NO_LIMIT: Final = (Budget(nodes="100%"),)
-_HOLD: Final = 'to look first: a budget of nodes: "0" in spec.disruption.budgets'
+_HOLD: Final = 'to check first: a budget of nodes: "0" in spec.disruption.budgets'
 
 
 def look(snapshot: Snapshot, *, live: bool) -> Iterator[Finding]:

@@ -92,7 +92,7 @@ _COMPARED: Final = "compared with Karpenter"
 
 
 def metrics_page() -> str:
-    details = _table("word", "what comes with it", "how many series")
+    details = _table("word", "additional series", "how many series")
     details += "".join(f"| `{word}` | {text} | {count} |\n" for word, text, count in _DETAILS)
     parts = [_METRICS.format(details=details)]
     for title, rows in _NAMES.items():

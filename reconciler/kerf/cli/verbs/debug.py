@@ -37,7 +37,7 @@ def debug(
     what: Annotated[str, typer.Argument(help="log-level, threads or profile")] = "",
     level: Annotated[str, typer.Argument(help="of log-level: debug, info or error")] = "",
     span: Annotated[str, typer.Option("--for", help="how long a log level stays")] = "",
-    seconds: Annotated[float, typer.Option(help="how long to look")] = 10,
+    seconds: Annotated[float, typer.Option(help="duration of the profile")] = 10,
     url: Annotated[str, typer.Option(help="where the debug port is")] = "",
 ) -> None:
     """Of a running controller: change the log level for a time, show its threads, take a profile."""

@@ -132,7 +132,10 @@ def _why(
     limit = max(_FEW, fleet // _ONE_IN)
     if len(suspects) + lately > limit:
         before = f" after {lately} within the last hour" if lately else ""
-        return _TOO_MANY, f"{len(suspects)} instances of {fleet}{before} are more than the {limit} that may be ended"
+        return (
+            _TOO_MANY,
+            f"{len(suspects)} instances of {fleet}{before} are more than the {limit} that Kerf may terminate",
+        )
     return (_DOUBTFUL, doubt) if doubt else None
 
 
@@ -181,7 +184,7 @@ def _entry(view: View, suspects: Iterable[Suspect], *, allowed: bool = False) ->
 
 def _hold(view: View, keeper: Keeper, share: Sequence[Suspect], code: str, words: str) -> Plan:
     text = (
-        f"{_named(share)} would be ended, but {words}; nothing is ended. If nothing here needs them: kubectl annotate "
+        f"{_named(share)} would be terminated, but {words}; Kerf terminates none. If nothing here needs them: kubectl annotate "
         f"{kinds.ref(keeper).kind.lower()} {keeper.name} {labels.ALLOW_GARBAGE}={mark(share)}"
     )
     reason = Reason(HALTED, text)
@@ -229,7 +232,7 @@ def _write(view: View, keeper: Keeper, book: tuple[Entry, ...], *, allow: bool =
 
 
 def _told(keeper: Keeper, suspects: Sequence[Suspect]) -> Plan:
-    event = warning(keeper, "GarbageCollected", f"{_named(suspects)} are ended")
+    event = warning(keeper, "GarbageCollected", f"{_named(suspects)} are terminated")
     return Plan(events=(change(event, dedupe=mark(suspects)),))
 
 
