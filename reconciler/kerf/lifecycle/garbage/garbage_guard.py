@@ -184,8 +184,8 @@ def _entry(view: View, suspects: Iterable[Suspect], *, allowed: bool = False) ->
 
 def _hold(view: View, keeper: Keeper, share: Sequence[Suspect], code: str, words: str) -> Plan:
     text = (
-        f"{_named(share)} would be terminated, but {words}; Kerf terminates none. If nothing here needs them: kubectl annotate "
-        f"{kinds.ref(keeper).kind.lower()} {keeper.name} {labels.ALLOW_GARBAGE}={mark(share)}"
+        f"{_named(share)} would be terminated, but {words}; Kerf terminates none. If nothing here needs them: "
+        f"kubectl annotate {kinds.ref(keeper).kind.lower()} {keeper.name} {labels.ALLOW_GARBAGE}={mark(share)}"
     )
     reason = Reason(HALTED, text)
     event = change(warning(keeper, HALTED, text), dedupe=mark(share), dedupe_seconds=_TOLD_AGAIN_SECONDS)
