@@ -177,5 +177,5 @@ def _node_config(part: Part, place: str) -> Iterator[Doubt]:
         return
     said = [f"{key} {shown(str(found[key]))}" if key in found else f"no {key}" for key in ("apiVersion", "kind")]
     if said != _NODE_CONFIG_SAYS:
-        words = f"{place}goes to nodeadm, which wants {' and '.join(_NODE_CONFIG_SAYS)}; it has {' and '.join(said)}"
+        words = f"{place}is read by nodeadm, which needs {' and '.join(_NODE_CONFIG_SAYS)}; it has {' and '.join(said)}"
         yield Doubt("no NodeConfig", words)

@@ -204,7 +204,7 @@ def _told_of(claim: NodeClaim) -> tuple[Event, ...]:
     return (
         Event(ref, uid, "Normal", "DisruptionLaunching", f"Launching in place of {replaced}").standing(),
         Event(
-            ref, uid, "Normal", "DisruptionWaitingReadiness", f"Waiting until it can take the pods of {replaced}"
+            ref, uid, "Normal", "DisruptionWaitingReadiness", f"Waiting until it can run the pods of {replaced}"
         ).standing(),
     )
 

@@ -226,7 +226,7 @@ def _stranded(view: View, solution: Solution, moving: Collection[str]) -> dict[s
         target = solution.placed.get(key)
         state = view.snapshot.state_nodes.get(target) if target is not None else None
         if state is not None and not state.initialized:
-            lost[key] = f"would go to {state.name}, which is not initialized"
+            lost[key] = f"would move to {state.name}, which is not initialized"
     return lost
 
 

@@ -34,7 +34,7 @@ def _forced(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     expires = part(manifest, *_TEMPLATE, "expireAfter")
     if expires == NEVER or part(manifest, *_TEMPLATE, "terminationGracePeriod") is not None:
         return
-    message = f"nodes expire after {expires}, but a pod that may not be evicted keeps one for ever"
+    message = f"nodes expire after {expires}, but a pod that may not be evicted blocks one for ever"
     hint = "add terminationGracePeriod, 24h for example: then such a pod is deleted at the end of that time"
     yield at((*_TEMPLATE, "expireAfter"), "KERF-NP-341", "info", message, hint, expires)
 

@@ -145,7 +145,7 @@ def _names(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], r
     for index, other in renamed.items():
         was = str(part(old[other], *_NAME))
         if is_kind(new[index], "NodePool"):
-            message = f"this renames NodePool {was}: a cluster sees another NodePool, and deletes all nodes of {was} go"
+            message = f"this renames NodePool {was}: a cluster sees another NodePool, and deletes all nodes of {was}"
             hint = f"keep the name {was}; or apply this one first, and remove {was} when its nodes are drained"
             yield index, at(_NAME, "KERF-DIFF-301", "warning", message, hint, part(new[index], *_NAME))
             continue

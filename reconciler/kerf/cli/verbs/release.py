@@ -67,7 +67,7 @@ def _released(kube: KubeClient, *, yes: bool) -> bool:
         say(f"a controller is at work ({', '.join(leaders)}): uninstall it first", err=True)
         return False
     for one in found:
-        waits = ", which waits to be gone" if one.deleting else ""
+        waits = ", which waits for its deletion" if one.deleting else ""
         say(f"{'' if yes else 'would take '}{one.finalizer} off {one.ref}{waits}")
         if yes:
             releasing.release(kube, one)
