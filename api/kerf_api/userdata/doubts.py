@@ -127,7 +127,7 @@ def _mounting(commands: Any) -> str:
 def _tags(text: str) -> Iterator[Doubt]:
     found = _TAG.search(text)
     if found:
-        words = f"holds {found[0]}, but is put between <powershell> and </powershell> as it is"
+        words = f"contains {found[0]}, but is put between <powershell> and </powershell> as it is"
         yield Doubt("tags", words)
 
 
