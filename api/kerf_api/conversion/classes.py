@@ -99,7 +99,7 @@ def _images(work: Work, steps: Steps, spec: Mapping[str, Any]) -> None:
             _ubuntu(work, place)
         elif given is None:
             work.add(_FAMILY, family)
-            work.tell(SPELLED_OUT, place, f"amiFamily was {family} where it was left out; written out")
+            work.tell(SPELLED_OUT, place, f"amiFamily was {family} by default in older versions; now it is explicit")
     elif family in ALIAS_FAMILIES.values():
         if work.draft.get(*_IMAGES) is not None:
             work.draft.remove(_IMAGES)
@@ -137,7 +137,7 @@ def _hops(work: Work, steps: Steps, options: Any) -> None:
     if isinstance(options, dict) and options and work.old.get("kind") != "EC2NodeClass":
         return
     work.add((*_OPTIONS, "httpPutResponseHopLimit"), _OLD_HOPS)
-    message = f"httpPutResponseHopLimit was {_OLD_HOPS} where it was left out; written out"
+    message = f"httpPutResponseHopLimit was {_OLD_HOPS} by default in older versions; now it is explicit"
     hint = "1, v1's default, keeps containers from the metadata of their instance"
     work.tell(SPELLED_OUT, place if isinstance(options, dict) else steps, message, hint)
 

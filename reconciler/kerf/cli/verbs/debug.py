@@ -36,7 +36,7 @@ def debug(
     context: typer.Context,
     what: Annotated[str, typer.Argument(help="log-level, threads or profile")] = "",
     level: Annotated[str, typer.Argument(help="of log-level: debug, info or error")] = "",
-    span: Annotated[str, typer.Option("--for", help="how long a log level stays")] = "",
+    span: Annotated[str, typer.Option("--for", help="duration of the log level")] = "",
     seconds: Annotated[float, typer.Option(help="duration of the profile")] = 10,
     url: Annotated[str, typer.Option(help="where the debug port is")] = "",
 ) -> None:

@@ -88,7 +88,7 @@ NODES: Final = (
         f"{_BOTH}, {_POOL}",
         "ConsolidationApproved",
         NORMAL,
-        "The score under the policy Balanced; for several nodes on the NodePool",
+        "The score of a move under the policy Balanced; of several nodes on the NodePool",
     ),
     ListedEvent(
         _NODE, "FailedDraining", WARNING, "Pods wait for eviction; the PodDisruptionBudget that blocks one", _HOURLY
