@@ -82,7 +82,7 @@ figures.
   Kubernetes; the others are actions of IAM. All of them are the caller's, and Kerf runs without them.
 - Permissions of the controller are those of its ServiceAccount, which the API server is asked about
   (`create subjectaccessreviews.authorization.k8s.io`).
-- The last line counts: `60 right, 1 wrong, 2 not checked, 0 doubtful`. What is doubtful does not keep Kerf from
+- The last line counts: `60 right, 1 wrong, 2 not checked, 0 doubtful`. What is doubtful does not prevent Kerf from
   working. The exit code is 1 when something is wrong. `-o json` prints the same as one object.
 
 ## Slips
