@@ -18,7 +18,7 @@ from .mime import Part
 from .rules import AS_IT_IS, LIMIT_BYTES, is_windows
 
 Kind = Literal[
-    "little room", "another family", "no script", "unknown type", "no NodeConfig", "replaced", "tags", "repeated",
+    "little space", "another family", "no script", "unknown type", "no NodeConfig", "replaced", "tags", "repeated",
     "open end",
 ]  # fmt: skip
 
@@ -79,7 +79,7 @@ def _room(family: str, text: str) -> Iterator[Doubt]:
     size = sum(len(line.encode()) for line in lines)
     if size >= ROOM_ENDS_AT:
         words = f"has {size} of the {LIMIT_BYTES} bytes that EC2 allows, before Kerf adds what a node needs to join"
-        yield Doubt("little room", words)
+        yield Doubt("little space", words)
 
 
 def written_for(text: str) -> str:

@@ -34,7 +34,7 @@ _KUBELET_HINTS: Final = {
 #: What is wrong with user data that cannot be read: MIME, but for this family.
 _MALFORMED: Final = {"Bottlerocket": "KERF-EC2-108"}
 _DOUBTS: Final = {
-    "little room": "KERF-EC2-207",
+    "little space": "KERF-EC2-207",
     "another family": "KERF-EC2-208",
     "no script": "KERF-EC2-209",
     "unknown type": "KERF-EC2-210",

@@ -115,13 +115,13 @@ def _expiration(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
     fix = "" if within else "EXPIRE_WITHIN_BUDGETS=true: budgets count, without limit"
     if late:
         hours = PACED_FOR // timedelta(hours=1)
-        limit = "" if within else f", and {hours} hours after Kerf began to lead whatever budgets say"
+        limit = "" if within else f", and {hours} hours after Kerf began to lead without budgets"
         yield Finding(
             "Expired", DOUBTFUL, f"{_listed(late)}: past their expireAfter; Kerf removes them {budgets}{limit}", fix
         )
     if soon:
-        when = budgets if within else "when they reach their expireAfter, whatever budgets say"
-        yield Finding("Expire within 24 hours", DOUBTFUL, f"{_listed(soon)}: they go {when}", fix)
+        when = budgets if within else "when they reach their expireAfter, independent of budgets"
+        yield Finding("Expire within 24 hours", DOUBTFUL, f"{_listed(soon)}: Kerf removes them {when}", fix)
 
 
 def _consolidation(snapshot: Snapshot) -> Iterator[Finding]:

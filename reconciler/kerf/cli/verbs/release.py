@@ -68,7 +68,7 @@ def _released(kube: KubeClient, *, yes: bool) -> bool:
         return False
     for one in found:
         waits = ", which waits for its deletion" if one.deleting else ""
-        say(f"{'' if yes else 'would take '}{one.finalizer} off {one.ref}{waits}")
+        say(f"{'removes' if yes else 'would remove'} {one.finalizer} from {one.ref}{waits}")
         if yes:
             releasing.release(kube, one)
     if not yes:
