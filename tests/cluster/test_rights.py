@@ -224,7 +224,7 @@ def test_whoever_releases_what_was_left_needs_the_role_of_the_docs_and_no_more(
     """The controller is stopped: who comes later has none."""
     config = _who_has("kerf-release", kerf, tmp_path)
     kerf.stop_controller()
-    assert "karpenter.sh/termination off nodeclaim/" in kerf.kerf("release", "--yes", "--kubeconfig", config)
+    assert "karpenter.sh/termination from nodeclaim/" in kerf.kerf("release", "--yes", "--kubeconfig", config)
     _nothing_more_was_given("kerf-release", kerf)
 
 
