@@ -90,7 +90,7 @@ def _read(word: str, field: _Field) -> str:
     """One field as `*` or a list of numbers."""
     entries = [entry for entry in word.split(",") if entry]
     if not entries:
-        raise ValueError(f"{field.name}: {word!r} holds no value")
+        raise ValueError(f"{field.name}: {word!r} has no value")
     numbers: set[int] = set()
     star = False
     for entry in entries:

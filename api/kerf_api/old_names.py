@@ -33,7 +33,7 @@ KUBELET_ANNOTATION: Final = "compatibility.karpenter.sh/v1beta1-kubelet-conversi
 #: Annotations that nothing reads any more, and what to do instead.
 GONE_ANNOTATIONS: Final[Mapping[str, str]] = {
     KUBELET_ANNOTATION: "move it to spec.kubelet of the EC2NodeClass",
-    "compatibility.karpenter.sh/v1beta1-nodeclass-reference": "remove it; nodeClassRef says it all",
+    "compatibility.karpenter.sh/v1beta1-nodeclass-reference": "remove it; nodeClassRef is sufficient",
     "compatibility.karpenter.k8s.aws/v1beta1-ubuntu": "remove it, and select images by amiSelectorTerms",
     "compatibility.karpenter.k8s.aws/kubelet-drift-hash": "remove it",
     f"{labels.GROUP}/provisioner-hash": "remove it",

@@ -34,7 +34,7 @@ def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[M
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)
     plan += _asked("static pools", lambda: keep_replicas(snapshot, turn, _replaced(plan)), snapshot)
-    plan += _asked("launches to come", lambda: prepare(snapshot, plan.foreseen), snapshot)
+    plan += _asked("pending launches", lambda: prepare(snapshot, plan.foreseen), snapshot)
     if turn.refusals:
         plan += Plan(refusals=turn.refusals, next_due=snapshot.now + snapshot.settings.disruption_period)
     actions = of_use(ends.noted(snapshot, plan.actions), snapshot.dropped_fields)

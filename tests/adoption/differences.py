@@ -20,7 +20,7 @@ EXPLAINED: Final = {
     "NodeClaim": {
         "metadata.annotations.karpenter.k8s.aws/ec2nodeclass-hash": "re-stamped with the hash of its class",
         "metadata.annotations.karpenter.k8s.aws/ec2nodeclass-hash-version": "so that the two can be compared again",
-        "status.lastPodEventTime": "pods came or went while no controller looked",
+        "status.lastPodEventTime": "pods were added or removed while no controller watched",
         "status.conditions.Consolidatable": "gone for as long as that is less than consolidateAfter ago",
         "status.conditions.ConsistentStateFound": "of a node that Karpenter had not come to compare",
     },

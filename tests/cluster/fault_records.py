@@ -38,7 +38,7 @@ empty cell: the tool had not named the cause when `kerf status` and at least one
 `promtool` judges the alerts, on the series of the controller and the webhook before and during the fault. The time in
 that column is the default time for which the alert waits. `make faults` measures this page again.
 
-`kerf status` is the first step in any case. [Troubleshooting](../troubleshooting.md) goes by symptom instead.
+`kerf status` is the first step in any case. [Troubleshooting](../troubleshooting.md) has the symptoms instead.
 
 """
 

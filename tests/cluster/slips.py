@@ -306,7 +306,7 @@ AFTER: Final[dict[str, Maker]] = {
     "the CRDs are those of an older release": _old_definitions,
     "the API server does not reach the webhook": _no_webhook,
     "the controller may not evict pods": _no_eviction,
-    "CoreDNS does not run, and Kerf asks the cluster's DNS": _no_coredns,
+    "CoreDNS does not run, and Kerf uses the cluster's DNS": _no_coredns,
     "the service-linked role for spot is missing": _without_role(SPOT_ROLE),
     "the quota of vCPUs is reached": quota_reached,
     "the clock of the controller's node is wrong": _clock_ahead,

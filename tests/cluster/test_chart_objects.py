@@ -182,8 +182,7 @@ def test_webhook_enabled_of_karpenter_1_0_leaves_kerfs_webhook_on(helm: Helm, no
     words = "webhook.enabled is a value of Karpenter 1.0 (its conversion webhook) and has no effect"
     told = notes(OLDER)
     assert (
-        f"{words}: Kerf's admission checks and deletion guard are on. To go without them: webhook.admission=false."
-        in told
+        f"{words}: Kerf's admission checks and deletion guard are on. To disable them: webhook.admission=false." in told
     )
     for value in ("postInstallHook", "webhook.metrics", "webhook.serviceName", "webhook.serviceNamespace"):
         assert f"- {value} is a value of Karpenter 1.0 and has no effect." in told

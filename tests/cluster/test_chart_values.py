@@ -120,7 +120,7 @@ def nested(path: str, value: Any) -> Any:
 
 
 def changed(before: Objects, after: Objects) -> dict[tuple[str, str], set[str]]:
-    """The paths at which objects differ, by kind and name; what came or went differs everywhere."""
+    """The paths at which objects differ, by kind and name; what was added or removed differs everywhere."""
     return {name: different(before.get(name), after.get(name)) for name in before.keys() | after.keys()}
 
 

@@ -150,7 +150,7 @@ def test_what_is_deleted_after_an_uninstall_waits_until_it_is_released(kerf: Ins
     kerf.kubectl("delete", "nodeclaim", claim, "--wait=false")
     time.sleep(2)
     told = kerf.kerf("release", *admin)
-    assert f"would take karpenter.sh/termination off nodeclaim/{claim}, which waits to be gone" in told
+    assert f"would remove karpenter.sh/termination from nodeclaim/{claim}, which waits for its deletion" in told
     assert claim in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
     print(f"\n{kerf.kerf('release', '--yes', *admin)}")
     assert claim not in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}

@@ -1,4 +1,4 @@
-"""Every right of the chart is needed, and so is what docs/operations.md gives people: with everything switched on.
+"""Every right of the chart is needed, and so is what docs/permissions.md gives people: with everything switched on.
 
 The control plane has the admission plugin OwnerReferencesPermissionEnforcement, which some distributions switch on: it
 asks for leave on an owner's finalizers. Conflicts are answered by a proxy, since nobody else writes here.
@@ -193,8 +193,8 @@ def _refused(kerf: Installation, verb: str, resource: str) -> bool:
 
 # --- people -------------------------------------------------------------------------------------------------------
 def _roles() -> dict[str, list[dict[str, Any]]]:
-    """The roles for people in docs/operations.md."""
-    text = files((ROOT / "docs/operations.md").read_text(encoding="utf-8"))["people.yaml"]
+    """The roles for people in docs/permissions.md."""
+    text = files((ROOT / "docs/permissions.md").read_text(encoding="utf-8"))["people.yaml"]
     return {one["metadata"]["name"]: one["rules"] for one in yaml.safe_load_all(text)}
 
 
@@ -224,7 +224,7 @@ def test_whoever_releases_what_was_left_needs_the_role_of_the_docs_and_no_more(
     """The controller is stopped: who comes later has none."""
     config = _who_has("kerf-release", kerf, tmp_path)
     kerf.stop_controller()
-    assert "karpenter.sh/termination off nodeclaim/" in kerf.kerf("release", "--yes", "--kubeconfig", config)
+    assert "karpenter.sh/termination from nodeclaim/" in kerf.kerf("release", "--yes", "--kubeconfig", config)
     _nothing_more_was_given("kerf-release", kerf)
 
 

@@ -116,7 +116,7 @@ def test_before_installation_it_reports_what_it_assumes(kerf: Whole, values: Pat
     (one,) = [row for row in rows(kerf, *TO_COME) if row["check"] == "settings"]
     assert f"assuming INTERRUPTION_QUEUE={CLUSTER_NAME}, the default values of the chart" in one["seen"]
     (one,) = [row for row in rows(kerf, "-n", "nowhere", "--values", str(values)) if row["check"] == "settings"]
-    assert one["seen"].endswith("an installation to come")
+    assert one["seen"].endswith("a planned installation")
     done = preflight(kerf, "-n", "nowhere")
     assert done.exit_code == 2
     assert "Kerf is not installed" in done.stderr

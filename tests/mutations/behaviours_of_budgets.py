@@ -246,10 +246,10 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/disruption:_stop_for_pods",
-                "if come:\n    return _Stop('PodArrived', f'{pods.named(come[0])} has come to the node')",
+                "if come:\n    return _Stop('PodArrived', f'{pods.named(come[0])} was bound to the node')",
                 (
                     "if come and command.replacements:\n"
-                    "    return _Stop('PodArrived', f'{pods.named(come[0])} has come to the node')"
+                    "    return _Stop('PodArrived', f'{pods.named(come[0])} was bound to the node')"
                 ),
             ),
         ),

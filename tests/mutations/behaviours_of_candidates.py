@@ -220,7 +220,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/disruption:_stranded",
-                "lost[key] = f'would go to {state.name}, which is not initialized'",
+                "lost[key] = f'would move to {state.name}, which is not initialized'",
                 "pass",
             ),
         ),

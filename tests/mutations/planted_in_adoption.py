@@ -64,8 +64,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/cli:_drift",
-                "Finding(f'Drifted by {reason}', WRONG, text, 'kerf why node NAME says what differs')",
-                "Finding('Drift', GOOD, text, 'kerf why node NAME says what differs')",
+                "Finding(f'Drifted by {reason}', WRONG, text, 'kerf why node NAME shows the difference')",
+                "Finding('Drift', GOOD, text, 'kerf why node NAME shows the difference')",
             ),
         ),
         (

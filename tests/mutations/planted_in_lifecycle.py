@@ -324,7 +324,7 @@ BUGS = (
         (f"{_UNUSED}::test_199_a_profile_that_an_instance_has_stays_whatever_became_of_its_claim",),
     ),
     Bug(
-        "templates of launches to come go",
+        "templates of pending launches go",
         "A launch that waits for long finds its template gone again and again.",
         (
             Edit(

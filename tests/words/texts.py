@@ -19,6 +19,8 @@ _NO_PROSE: Final = re.compile(
 _PAGES: Final = ("docs/**/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 _RULES: Final = "api/kerf_api/lint/rulebook/*.yaml"
 _NOTES: Final = "charts/*/templates/NOTES.txt"
+#: Texts of alerts and dashboards, which operators read.
+_MONITORING: Final = ("charts/*/files/alerts.yaml", "charts/*/files/dashboards/*.json")
 #: Comments of charts, and of the templates in them.
 _CHARTS: Final = ("charts/**/*.yaml", "charts/**/*.tpl", "charts/**/*.txt")
 _COMMENT: Final = re.compile(r"(?:^|\s)#[^\n]*|\{\{-? ?/\*.*?\*/ ?-?\}\}", re.DOTALL)
@@ -36,7 +38,7 @@ class Text(NamedTuple):
 
 def texts(root: Path = ROOT) -> Iterator[Text]:
     """Every text of the kinds `docs`, `messages` and `comments`."""
-    for pattern in (*_PAGES, _RULES, _NOTES):
+    for pattern in (*_PAGES, _RULES, _NOTES, *_MONITORING):
         for path in sorted(root.glob(pattern)):
             yield Text("docs", str(path.relative_to(root)), 1, prose(path.read_text(encoding="utf-8")))
     for folder in FOLDERS.values():

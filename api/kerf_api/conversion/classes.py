@@ -99,7 +99,7 @@ def _images(work: Work, steps: Steps, spec: Mapping[str, Any]) -> None:
             _ubuntu(work, place)
         elif given is None:
             work.add(_FAMILY, family)
-            work.tell(SPELLED_OUT, place, f"amiFamily was {family} where it was left out; written out")
+            work.tell(SPELLED_OUT, place, f"amiFamily was {family} by default in older versions; now it is explicit")
     elif family in ALIAS_FAMILIES.values():
         if work.draft.get(*_IMAGES) is not None:
             work.draft.remove(_IMAGES)
@@ -137,7 +137,7 @@ def _hops(work: Work, steps: Steps, options: Any) -> None:
     if isinstance(options, dict) and options and work.old.get("kind") != "EC2NodeClass":
         return
     work.add((*_OPTIONS, "httpPutResponseHopLimit"), _OLD_HOPS)
-    message = f"httpPutResponseHopLimit was {_OLD_HOPS} where it was left out; written out"
+    message = f"httpPutResponseHopLimit was {_OLD_HOPS} by default in older versions; now it is explicit"
     hint = "1, v1's default, keeps containers from the metadata of their instance"
     work.tell(SPELLED_OUT, place if isinstance(options, dict) else steps, message, hint)
 
@@ -146,7 +146,7 @@ def _tokens(work: Work, steps: Steps) -> None:
     """An AWSNodeTemplate with some options left the others to EC2; those of an EC2NodeClass had defaults."""
     if work.old.get("kind") != "EC2NodeClass":
         message = "EC2 decided whether tokens are needed; v1 requires them where httpTokens is left out"
-        hint = "write httpTokens: optional if something still asks without a token"
+        hint = "write httpTokens: optional if a program still sends requests without a token"
         work.tell(DIFFERENT, (*steps, "metadataOptions"), message, hint)
 
 
@@ -156,14 +156,14 @@ def _profile(work: Work, steps: Steps) -> None:
     elif work.wish.instance_profile:
         work.add(("spec", "instanceProfile"), work.wish.instance_profile)
     else:
-        message = "the instance profile was the controller's default; a class of v1 names its own"
+        message = "the instance profile was the controller's default; an EC2NodeClass of v1 names its own"
         hint = "add instanceProfile, or convert with --instance-profile NAME or --role NAME"
         work.tell(NO_PROFILE, steps, message, hint)
 
 
 def _launch_template(work: Work, steps: Steps, value: Any) -> None:
-    message = "v1 makes its launch templates itself and takes none"
-    hint = "say in the class what the template says: images, security groups, disks, user data"
+    message = "v1 creates its launch templates itself and has no field for one"
+    hint = "set in the EC2NodeClass what the template sets: images, security groups, disks, user data"
     work.tell(NO_EQUIVALENT, steps, message, hint, value)
 
 
@@ -212,7 +212,7 @@ _TEMPLATE: Final[Table] = {
     "securityGroupSelector": _selector("securityGroupSelectorTerms"),
     "launchTemplate": _launch_template,
     "tags": _tags,
-    **dict.fromkeys(("apiVersion", "kind"), written_by_others("a class of v1 has no version inside its spec")),
+    **dict.fromkeys(("apiVersion", "kind"), written_by_others("an EC2NodeClass of v1 has no version inside its spec")),
 }
 _NODE_CLASS: Final[Table] = {
     **{name: to("spec", name) for name in _SAME},

@@ -57,7 +57,7 @@ def _settle(name: str, users: list[Work], classes: Classes) -> None:
     known = classes.known.get(name, ())
     if len(known) != 1:
         count = f"{len(known)} of the name {name} are" if known else f"{name} is not"
-        hint = "convert each cluster's folder by itself" if known else "convert the class together with this"
+        hint = "convert each cluster's folder by itself" if known else "convert the EC2NodeClass together with this"
         for user in users:
             _lost(user, f"{count} among the files", hint)
         return
@@ -103,11 +103,11 @@ def _give(draft: Draft, group: Sequence[Work], index: int, classes: Classes, nam
         if draft.get(*_PLACE) is None:
             draft.put(_PLACE, value, user.origin(steps))
         classes.tie(user.index, index)
-        message = f"v1 has the kubelet's configuration in the class: moved to spec.kubelet of {name}"
+        message = f"v1 has the kubelet's configuration in the EC2NodeClass: moved to spec.kubelet of {name}"
         user.tell(MOVED, steps, message)
 
 
 def _lost(user: Work, where: str, hint: str) -> None:
     if user.kubelet is not None:
-        message = f"the kubelet's configuration has to move to its class: {where}"
+        message = f"the kubelet's configuration has to move to its EC2NodeClass: {where}"
         user.tell(NO_CLASS, user.kubelet[0], message, hint)

@@ -27,9 +27,9 @@ _GROUPS: Final = (labels.GROUP, labels.AWS_GROUP)
 _NOT_ASKED: Final = frozenset({"CustomResourceDefinition", *old_names.KINDS})
 _SETTINGS_NAME: Final = "karpenter-global-settings"
 _SETTINGS: Final[Mapping[str, str]] = {
-    "aws.defaultInstanceProfile": "give it to kerf convert as --instance-profile, or add instanceProfile to each class",
-    "aws.tags": "add them to spec.tags of each class",
-    "aws.enableENILimitedPodDensity": "where it was false, add maxPods: 110 to spec.kubelet of each class",
+    "aws.defaultInstanceProfile": "pass it to kerf convert --instance-profile, or add it to each EC2NodeClass",
+    "aws.tags": "add them to spec.tags of each EC2NodeClass",
+    "aws.enableENILimitedPodDensity": "where it was false, add maxPods: 110 to spec.kubelet of each EC2NodeClass",
 }
 
 
@@ -40,7 +40,7 @@ def tell(work: Work) -> None:
         return
     for steps, old in _kinds(work.old, ()):
         new = old_names.KINDS[old]
-        work.tell(REFERS, steps, f"{old} is {new} now", f"write {new}, and look at the fields that are named here", old)
+        work.tell(REFERS, steps, f"{old} is {new} now", f"write {new}, and check the fields that are named here", old)
     for steps, old in _rights(work.old):
         new = _RESOURCES[old]
         work.tell(REFERS, steps, f"{old} are {new} now", f"write {new}", old)
@@ -49,7 +49,12 @@ def tell(work: Work) -> None:
         data = work.old.get("data")
         for key in data if isinstance(data, dict) else ():
             if key in _SETTINGS:
-                work.tell(SETTING, ("data", key), f"{shown(key)} is read no more; a class says it", _SETTINGS[key])
+                work.tell(
+                    SETTING,
+                    ("data", key),
+                    f"{shown(key)} is not read any more; set it in the EC2NodeClass",
+                    _SETTINGS[key],
+                )
 
 
 def _kinds(value: Any, steps: Steps) -> Iterator[tuple[Steps, str]]:

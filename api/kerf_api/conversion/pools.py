@@ -127,7 +127,9 @@ def class_reference(*path: str) -> Callable[[Work, Steps, Any], None]:
             source = (*steps, "apiVersion" if name == "group" else name)
             work.add((*path, name), text, *([source] if source[-1] in value else []))
         for name in value.keys() - {"apiVersion", "kind", "name", "group"}:
-            work.tell(UNKNOWN, (*steps, name), f"a reference to a class has no field {shown(name)}", "remove it")
+            work.tell(
+                UNKNOWN, (*steps, name), f"a reference to an EC2NodeClass has no field {shown(name)}", "remove it"
+            )
 
     return refer
 
@@ -149,7 +151,7 @@ def _kept_requirements(work: Work, steps: Steps, value: Any, path: Steps = _REQU
         key = entry.get("key") if isinstance(entry, dict) else None
         if key in (old_names.PROVISIONER_NAME, old_names.INSTANCE_PODS):
             message = f"no node has the label {key} any more, so nothing could meet the requirement; left out"
-            hint = "look whether something else should take its place"
+            hint = "check whether it needs a replacement"
             work.tell(DROPPED, (*steps, index, "key"), message, hint, key)
         else:
             kept.append((index, entry))

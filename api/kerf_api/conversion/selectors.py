@@ -33,7 +33,7 @@ def terms(work: Work, steps: Steps, selector: Any, path: Steps) -> None:
         rest = [key for key in selector if key not in _IDS]
         if rest:
             message = f"a term with an ID has nothing else; {some(rest)} left out, which had to fit as well"
-            work.tell(DIFFERENT, steps, message, "look whether these IDs are all that is meant")
+            work.tell(DIFFERENT, steps, message, "check whether these are all intended IDs")
     found = [{"id": name} for name in ids] if ids else [*_product(names, owners, tags)]
     work.add(path, found, steps)
     for index, term in enumerate(found):

@@ -35,8 +35,8 @@ _OPERATORS: Final = frozenset(
 _SYNTAX: Final = re.compile(r":(\d+):(\d+): (?:Syntax error: )?([^\n]*)")
 _END: Final = "mismatched input '<EOF>'"
 _INT64: Final = 2**63
-_TYPES: Final = "joins values of types that do not go together; int() and double() make one of the other"
-_PAIRS: Final = "comes to nothing; min and max take two numbers"
+_TYPES: Final = "joins values of incompatible types; int() and double() make one of the other"
+_PAIRS: Final = "has no value; min and max need two numbers"
 _KINDS: Final[Mapping[type, str]] = {bool: "truth value", str: "text", list: "list", dict: "map"}
 
 

@@ -1,6 +1,6 @@
 """Whether `spec.kubelet` is a kubelet configuration that can be handed on: shape, sense, and what the family can carry.
 
-The API server takes any map there, so a mistake would otherwise show on the first node that does not join. The linter
+The API server accepts any map there, so a mistake would otherwise show on the first node that does not join. The linter
 reports every fault at its place; the controller sums them up in a condition. Source: API reference §5.8.
 """
 
@@ -207,6 +207,6 @@ def _unreadable(map_: Mapping[str, Any]) -> Iterator[Fault]:
 def _unsupported(map_: Mapping[str, Any], family: str) -> Iterator[tuple[Steps, str]]:
     for key in sorted(map_):
         if key not in _MAPPED or (key == "podsPerCore" and family in WITHOUT_PODS_PER_CORE):
-            yield (key,), f"{family} nodes cannot take the kubelet field {key}"
+            yield (key,), f"{family} nodes do not accept the kubelet field {key}"
     if len(map_.get("clusterDNS") or ()) > 1:
-        yield ("clusterDNS",), f"{family} nodes can take only one clusterDNS entry"
+        yield ("clusterDNS",), f"{family} nodes accept only one clusterDNS entry"

@@ -18,7 +18,7 @@ from .mime import Part
 from .rules import AS_IT_IS, LIMIT_BYTES, is_windows
 
 Kind = Literal[
-    "little room", "another family", "no script", "unknown type", "no NodeConfig", "replaced", "tags", "repeated",
+    "little space", "another family", "no script", "unknown type", "no NodeConfig", "replaced", "tags", "repeated",
     "open end",
 ]  # fmt: skip
 
@@ -78,8 +78,8 @@ def _room(family: str, text: str) -> Iterator[Doubt]:
         lines = [line for line in lines if not line.lstrip().startswith("#")]
     size = sum(len(line.encode()) for line in lines)
     if size >= ROOM_ENDS_AT:
-        words = f"has {size} of the {LIMIT_BYTES} bytes that EC2 allows, and what the node needs to join comes on top"
-        yield Doubt("little room", words)
+        words = f"has {size} of the {LIMIT_BYTES} bytes that EC2 allows, before Kerf adds what a node needs to join"
+        yield Doubt("little space", words)
 
 
 def written_for(text: str) -> str:
@@ -127,7 +127,7 @@ def _mounting(commands: Any) -> str:
 def _tags(text: str) -> Iterator[Doubt]:
     found = _TAG.search(text)
     if found:
-        words = f"holds {found[0]}, but is put between <powershell> and </powershell> as it is"
+        words = f"contains {found[0]}, but is put between <powershell> and </powershell> as it is"
         yield Doubt("tags", words)
 
 
@@ -160,7 +160,7 @@ def _script(part: Part, place: str, *, nodeadm: bool) -> Iterator[Doubt]:
     elif text.lstrip().startswith(_ENCODED):
         words = "is in base64, and would be encoded again; write it as plain text"
     else:
-        words = "is taken for a script, but does not begin with #!, so nothing can run it"
+        words = "is read as a script, but does not begin with #!, so nothing can run it"
     yield Doubt("no script", place + words)
 
 
@@ -177,5 +177,5 @@ def _node_config(part: Part, place: str) -> Iterator[Doubt]:
         return
     said = [f"{key} {shown(str(found[key]))}" if key in found else f"no {key}" for key in ("apiVersion", "kind")]
     if said != _NODE_CONFIG_SAYS:
-        words = f"{place}goes to nodeadm, which wants {' and '.join(_NODE_CONFIG_SAYS)}; it has {' and '.join(said)}"
+        words = f"{place}is read by nodeadm, which needs {' and '.join(_NODE_CONFIG_SAYS)}; it has {' and '.join(said)}"
         yield Doubt("no NodeConfig", words)

@@ -18,14 +18,14 @@ SHELL = 'text/x-shellscript; charset="us-ascii"'
 NODE_CONFIG = "application/node.eks.aws"
 
 _DEFECTS: Final[dict[type[Exception], str]] = {
-    errors.NoBoundaryInMultipartDefect: "its Content-Type says multipart, but names no boundary",
+    errors.NoBoundaryInMultipartDefect: "its Content-Type is multipart, but names no boundary",
     errors.StartBoundaryNotFoundDefect: "the line --{boundary}, with which its first part begins, is missing",
     errors.CloseBoundaryNotFoundDefect: "the line --{boundary}--, which ends its last part, is missing",
-    errors.MissingHeaderBodySeparatorDefect: "{line} is no header, and no empty line stands before it",
+    errors.MissingHeaderBodySeparatorDefect: "{line} is no header, and no empty line precedes it",
     errors.FirstHeaderLineIsContinuationDefect: "its first header begins with a space",
-    errors.MisplacedEnvelopeHeaderDefect: 'a line that begins with "From " stands among its headers',
+    errors.MisplacedEnvelopeHeaderDefect: 'its headers contain a line that begins with "From "',
     errors.InvalidMultipartContentTransferEncodingDefect: "it is multipart, and so may not be encoded itself",
-    errors.MultipartInvariantViolationDefect: "it says multipart, but has no parts",
+    errors.MultipartInvariantViolationDefect: "it is multipart, but has no parts",
 }
 
 

@@ -71,7 +71,7 @@ def _is_deep(text: str) -> bool:
 
 def _words(error: YAMLError) -> str:
     if not isinstance(error, MarkedYAMLError):
-        return "it holds characters that YAML cannot"
+        return "it contains characters that YAML cannot"
     line = f" (line {error.problem_mark.line + 1})" if error.problem_mark is not None else ""
     problem = error.problem or error.context or "it cannot be read"
     if problem.startswith("but "):

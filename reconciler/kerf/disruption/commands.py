@@ -204,7 +204,7 @@ def _told_of(claim: NodeClaim) -> tuple[Event, ...]:
     return (
         Event(ref, uid, "Normal", "DisruptionLaunching", f"Launching in place of {replaced}").standing(),
         Event(
-            ref, uid, "Normal", "DisruptionWaitingReadiness", f"Waiting until it can take the pods of {replaced}"
+            ref, uid, "Normal", "DisruptionWaitingReadiness", f"Waiting until it can run the pods of {replaced}"
         ).standing(),
     )
 
@@ -250,7 +250,7 @@ def _stop(view: View, name: str, state: StateNode, command: Command) -> _Stop | 
     if torn is not None:
         return _Stop(torn.code, torn.text)
     if state.node is None or not state.initialized:
-        return _Stop("NodeGone", "the Node is gone or no longer initialized")
+        return _Stop("NodeGone", "the Node is deleted or no longer initialized")
     if state.pool_name not in snapshot.node_pools:
         return _Stop("NodePoolNotFound", f"NodePool {state.pool_name!r} not found")
     if command.reason == DRIFTED and not state.claim.is_true("Drifted"):
@@ -271,7 +271,7 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
     if not command.created:
         alone = _lost_peer(view, command) if age > _PEERS_LIMIT else None
         if alone is not None:
-            return _Stop("PeerStays", f"NodeClaim {alone}, which was to go with it, stays")
+            return _Stop("PeerStays", f"NodeClaim {alone}, of the same command, stays")
         late = age > _CREATE_LIMIT
         return _Stop("TimedOut", "the replacements could not be created", failed=True) if late else None
     living = [claim for claim in _replacements(view, command) if not claim.metadata.deleting]
@@ -291,7 +291,7 @@ def _stop_for_pods(view: View, name: str, claim: NodeClaim, node: Node, command:
     snapshot, on_node = view.snapshot, view.pods_on(node.name)
     come = [pod for pod in on_node if _unforeseen(pod, command)]
     if come:
-        return _Stop("PodArrived", f"{pods.named(come[0])} has come to the node")
+        return _Stop("PodArrived", f"{pods.named(come[0])} was bound to the node")
     until = snapshot.nominated_until.get(name)
     if command.reason == EMPTY and until is not None and until > snapshot.now:
         return _Stop("Nominated", "a pending pod is expected on this node")

@@ -113,7 +113,7 @@ def _new_here(snapshot: Snapshot) -> Plan | None:
     """
     if snapshot.batch is None or not snapshot.batch.maiden:
         return None
-    reason = Reason("PodsPending", "waiting for the first look at the pods that have no node")
+    reason = Reason("PodsPending", "waiting for the first provisioning pass")
     return Plan(refusals=(Refusal("disruption", reason),))
 
 

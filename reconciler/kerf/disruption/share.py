@@ -27,7 +27,7 @@ _PODS_A_SHARE: Final = 160
 _MOST_PODS: Final = 240
 #: Of a candidate that is left over.
 NEXT_TIME: Final = Blocker(
-    WORK_BUDGET, "the work of this pass is used up; the node comes first in the next one", quiet=True
+    WORK_BUDGET, "the work of this pass is used up; the next pass begins with this node", quiet=True
 )
 
 

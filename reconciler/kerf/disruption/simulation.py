@@ -69,7 +69,7 @@ _SHOWN = 5
 #: Of candidates whose pods, with all that take part, are more work than one candidate may take.
 _TOO_MUCH_WORK: Final = Blocker(
     WORK_BUDGET,
-    "finding places for its pods takes more work than one node may take: too many pods, of this node or pending, have "
+    "finding nodes for its pods takes more work than one node may use:  too many pods, of this node or pending, have "
     "constraints of their own; give them equal affinities and spreads, or drain the node by hand",
 )
 
@@ -226,7 +226,7 @@ def _stranded(view: View, solution: Solution, moving: Collection[str]) -> dict[s
         target = solution.placed.get(key)
         state = view.snapshot.state_nodes.get(target) if target is not None else None
         if state is not None and not state.initialized:
-            lost[key] = f"would go to {state.name}, which is not initialized"
+            lost[key] = f"would move to {state.name}, which is not initialized"
     return lost
 
 

@@ -17,7 +17,7 @@ from kerf.model.kubernetes.objects import Container, ContainerStatus, Pod, PodCo
 from kerf.model.kubernetes.pods import RESIZE_PENDING
 
 T = TypeVar("T")
-#: So many different parts are remembered; then the memory starts again (what is kept elsewhere stays shared).
+#: So many different parts are remembered; then the memory starts again (what is managed elsewhere stays shared).
 REMEMBERED = 100_000
 #: The conditions of a pod that decisions read.
 _CONDITIONS = frozenset({"PodScheduled", "Ready", RESIZE_PENDING})

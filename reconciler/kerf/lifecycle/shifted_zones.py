@@ -37,7 +37,7 @@ def claim_held(view: View, claim: NodeClaim, instance: Instance | None) -> Plan 
     if instance is not None:
         return held(view, subject, instance)
     if view.snapshot.settings.zonal_shift and not view.snapshot.fresh(Source.INSTANCES):
-        text = "its instance has to be listed before it is ended: its zone may be shifted away"
+        text = "its instance has to be listed before its termination: its zone may be shifted away"
         return _wait(subject, "ZonalShiftUnknown", text)
     return _held(view, subject, own.get(labels.ZONE, ""), own.get(labels.ZONE_ID, ""))
 
@@ -84,7 +84,7 @@ def _usable(view: View, pool: NodePool) -> Iterator[str]:
 def _events(view: View, pool: NodePool, before: frozenset[str], now: frozenset[str]) -> Iterator[Event]:
     for zone_id in sorted(now - before - {""}):
         until = view.snapshot.shifted_until("", zone_id)
-        text = f"nothing is launched or ended in zone {zone_id}: it is shifted away"
+        text = f"no instance is launched or terminated in zone {zone_id}: a zonal shift moves traffic away from it"
         text = f"{text} until {rfc3339(until)}" if until is not None else text
         yield replace(warning(pool, "ZonalShiftActive", text), dedupe=zone_id)
     for zone_id in sorted(before - now - {""}):

@@ -31,7 +31,7 @@ T = TypeVar("T")
 READY_FOR_PROVISIONING = "ReadyForProvisioning"
 #: A condition's status, reason and message.
 Verdict = tuple[str, str, str]
-_YIELDED = PodRefusal("YieldedToPods", "pods that wait need all the room that NodePools may still make")
+_YIELDED = PodRefusal("YieldedToPods", "pending pods need all the capacity that NodePools may still add")
 
 
 def reports(turn: Turn, solution: Solution | None = None) -> Plan:
@@ -126,7 +126,11 @@ def _room(snapshot: Snapshot, resolution: Resolution, solution: Solution | None)
     up = sum(target is not None and states[target].initialized for target in targets)
     if up == len(resolution.pods):
         return TRUE, "FitsExistingCapacity", ""
-    return FALSE, "RequiresNewCapacity", f"{len(resolution.pods) - up} of {len(resolution.pods)} pods have no room yet"
+    return (
+        FALSE,
+        "RequiresNewCapacity",
+        f"{len(resolution.pods) - up} of {len(resolution.pods)} pods have no capacity yet",
+    )
 
 
 def _written(buffer: CapacityBuffer, after: CapacityBufferStatus) -> list[PatchObject]:
@@ -159,7 +163,7 @@ def _problem(resolution: Resolution, solution: Solution | None) -> Reason | None
     if solution is None or not lost:
         return None
     why = solution.unplaced[lost[0]]
-    return Reason(why.code, f"no room for {len(lost)} of {len(resolution.pods)} pods: {why}")
+    return Reason(why.code, f"no capacity for {len(lost)} of {len(resolution.pods)} pods: {why}")
 
 
 def _unreadable(snapshot: Snapshot) -> Iterable[Refusal]:

@@ -117,5 +117,5 @@ def _failing(snapshot: Snapshot, node: NewNode) -> dict[str, PodRefusal]:
 def _purpose(snapshot: Snapshot, node: NewNode) -> str:
     real = sum(key in snapshot.pods for key in node.pods)
     rest = len(node.pods) - real
-    text = f"for {real} pods that have no node" if real or not rest else "for pods to come"
-    return f"{text}, with room for {rest} of CapacityBuffers" if rest else text
+    text = f"for {real} pods that have no node" if real or not rest else "for expected pods"
+    return f"{text} and reserves capacity for {rest} of CapacityBuffers" if rest else text

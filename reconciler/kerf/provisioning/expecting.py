@@ -59,7 +59,7 @@ def _ended(one: Nomination, pod: Pod, state: StateNode, now: datetime, joins: bo
 
 
 def _changes(state: StateNode) -> Iterator[datetime | None]:
-    """The latest changes of a node that are known: its initialization, and pods that came or went."""
+    """The latest changes of a node that are known: its initialization, and pods that were added or removed."""
     claim = state.claim
     if claim is not None:
         initialized = claim.condition("Initialized")

@@ -184,7 +184,7 @@ def _is_open(snapshot: Snapshot, one: Watched | None, waits: bool) -> bool:
 
 
 def _awaits(name: str) -> PodRefusal:
-    return PodRefusal(AWAITS_NODE, f"{name} was made for it and may still take it; no other node is made meanwhile")
+    return PodRefusal(AWAITS_NODE, f"{name} was launched for it and may still run it; no other node is made meanwhile")
 
 
 def _refused(record: Record, due: bool) -> PodRefusal:

@@ -51,7 +51,7 @@ def kept_waiting(snapshot: Snapshot, solution: Solution, asked: Mapping[str, Pod
         free = left[found]
         left[found] = None if free is None else free - requests
         end = f"a node is made for it at {min(own, ends[found]):%H:%M:%S} UTC at the latest"
-        text = f"node {_name(snapshot, found)} may hold it and cannot be read; {end}"
+        text = f"node {_name(snapshot, found)} may have it and cannot be read; {end}"
         waiting[pod.key] = PodRefusal(INTERNAL_ERROR, text)
     return waiting
 

@@ -149,5 +149,7 @@ def _refusal(snapshot: Snapshot, gone: Sequence[Pod], target: str) -> PodRefusal
     here = [pod for pod in gone if pod.spec.node_name == state.name] or list(gone)
     names = ", ".join(pod.key for pod in here[:_SHOWN]) + (f" and {len(here) - _SHOWN} more" if here[_SHOWN:] else "")
     end = max(pod.metadata.deletion_timestamp for pod in here if pod.metadata.deletion_timestamp is not None)
-    text = f"waits for a place on node {state.name}: pods that terminate there are gone by {end:%H:%M:%S} UTC, before a"
+    text = (
+        f"waits for a place on node {state.name}: pods that terminate there are deleted by {end:%H:%M:%S} UTC, before a"
+    )
     return PodRefusal(TERMINATING, f"{text} new node is ready ({names})", target=target)

@@ -56,7 +56,11 @@ def why(snapshot: Snapshot, key: str) -> Answer:
     pending, refused = pending_pods(snapshot)
     if key in refused:
         text = refused[key].text
-        return Answer(key, REFUSED if text else LEFT_OUT, text or "has opted out: it asks for no karpenter.sh/nodepool")
+        return Answer(
+            key,
+            REFUSED if text else LEFT_OUT,
+            text or "has opted out: it requires nodes without the label karpenter.sh/nodepool",
+        )
     everyone = [*pending, *rehoused_pods(snapshot)]
     spend = _TRIALS * max(len(everyone), 20)
     turn = Memory().turn(snapshot)
@@ -103,7 +107,7 @@ def left_out(pod: Pod, nodes: Mapping[str, object]) -> str:
         return "is a static pod of its node's kubelet"
     if spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in spec.scheduling_gates[:_MOST_NAMES])
-        return f"is gated ({gates}): no scheduler looks at it before its scheduling gates are removed"
+        return f"is gated ({gates}): no scheduler handles it before its scheduling gates are removed"
     if pod.status.nominated_node_name in nodes:
         expected = f"is expected on node {pod.status.nominated_node_name}, where room is kept for it"
         return f"{expected}: that node was made for it, or other pods make way for it there (preemption)"

@@ -182,7 +182,7 @@ def _troubles(state: State, now: datetime) -> Iterator[Trouble]:
     yield from troubles.unschedulable(_unplaced(state, now), now)
     yield from troubles.unscheduled(state.cluster.objects(kinds.POD).values(), now)
     for source in sorted(state.freshness.doubted):
-        text = "an update could not be processed: nothing that rests on this kind is removed until the next start"
+        text = "an update could not be processed: no disruption that depends on this kind until the next start"
         yield Trouble(troubles.GUARD, source.value, text, "restart the pod, and report this with its log")
     objects = ((kind, one) for kind in _GUARDED for one in state.cluster.objects(kind).values())
     yield from troubles.guarded((str(Ref.of(kind, one)), one.status.conditions) for kind, one in objects)
@@ -202,14 +202,12 @@ def _problems(replica: Replica, working: Working) -> Iterator[Trouble]:
     for one in replica.in_the_way:
         yield Trouble("Obstacle", f"replica/{replica.identity}", one)
     if not replica.leader:
-        yield Trouble(
-            "NoLeader", f"lease/{replica.lease}", "no replica is known to hold it: nothing is decided", _NO_LEADER
-        )
+        yield Trouble("NoLeader", f"lease/{replica.lease}", "no known replica has it: nothing is decided", _NO_LEADER)
     if working.missing:
         names = ", ".join(working.missing)
         yield Trouble("NotListed", "watches", f"not listed yet, so nothing is decided: {names}", _UNREAD)
     elif old := [one.name for one in working.sources if one.stale]:
-        yield Trouble("Stale", "watches", f"too old, so nothing that rests on it is removed: {', '.join(old)}", _UNREAD)
+        yield Trouble("Stale", "watches", f"too old, so no disruption that depends on it: {', '.join(old)}", _UNREAD)
     if working.pace.looked_seconds_ago > LATE.total_seconds():
         yield Trouble("LoopLate", "loop", f"the latest reconcile was {working.pace.looked_seconds_ago:g} s ago", _LATE)
     yield from working.troubles

@@ -192,7 +192,7 @@ class World:
                 busy |= part.settle()
             if not busy:
                 return self.agenda.next_due()
-        raise Unsettled(f"the world does not come to rest at {self.clock.now()}")
+        raise Unsettled(f"the world does not become idle at {self.clock.now()}")
 
     def run(
         self,
@@ -212,7 +212,7 @@ class World:
                 rounds = rounds + 1 if self.clock.now() == instant else 1
                 instant = self.clock.now()
                 if rounds > _ROUNDS:
-                    raise Unsettled(f"the controller does not come to rest at {instant}")
+                    raise Unsettled(f"the controller does not become idle at {instant}")
                 seen = self._changes()
                 controller.tick()
                 continue

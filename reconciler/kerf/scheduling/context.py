@@ -245,7 +245,7 @@ def _why_aside(pool: NodePool) -> str:
     if pool.metadata.deleting:
         return "is being deleted"
     if pool.static:
-        return "is static: it keeps a fixed number of nodes, whatever pods wait"
+        return "is static: it has a fixed number of nodes, independent of pending pods"
     found = [c for c in pool.status.conditions if c.type == "Ready"]
     said = [text for c in found for text in (c.reason, c.message) if text]
     first = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)

@@ -291,7 +291,7 @@ class Telemetry(Troubles):
         for name in missing:
             self.metrics.not_kept.labels(action.ref.kind, name).inc()
             about_it = {"kind": action.ref.kind, "field": name, "fix": "upgrade the chart kerf-crd"}
-            self.trouble("a field was not kept", f"{action.ref.kind} {name}", None, same=True, **about_it)
+            self.trouble("a field was not saved", f"{action.ref.kind} {name}", None, same=True, **about_it)
 
     def _came_off(self, action: Action, verb: str, known: Any | None) -> None:
         if isinstance(action, CreateNodeClaim):

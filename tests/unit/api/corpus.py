@@ -94,7 +94,7 @@ def _from_base(row: Row) -> Case:
 
 
 def _kept() -> Iterator[Case]:
-    """Objects with a fault that the bare API server takes, and a change elsewhere: nobody may stand in its way."""
+    """Objects with a fault that the bare API server accepts, and a change elsewhere: nobody may stand in its way."""
     for row in REFUSED:
         if row.rule in EXPLAINED:
             old = _as_json(changed(row.kind, row.path, row.values[0]))

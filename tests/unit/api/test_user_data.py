@@ -182,8 +182,8 @@ def test_nothing_is_doubtful(family: str, text: str) -> None:
         ("Bottlerocket", "[kernel]\nlockdown = 1", "replaced", "kernel is ignored"),
         ("Bottlerocket", "[settings.kubernetes]\nmax-pods = 1", "replaced", "maxPods"),
         ("Bottlerocket", "[settings.kubernetes.node-taints]\na = ['b:NoSchedule']", "replaced", "NodePool's taints"),
-        ("AL2", SCRIPT + "x" * 15000, "little room", "15020 of the 16384"),
-        ("Windows2022", "x" * 14745, "little room", "14745"),
+        ("AL2", SCRIPT + "x" * 15000, "little space", "15020 of the 16384"),
+        ("Windows2022", "x" * 14745, "little space", "14745"),
     ],
 )
 def test_what_is_doubtful_is_a_warning(family: str, text: str, kind: str, words: str) -> None:

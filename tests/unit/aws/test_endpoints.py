@@ -131,18 +131,18 @@ def test_without_a_queue_and_zonal_shifts_neither_service_is_called(monkeypatch:
 
 
 def test_an_isolated_vpc_calls_neither_iam_nor_the_price_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = of_page("private.yaml", monkeypatch, enableZonalShift=True)
+    network = of_page("private-values.yaml", monkeypatch, enableZonalShift=True)
     assert set(network.hosts) == {"arc-zonal-shift", "ec2", "eks", "sqs", "ssm"}
     assert rows("Private clusters") == {*network.hosts, "sts", "eks-auth"}
 
 
 def test_a_private_cluster_has_its_facts_without_eks_but_no_service_cidr(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = options(VALUES["private.yaml"])
+    chosen = options(VALUES["private-values.yaml"])
     kube: Any = ApiServer()
     facts = connecting.cloud(chosen, kube, VirtualClock(), on_client=Network().watch).cluster()
     assert (facts.endpoint, facts.service_cidr) == (chosen.cluster_endpoint, "")
     for lacking in ("isolatedVPC", "clusterEndpoint"):
-        settings = {key: value for key, value in VALUES["private.yaml"]["settings"].items() if key != lacking}
+        settings = {key: value for key, value in VALUES["private-values.yaml"]["settings"].items() if key != lacking}
         cloud = connecting.cloud(options({"settings": settings}), kube, VirtualClock(), on_client=Network().watch)
         with pytest.raises(Unavailable, match="eks:DescribeCluster: An unspecified error"):
             cloud.cluster()
@@ -150,7 +150,7 @@ def test_a_private_cluster_has_its_facts_without_eks_but_no_service_cidr(monkeyp
 
 @pytest.mark.parametrize(
     ("name", "services"),
-    [("pod-identity.yaml", {*USUAL, "sts"}), ("private.yaml", {"ec2", "eks", "sqs", "ssm", "sts"})],
+    [("pod-identity.yaml", {*USUAL, "sts"}), ("private-values.yaml", {"ec2", "eks", "sqs", "ssm", "sts"})],
 )
 def test_preflight_asks_for_its_identity_too(name: str, services: set[str]) -> None:
     network, chosen = Network(), options(VALUES[name])

@@ -72,8 +72,8 @@ def test_there_is_no_section_of_an_alert_that_is_none() -> None:
     assert sections == NAMES
 
 
-def test_operations_lists_each_as_the_values_have_it() -> None:
-    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+def test_monitoring_lists_each_as_the_values_have_it() -> None:
+    page = (ROOT / "docs/monitoring.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[`(Kerf\w+)`\]\(troubleshooting\.md#(\w+)\) \| ([^|]+) \|", page, re.M)
     assert [(name, anchor) for name, anchor, _ in rows] == [(name, name.lower()) for name in NAMES]
     assert {name: told for name, _, told in rows} == {name: _told(name) for name in NAMES}

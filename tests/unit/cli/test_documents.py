@@ -81,7 +81,7 @@ def test_what_a_text_means(text: str | bytes, expected: list[Any]) -> None:
         ("a: [1 2\nb: c", "YAML", 2, 2, ""),
         ('a: "\\q"', "YAML", 1, 5, "no escape"),
         ("a: *b", "YAML", 1, 4, "nothing above is named so"),
-        ("a: &b [*b]", "YAML", 1, 8, "would never end"),
+        ("a: &b [*b]", "YAML", 1, 8, "would be endless"),
         ("- a\nb: c", "YAML", 2, 1, "beginning with -"),
         ("? [a]\n: b", "YAML", 1, 3, "the key is a map or a list"),
         ("~: b", "YAML", 1, 1, "the key is empty"),

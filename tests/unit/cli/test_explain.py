@@ -20,7 +20,7 @@ def test_a_page(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_page_about_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain.main(["KERF-FILE-UNUSED"]) == 0
     assert capsys.readouterr().out == (
-        "KERF-FILE-UNUSED (info): An exception from a rule that is kept\n\n"
+        "KERF-FILE-UNUSED (info): An exception without a finding\n\n"
         "The rule that it names has no complaint there, so the exception only hides what may come later.\n"
         "Remove the comment.\n"
     )

@@ -71,7 +71,7 @@ def test_a_base_or_a_file_elsewhere_is_refused(repo: Path, capsys: Capture) -> N
     os.mkfifo(repo / "c/kustomization.yaml")
     assert validate.main([".", "--render", "always"]) == 2
     out = capsys.readouterr().out
-    assert f"leads out of {repo}; check from a folder that holds both" in out
+    assert f"leads out of {repo}; run the command in a folder that contains both" in out
     assert f"kustomization.yaml is a link out of {repo}" in out
     assert "c/kustomization.yaml:1:1: error: cannot be read: this is a named pipe (FIFO)" in out
 

@@ -135,7 +135,7 @@ def test_a_crash_loop_is_told_with_the_last_end_and_the_command_for_its_log() ->
         "(Error) at 2026-01-01T11:59:00Z: CLUSTER_NAME; 7 restarts [since 2026-01-01T11:59:00Z (1m0s)]\n"
         "    fix: kubectl logs -n kerf kerf-1 -c controller --previous"
     ) in text
-    assert "! lease/kerf/own-lease: no replica holds it: nothing is decided" in text
+    assert "! lease/kerf/own-lease: no replica has it: nothing is decided" in text
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_a_live_cluster_needs_its_name() -> None:
 def test_a_cluster_that_cannot_be_read(tmp_path: Path) -> None:
     done = run("pod", "a", "--kubeconfig", str(tmp_path / "none"), "--cluster-name", "x")
     assert done.exit_code == 1
-    assert "kerf why: cannot look: kubeconfig" in done.stderr
+    assert "kerf why: cannot read: kubeconfig" in done.stderr
 
 
 def test_a_list_that_is_forbidden_is_named_and_nothing_but_reading_was_tried(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_list_that_is_forbidden_is_named_and_nothing_but_reading_was_tried(tmp
         )
         asked_for = {(method, path) for method, path, *_ in api.requests}
     assert done.exit_code == 1
-    assert done.stderr.startswith("kerf why: cannot look: ")
+    assert done.stderr.startswith("kerf why: cannot read: ")
     assert "/apis/karpenter.sh/v1/nodepools" in done.stderr
     assert {method for method, _ in asked_for} == {"GET"}
 

@@ -71,8 +71,8 @@ def test_a_claim_says_when_it_goes_before_anything_is_tainted() -> None:
     condition = announced(world)
     assert condition is not None
     assert (condition.status, condition.reason) == ("True", "Expiring")
-    assert "goes at 2026-03-04T12:02:00Z or as soon as its successor is ready" in condition.message
-    assert "nothing limits its drain (no terminationGracePeriod)" in condition.message
+    assert "is removed at 2026-03-04T12:02:00Z or as soon as its successor is ready" in condition.message
+    assert "its drain has no time limit (no terminationGracePeriod)" in condition.message
     assert {(kind, type_) for kind, type_, _ in told(plan)} == {("Node", "Normal"), ("NodeClaim", "Normal")}
     assert not world.objects["node/node-a"].spec.taints
 
@@ -82,7 +82,7 @@ def test_it_says_how_long_its_drain_may_take() -> None:
     world.tick()
     condition = announced(world)
     assert condition is not None
-    assert "its drain is over by 2026-03-04T13:02:00Z (terminationGracePeriod of 1h)" in condition.message
+    assert "its drain is forced at 2026-03-04T13:02:00Z (terminationGracePeriod of 1h)" in condition.message
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_a_successor_that_fails_is_tried_again_after_a_while() -> None:
 @pytest.mark.parametrize(
     ("pods", "ask", "reason", "words"),
     [
-        ([pod("p", "a")], elsewhere("b"), "SuccessorNotNeeded", "its pods have room elsewhere"),
-        ([], never, "SuccessorNotNeeded", "no pods of its may go and want a place"),
-        ([pod("p", "a", owner="DaemonSet")], never, "SuccessorNotNeeded", "no pods of its may go and want a place"),
+        ([pod("p", "a")], elsewhere("b"), "SuccessorNotNeeded", "its pods fit on other nodes"),
+        ([], never, "SuccessorNotNeeded", "no pod of it needs another node"),
+        ([pod("p", "a", owner="DaemonSet")], never, "SuccessorNotNeeded", "no pod of it needs another node"),
         ([pod("p", "a")], nowhere, "NoPlaceForPods", "pod shop/p: no room"),
     ],
     ids=["elsewhere", "empty", "daemons", "nowhere"],
@@ -191,7 +191,7 @@ def test_where_nothing_is_to_be_bought_the_end_is_thought_through_once(
     condition = announced(world)
     assert condition is not None
     assert condition.reason == reason
-    assert condition.message.startswith("goes at 2026-03-04T12:02:00Z")
+    assert condition.message.startswith("is removed at 2026-03-04T12:02:00Z")
     assert words in condition.message
     assert not world.objects["node/node-a"].spec.taints
     world.ask = never

@@ -26,7 +26,7 @@ ACCEPTED: Final = {"windows.yaml": {"KERF-EC2-201"}}
 
 def test_there_is_a_file_for_each_kind_of_cluster() -> None:
     assert {*VALUES} == {
-        *("private.yaml", "ipv6.yaml", "china.yaml", "fips.yaml", "auto-mode.yaml", "fargate.yaml"),
+        *("private-values.yaml", "ipv6.yaml", "china.yaml", "fips.yaml", "auto-mode.yaml", "fargate.yaml"),
         *("pod-identity.yaml", "irsa.yaml", "host-network.yaml"),
     }
     assert {*MANIFESTS} == {
@@ -51,8 +51,8 @@ def test_its_manifests_are_valid(name: str) -> None:
 
 
 def test_its_private_cluster_asks_for_nothing_that_needs_iam() -> None:
-    assert options(VALUES["private.yaml"]).settings.isolated_vpc
-    assert options(VALUES["private.yaml"]).cluster_endpoint.startswith("https://")
+    assert options(VALUES["private-values.yaml"]).settings.isolated_vpc
+    assert options(VALUES["private-values.yaml"]).cluster_endpoint.startswith("https://")
     (manifest,) = MANIFESTS["private-class.yaml"]
     node_class = decode(EC2NodeClass, manifest)
     assert (bool(node_class.spec.instance_profile), node_class.spec.role) == (True, None)

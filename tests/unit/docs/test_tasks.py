@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -37,7 +39,12 @@ from tests.unit.docs.clusters_page import options
 from tests.unit.docs.task_pages import FILES, MANIFESTS, PAGES, VALUES, commands, solved
 
 #: Findings about files that are alternatives of one page, or whose pods are the reader's.
-ACCEPTED: Final = {"budgets.md": "KERF-SET-304", "spot.md": "KERF-SET-304", "gpus.md": "KERF-SET-306"}
+ACCEPTED: Final = {
+    "budgets.md": "KERF-SET-304",
+    "spot.md": "KERF-SET-304",
+    "gpus.md": "KERF-SET-306",
+    "pending-pods.md": "KERF-SET-315",
+}
 #: Words of Kubernetes and IAM.
 OF_OTHERS: Final = frozenset({"AmazonEKSWorkerNodePolicy", "AmazonSSMManagedInstanceCore"})
 #: Words of the code and of the alerts.
@@ -302,3 +309,13 @@ def test_operations_parameters_and_queries_of_aws_exist(page: str, words: list[s
     assert given - parameters - {"query", "output"} == set()
     for query in (after for word, after in pairwise(words) if word == "--query"):
         jmespath.compile(query)
+
+
+def test_the_pending_pod_of_the_page_gets_both_edits(tmp_path: Path) -> None:
+    file = tmp_path / "pending.yaml"
+    file.write_text(FILES["pending-pods.md", "pending.yaml"], encoding="utf-8")
+    command = [sys.executable, "-m", "kerf.cli.main", "why", "pod", "shop/db-0", "-f", str(file)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "pod shop/db-0 has no place" in answer
+    assert "- the pod: remove kubernetes.io/arch from its nodeSelector" in answer
+    assert "- NodePool general: allow arm64 in the requirement kubernetes.io/arch" in answer

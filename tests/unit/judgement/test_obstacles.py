@@ -48,7 +48,7 @@ RULES: dict[str, tuple[list[Any], str]] = {
     ),
     "a host port": (
         [machine("b"), worker("v", "b", "100m", port=80), worker("w", "a", "1100m", port=80)],
-        "the other node has its host ports taken",
+        "the other node has its host ports in use",
     ),
 }
 
@@ -63,7 +63,7 @@ def test_the_rule_is_named(name: str) -> None:
 def test_nodes_that_are_not_at_rest_take_no_pods() -> None:
     young = machine("b", since=NOW, consolidatable=False)
     world = judged(on_demand(LARGE, consolidateAfter="1h"), machine("a"), young, worker("w", "a", "1100m"))
-    words = "the other node has pods that came or went a moment ago (consolidateAfter)"
+    words = "the other node had pods added or removed a moment ago (consolidateAfter)"
     assert facts(world, "NotCheaper")[0] == f"pod shop/w of Deployment web: {words}"
 
 

@@ -43,8 +43,8 @@ def test_what_the_code_can_ask_for_is_given_and_nothing_else() -> None:
 
 
 def documented() -> list[Grant]:
-    """The rows of the table in docs/operations.md."""
-    text = (TEMPLATES.parents[2] / "docs/operations.md").read_text(encoding="utf-8")
+    """The rows of the table in docs/permissions.md."""
+    text = (TEMPLATES.parents[2] / "docs/permissions.md").read_text(encoding="utf-8")
     _, _, table = text.partition("| group | resources | verbs | where | why |\n|---|---|---|---|---|\n")
     found: list[Grant] = []
     for line in table.partition("\n\n")[0].splitlines():

@@ -1,4 +1,4 @@
-"""What launches to come need is made before their claims are there: the launch templates of their calls."""
+"""What pending launches need is made before their claims are there: the launch templates of their calls."""
 
 from __future__ import annotations
 

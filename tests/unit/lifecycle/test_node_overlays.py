@@ -62,7 +62,7 @@ def test_one_that_is_refused_says_why_and_is_not_ready() -> None:
         "Ready": ("False", "UnhealthyDependents"),
     }
     assert message(known, "a").startswith(
-        "NodeOverlay b has the same weight, comes first and sets the price of m5.large"
+        "NodeOverlay b has the same weight and precedence, and sets the price of m5.large"
     )
     assert conditions(known, "odd")["ValidationSucceeded"] == ("False", "RuntimeValidation")
     assert "KERF-NO-102" in message(known, "odd")

@@ -151,7 +151,7 @@ def test_what_is_refused_stands_in_nobodys_way() -> None:
     assert set(found.faults) == {"b"}
     assert (prices(found, "one"), prices(found, "two")) == ({1_000_000}, {3_000_000})
     assert found.faults["b"].text == (
-        "NodeOverlay c has the same weight, comes first and sets the price of one in z1 (spot) too; nothing of this "
+        "NodeOverlay c has the same weight and precedence, and sets the price of one in z1 (spot) too; nothing of this "
         "one is applied: give one of the two another weight"
     )
 
@@ -173,7 +173,9 @@ def test_what_does_not_overlap_does_not_conflict() -> None:
 
 def test_one_resource_of_a_type_conflicts_whatever_the_offerings() -> None:
     found = over(*(overlay(z, c.row(labels.ZONE, "In", z), capacity={"example.com/x": "1"}) for z in ("z1", "z2")))
-    assert found.faults["z1"].text.startswith("NodeOverlay z2 has the same weight, comes first and sets example.com/x")
+    assert found.faults["z1"].text.startswith(
+        "NodeOverlay z2 has the same weight and precedence, and sets example.com/x"
+    )
 
 
 @pytest.mark.parametrize(

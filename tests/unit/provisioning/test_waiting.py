@@ -170,7 +170,9 @@ def test_the_refusal_says_who_goes_when_and_no_event_does() -> None:
     assert not [action for action in found.actions if isinstance(action, CreateNodeClaim)]
     assert not found.events
     (refusal,) = found.refusals
-    text = "waits for a place on node n: pods that terminate there are gone by 12:00:30 UTC, before a new node is ready"
+    text = (
+        "waits for a place on node n: pods that terminate there are deleted by 12:00:30 UTC, before a new node is ready"
+    )
     assert refusal.reason.text == f"{text} (default/old)"
     answer = why(w.world(w.pool(), *world), "default/p")
     assert (answer.code, answer.text) == ("Refused", refusal.reason.text)

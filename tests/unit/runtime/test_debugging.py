@@ -135,7 +135,7 @@ def test_a_kind_in_doubt_is_a_guard_that_has_tripped(night: Night) -> None:
     night.loop.state.doubt(kinds.POD)
     code, page = night.kerf("status")
     assert code == 1
-    assert "! Pod: an update could not be processed: nothing that rests on this kind is removed" in page
+    assert "! Pod: an update could not be processed: no disruption that depends on this kind" in page
 
 
 def test_a_condition_of_a_guard_is_a_problem(night: Night) -> None:

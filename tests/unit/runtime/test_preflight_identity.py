@@ -72,7 +72,7 @@ def node(region: str, provider: str = "aws:///x/i-1") -> dict[str, Any]:
         ([node("eu-west-1"), node("us-west-2")], GOOD, "us-west-2"),
         ([], GOOD, "us-west-2"),
         ([node(""), node("frankfurt", "kind://n")], GOOD, "us-west-2"),
-        ([node("eu-west-1")], WRONG, "AWS is asked in us-west-2, and the nodes are in eu-west-1"),
+        ([node("eu-west-1")], WRONG, "AWS is called in us-west-2, and the nodes are in eu-west-1"),
     ],
 )
 def test_the_region(nodes: list[Any], how: str, words: str) -> None:

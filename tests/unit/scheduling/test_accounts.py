@@ -187,7 +187,7 @@ def test_a_spread_into_a_zone_that_the_pool_does_not_have() -> None:
     world = zones("z1", "z2"), there, pods
     pool = only_pool(*world, name="p-2")
     assert pool.verdict.startswith(f"unsatisfiable topology constraint for topology spread, key={labels.ZONE}")
-    assert pool.nearest == "it may go to z3, where the nodepool makes no nodes"
+    assert pool.nearest == "it may run in z3, where the nodepool makes no nodes"
     assert fixes(*world, name="p-2") == [
         f"remove its topology spread constraint over {labels.ZONE}",
         f"NodePool default: allow z3 in the requirement {labels.ZONE}",
@@ -241,7 +241,7 @@ def test_pools_that_are_not_ready_are_told_of() -> None:
     found = account(w.pool("later", ready="False"), static, w.pod("p"))
     assert {pool.pool: pool.verdict for pool in found.pools} == {
         "later": "is not ready yet",
-        "static": "is static: it keeps a fixed number of nodes, whatever pods wait",
+        "static": "is static: it has a fixed number of nodes, independent of pending pods",
     }
 
 
@@ -267,7 +267,7 @@ def test_nodes_are_counted_by_the_first_rule_that_leaves_them_out() -> None:
         "has a taint that it does not tolerate": 1,
         f"does not have the label {labels.ZONE} In [z1]": 1,
         "lacks cpu": 2,
-        "has its host ports taken": 1,
+        "has its host ports in use": 1,
     }
     assert found.nearest == "small lacks 500m of cpu"
 

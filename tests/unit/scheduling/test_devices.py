@@ -65,7 +65,7 @@ def test_a_selector_sees_a_device_as_kubernetes_shows_it(expression: str, answer
         ("device.driver ==", "cannot be read"),
         ('device.attributes["nobody.example.com"].model == "A100"', "fails on device gpu-0"),
         ('device.attributes[?"gpu.example.com"].hasValue()', "cannot be read"),
-        ("device.driver", "says neither true nor false"),
+        ("device.driver", "is neither true nor false"),
         ('quantity("much").isLessThan(quantity("1"))', "fails on device gpu-0"),
     ],
 )

@@ -36,7 +36,7 @@ FOR_USERS = (
     "example.com/team",
     "kubectl.kubernetes.io/last-applied-configuration",
 )
-PAGE = Path(__file__).resolve().parents[3] / "docs/operations.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/permissions.md"
 ABSENT = object()
 USER = "system:serviceaccount:shop:editor"
 

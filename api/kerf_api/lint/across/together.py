@@ -144,7 +144,10 @@ def _classes(pools: Sequence[Pool], classes: Mapping[str, int]) -> Found:
     used = {pool.class_name for pool in pools}
     for name, index in classes.items() if pools else ():
         if name not in used:
-            yield index, at(("metadata", "name"), "KERF-SET-302", "info", "no NodePool of these files uses the class")
+            yield (
+                index,
+                at(("metadata", "name"), "KERF-SET-302", "info", "no NodePool of these files uses the EC2NodeClass"),
+            )
 
 
 def _drifting(pools: Sequence[Pool], classes: Mapping[str, int], manifests: Sequence[Mapping[str, Any]]) -> Found:
@@ -157,7 +160,7 @@ def _drifting(pools: Sequence[Pool], classes: Mapping[str, int], manifests: Sequ
             alias = term.get("alias")
             if isinstance(alias, str) and alias.endswith("@latest"):
                 message = f"a new image replaces all nodes of NodePool {pool.name} at once, on the day AWS releases it"
-                hint = "pin a release, or give the pool a budget for Drifted"
+                hint = "pin a release, or give the NodePool a budget for Drifted"
                 yield index, at((*steps, "alias"), "KERF-SET-303", "warning", message, hint, alias)
 
 
@@ -183,8 +186,8 @@ def _alike(pools: Sequence[Pool]) -> Found:
         if total:
             others = [*islice((name for name in first[key] if name != pool.name), 3)]
             named = some(others, total)
-            message = f"a pod that asks for nothing special fits this pool and {named} alike, at equal weight"
-            hint = "give one of them a taint or another weight; among equals the name that comes last wins"
+            message = f"a pod without requirements fits this NodePool and {named} alike, at equal weight"
+            hint = "give one of them a taint or another weight; at equal weight the last name in the alphabet wins"
             yield pool.index, at(("metadata", "name"), "KERF-SET-304", "warning", message, hint, pool.name)
 
 
@@ -195,7 +198,9 @@ def _shadowed(pools: Sequence[Pool], types: Catalogue) -> Found:
     for pool in pools:
         for other in unlimited:
             if other.weight > pool.weight and other.name != pool.name and _takes_all(other, pool, types):
-                message = f"NodePool {other.name} has more weight, no limits, and takes every pod that this one could"
+                message = (
+                    f"NodePool {other.name} has more weight, no limits, and accepts every pod that this one accepts"
+                )
                 hint = "limit the other one, or let this one differ by a taint, a label or its types"
                 yield pool.index, at(("spec", "weight"), "KERF-SET-305", "warning", message, hint, pool.weight)
                 break
@@ -227,7 +232,7 @@ def _untolerated(pools: Sequence[Pool], tolerated: Sequence[Toleration]) -> Foun
             (
                 "startupTaints",
                 "KERF-SET-307",
-                "what should take it away cannot run there either, and nodes never get ready",
+                "the agent that should remove it cannot run there either, and nodes never become ready",
             ),
         ):
             for steps, taint in entries(pool.manifest, *_TEMPLATE, field):
@@ -237,4 +242,6 @@ def _untolerated(pools: Sequence[Pool], tolerated: Sequence[Toleration]) -> Foun
 
 def _lonely(steps: Steps, taint: Mapping[str, Any], rule: str, fate: str) -> Problem:
     message = f"no workload of these files tolerates the taint {taint.get('key')}: {fate}"
-    return at(steps, rule, "warning", message, "add a toleration to the pods that are meant for the pool", dict(taint))
+    return at(
+        steps, rule, "warning", message, "add a toleration to the pods that are meant for the NodePool", dict(taint)
+    )

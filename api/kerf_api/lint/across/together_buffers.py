@@ -46,7 +46,7 @@ def _near(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
 
 
 def _limits(buffer: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[Problem]:
-    """Limits that do not hold one pod, and limits of what no pod asks for."""
+    """Limits below one pod, and limits of what no pod asks for."""
     limits = {name: found for name, value in mapping(buffer, *_LIMITS).items() if (found := amount(value)) is not None}
     place = pod_spec(workload)
     if not limits or place is None:
@@ -54,7 +54,8 @@ def _limits(buffer: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[
     asked = _requests(workload, place)
     for name in [name for name in limits if name in asked and 0 < limits[name] < asked[name]]:
         value = mapping(buffer, *_LIMITS)[name]
-        message = f"one pod asks for more {name} than the limit of {shown(value, quotes=False)}, so no room is kept"
+        limit = shown(value, quotes=False)
+        message = f"one pod requests more {name} than the limit of {limit}, so the buffer reserves no capacity"
         yield at((*_LIMITS, name), "KERF-SET-312", "warning", message, "raise the limit", value)
     if not any(asked.get(name) for name in limits):
         message = f"the pods ask for no {some([*limits])}, so the limits limit nothing"

@@ -71,7 +71,7 @@ def _conflicts(overlays: Sequence[Overlay], types: Catalogue) -> Found:
             what = _both_set(overlay, other) if other.weight == overlay.weight and other.name != overlay.name else ""
             if what:
                 names = some(types.named(overlay.types & other.types))
-                message = f"NodeOverlay {other.name} has the same weight and sets {what} of {names}; it comes first"
+                message = f"NodeOverlay {other.name} has the same weight and sets {what} of {names}; it has precedence"
                 hint = "the whole of this one is refused; give one of the two another weight"
                 yield overlay.index, at(("spec", "weight"), "KERF-SET-309", "warning", message, hint, overlay.weight)
                 break

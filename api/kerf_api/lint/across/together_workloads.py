@@ -85,7 +85,7 @@ def _homeless(manifest: Mapping[str, Any], hosts: Sequence[_Host], types: Catalo
         more = f"; and {len(reasons) - 3} others" if len(reasons) > 3 else ""
         place = next(place for _, (_, place) in reversed(reasons))
         message = f"no NodePool of these files can host these pods ({told}{more})"
-        hint = "change what the pods ask for, or a pool; ignore the rule where other nodes are meant"
+        hint = "change the requirements of the pods, or a NodePool; ignore the rule where other nodes are meant"
         yield at((*pods.place, *place), "KERF-SET-315", "warning", message, hint)
 
 
@@ -164,8 +164,10 @@ def _endless(
         if part(pool, *_TEMPLATE, "terminationGracePeriod") is None
     ]
     if field and waiting:
-        message = f"it never lets a pod go: a node of NodePool {some(waiting)} that has one is never replaced"
-        hint = "allow one pod to be away (maxUnavailable: 1), or give the pool a terminationGracePeriod"
+        message = (
+            f"it never allows an eviction: a node of NodePool {some(waiting)} that has such a pod is never replaced"
+        )
+        hint = "allow one pod to be away (maxUnavailable: 1), or give the NodePool a terminationGracePeriod"
         yield at(("spec", field), "KERF-SET-316", "warning", message, hint, part(manifest, "spec", field))
 
 

@@ -128,7 +128,7 @@ def _endless(windows: Iterable[Window]) -> Iterator[Problem]:
     """A window that opens again before it has closed."""
     for window in windows:
         if window.spans and _covered(window.spans, window.until):
-            message = "the window opens again before it has closed, so the budget always holds"
+            message = "the window opens again before it has closed, so the budget always applies"
             hint = "shorten duration, or leave schedule and duration out"
             yield at((*window.steps, "duration"), "KERF-NP-322", "warning", message, hint)
 
@@ -199,7 +199,7 @@ def _rounding(windows: Iterable[Window], manifest: Mapping[str, Any]) -> Iterato
         count = -(-percent * nodes // 100) if nodes else 0
         if nodes and count * 100 > 2 * percent * nodes:
             message = f"{window.nodes} of at most {nodes} nodes is {count}, since percentages round up"
-            hint = f"that is {count * 100 // nodes}% of the pool; write a number of nodes to say what is meant"
+            hint = f"that is {count * 100 // nodes}% of the nodes; write a number of nodes to be explicit"
             yield at((*window.steps, "nodes"), "KERF-NP-323", "warning", message, hint, window.nodes)
 
 
@@ -231,7 +231,7 @@ def _rolling(windows: list[Window], manifest: Mapping[str, Any]) -> Iterator[Pro
         return
     hours = max(1, round(ROUND / share / timedelta(hours=1)))
     message = f"replacing all nodes under these budgets takes about {hours} h, and nodes expire after {text}"
-    hint = "expiration asks no budget: allow more nodes at a time, or let them live longer"
+    hint = "expiration ignores budgets:  allow more nodes at a time, or let them live longer"
     yield at(("spec", "template", "spec", "expireAfter"), "KERF-NP-325", "warning", message, hint, text)
 
 

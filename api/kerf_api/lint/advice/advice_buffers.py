@@ -15,7 +15,7 @@ def check(known: Known) -> Iterator[Problem]:
     spec = mapping(known.manifest, "spec")
     for name, limit in mapping(spec, "limits").items():
         if amount(limit) == 0:
-            message = f"a limit of 0 leaves no room for any pod that asks for {shown(name, quotes=False)}"
+            message = f"a limit of 0 leaves no capacity for any pod that requests {shown(name, quotes=False)}"
             hint = "raise or remove it; replicas: 0 switches a buffer off"
             yield at(("spec", "limits", name), "KERF-CB-301", "warning", message, hint, limit)
     yield from _sizes(spec)
@@ -27,7 +27,7 @@ def _sizes(spec: Mapping[str, Any]) -> Iterator[Problem]:
     written = {field: size for field, size in sizes.items() if isinstance(size, int)}
     if written and not any(written.values()):
         field = next(iter(written))
-        message = f"{field} is 0: the buffer is switched off and keeps no room"
+        message = f"{field} is 0: the buffer is switched off and reserves no capacity"
         yield at(("spec", field), "KERF-CB-302", "info", message, value=written[field])
     elif all(written.get(field) for field in sizes):
         message = f"both replicas and percentage are there: the buffer has the greater of {replicas} and {percentage} %"

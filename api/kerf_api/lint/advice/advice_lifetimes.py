@@ -34,15 +34,15 @@ def _forced(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     expires = part(manifest, *_TEMPLATE, "expireAfter")
     if expires == NEVER or part(manifest, *_TEMPLATE, "terminationGracePeriod") is not None:
         return
-    message = f"nodes expire after {expires}, but a pod that may not be evicted keeps one for ever"
-    hint = "add terminationGracePeriod, 24h for example: then such a pod is ended when the time is over"
+    message = f"nodes expire after {expires}, but a pod that may not be evicted blocks one for ever"
+    hint = "add terminationGracePeriod, 24h for example: then such a pod is deleted at the end of that time"
     yield at((*_TEMPLATE, "expireAfter"), "KERF-NP-341", "info", message, hint, expires)
 
 
 def _limits(known: Known) -> Iterator[Problem]:
     limits = mapping(known.manifest, *_LIMITS)
     if not limits:
-        message = "the pool has no limits; a runaway workload costs money until an operator notices"
+        message = "the NodePool has no limits; a runaway workload costs money until an operator notices"
         yield at(_LIMITS, "KERF-NP-342", "warning", message, 'add limits, {cpu: "1000"} for example')
         return
     for resource, key, unit in (("cpu", "instance-cpu", 1), ("memory", "instance-memory", _MIB)):
@@ -50,12 +50,14 @@ def _limits(known: Known) -> Iterator[Problem]:
         values = known.types.values(f"{labels.AWS_GROUP}/{key}").items()
         sizes = [int(size) * unit for size, having in values if having & known.left]
         if limit == 0:
-            yield at((*_LIMITS, resource), "KERF-NP-344", "info", "a limit of 0 stops the pool: no node is launched")
+            yield at(
+                (*_LIMITS, resource), "KERF-NP-344", "info", "a limit of 0 stops the NodePool: no node is launched"
+            )
         elif limit is not None and sizes and not known.factless and limit < min(sizes):
             message = (
                 f"the limit is below the smallest instance type that is allowed, which has {_size(min(sizes), unit)}"
             )
-            hint = "the pool launches one node at most; raise the limit, or allow smaller types"
+            hint = "the NodePool launches one node at most; raise the limit, or allow smaller types"
             yield at((*_LIMITS, resource), "KERF-NP-343", "warning", message, hint, limits[resource])
 
 

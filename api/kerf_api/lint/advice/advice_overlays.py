@@ -47,7 +47,7 @@ def _price(known: Known, count: int) -> Iterator[Problem]:
             yield _free("price", price, count)
         elif known.types.distinct(f"{labels.AWS_GROUP}/instance-cpu", known.left) > 1:
             message = f"{count} instance types of different sizes get one price; the largest costs no more than any"
-            hint = "name one type, or use priceAdjustment, which keeps the order of prices"
+            hint = "name one type, or use priceAdjustment, which preserves the order of prices"
             yield at(("spec", "price"), "KERF-NO-306", "info", message, hint, price)
     elif isinstance(adjustment, str) and (adjustment == _ALL_OF_IT or (_number(adjustment) or 0) <= -_DEAREST):
         yield _free("priceAdjustment", adjustment, count)
@@ -55,7 +55,7 @@ def _price(known: Known, count: int) -> Iterator[Problem]:
 
 def _free(field: str, value: Any, count: int) -> Problem:
     message = f"{count} instance types then cost nothing, and between them nothing decides: the largest is as cheap"
-    hint = 'priceAdjustment: "-99.99%" is next to nothing too, and keeps the order of prices'
+    hint = 'priceAdjustment: "-99.99%" is next to nothing too, and preserves the order of prices'
     return at(("spec", field), "KERF-NO-305", "warning", message, hint, value)
 
 

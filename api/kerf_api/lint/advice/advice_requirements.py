@@ -19,7 +19,7 @@ _RULES: Final = AdviceRules(
     region="KERF-NP-302",
     conflict="KERF-NP-304",
     nothing_left="KERF-NP-305",
-    fate="the pool never launches",
+    fate="the NodePool never launches",
 )
 #: Fewer types than this, and one shortage of spot capacity stops the pool.
 FEW_TYPES: Final = 5

@@ -181,7 +181,7 @@ def _conflicts(rows: Iterable[Row], rules: AdviceRules) -> Iterator[Problem]:
         key = row.wanted.key
         other = before.get(key)
         if other is not None and Requirements((other,)).conflict(Requirements((row.wanted,))):
-            message = f"no value of {key} meets this and what was asked of it before; {rules.fate}"
+            message = f"no value of {key} meets this requirement and the earlier ones; {rules.fate}"
             yield at(row.steps, rules.conflict, "warning", message, "remove one of the two", None)
         before[key] = row.wanted if other is None else other.intersection(row.wanted)
 
@@ -194,8 +194,8 @@ def _nothing_left(known: Known, place: Steps, rules: AdviceRules) -> Iterator[Pr
         yield at(place, rules.nothing_left, "warning", message, "allow more in two of them or more")
         return
     row = known.rows[-index]
-    hint = f"{count} types meet all others; look at this one first"
-    yield at(row.steps, rules.nothing_left, "warning", f"{message}: {row.wanted} goes with none of them", hint)
+    hint = f"{count} types meet all others; check this one first"
+    yield at(row.steps, rules.nothing_left, "warning", f"{message}: {row.wanted}is compatible with none of them", hint)
 
 
 def _without(known: Known, spared: Row) -> int:

@@ -145,7 +145,7 @@ def _names(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], r
     for index, other in renamed.items():
         was = str(part(old[other], *_NAME))
         if is_kind(new[index], "NodePool"):
-            message = f"this renames NodePool {was}: for a cluster that is another pool, and all nodes of {was} go"
+            message = f"this renames NodePool {was}: a cluster sees another NodePool, and deletes all nodes of {was}"
             hint = f"keep the name {was}; or apply this one first, and remove {was} when its nodes are drained"
             yield index, at(_NAME, "KERF-DIFF-301", "warning", message, hint, part(new[index], *_NAME))
             continue
@@ -159,8 +159,8 @@ def _names(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], r
 def _removal(manifest: Mapping[str, Any], new: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
     name = str(part(manifest, *_NAME))
     if is_kind(manifest, "NodePool"):
-        message = f"NodePool {name} is removed: all its nodes are drained and end"
-        hint = "set its limits to 0 first, and remove it when other pools have its pods"
+        message = f"NodePool {name} is removed: all its nodes are drained and terminated"
+        hint = "set its limits to 0 first, and remove it when its pods run in other NodePools"
         yield at(_NAME, "KERF-DIFF-302", "warning", message, hint, name)
     elif is_kind(manifest, "EC2NodeClass"):
         users = changes_ec2nodeclass.pools_of(name, new)

@@ -40,8 +40,8 @@ def _budgets(before: Manifest, after: Manifest) -> Iterator[Problem]:
     boundless = [reason for reason in REASONS if _most(had, reason) < _NODES <= _most(has, reason)]
     for reasons, what in (
         (opened, "until now no node was ever disrupted for it"),
-        (unfrozen, "the hours in which no node was disrupted for it are gone"),
-        (boundless, "all nodes of the pool may be disrupted for it at once"),
+        (unfrozen, "the hours without disruption for it are removed"),
+        (boundless, "all nodes of the NodePool may be disrupted for it at once"),
     ):
         if reasons:
             message = f"the budgets are opened for {some(reasons)}: {what}"

@@ -53,7 +53,9 @@ def _changed(before: Manifest, after: Manifest, nodes: str) -> Iterator[Problem]
     for field in _SELECTING:
         if field in changed:
             message = f"nodes {nodes} whose {_WHAT[field]} these terms no longer select are replaced"
-            hint = "what they select stands in the class's status; compare it after the change in a test cluster"
+            hint = (
+                "status of the EC2NodeClass lists the selected objects; compare it after the change in a test cluster"
+            )
             yield at(("spec", field), "KERF-DIFF-324", "warning", message, hint)
 
 

@@ -65,7 +65,7 @@ def _drift(before: Manifest, after: Manifest) -> Iterator[Problem]:
     places = drifting(_hash, before, after, _HASHED)
     if places:
         names = " and ".join(path_text(place) for place in places)
-        message = f"a change of {names} replaces all nodes of the pool, as its budgets for Drifted allow"
+        message = f"a change of {names} replaces all nodes of the NodePool, as its budgets for Drifted allow"
         hint = "give it a budget for Drifted, and make such changes together: each one replaces every node"
         yield at(places[0], "KERF-DIFF-303", "warning", message, hint)
 
@@ -98,8 +98,8 @@ def _row(rows: Sequence[Row], key: str) -> Row | None:
 
 
 def _no_longer(row: Row, lost: str) -> Problem:
-    message = f"the pool allows less than before; {lost}; nodes that are no longer allowed are replaced"
-    return at(row.steps, "KERF-DIFF-304", "warning", message, "look for pods that need what is lost")
+    message = f"the NodePool allows less than before; {lost}; nodes that are no longer allowed are replaced"
+    return at(row.steps, "KERF-DIFF-304", "warning", message, "check for pods that need the lost values")
 
 
 def _lost(had: Requirement, has: Requirement) -> str:
@@ -146,8 +146,10 @@ def _taints(before: Manifest, after: Manifest) -> Iterator[Problem]:
     had = [_taint(taint) for _, taint in entries(before, *_TEMPLATE, "taints")]
     for steps, taint in entries(after, *_TEMPLATE, "taints"):
         if taint.get("effect") in _HARD and _taint(taint) not in had:
-            message = f"the taint {taint.get('key')} is new: pods of the pool that do not tolerate it lose their nodes"
-            hint = "add the toleration to the pods first, or give the taint to a new pool"
+            message = (
+                f"the taint {taint.get('key')} is new: pods of the NodePool that do not tolerate it lose their nodes"
+            )
+            hint = "add the toleration to the pods first, or give the taint to a new NodePool"
             yield at(steps, "KERF-DIFF-308", "warning", message, hint, dict(taint))
 
 
@@ -167,7 +169,9 @@ def _weight(before: Manifest, after: Manifest, others: Sequence[Manifest]) -> It
             passed.append(shown(part(other, "metadata", "name"), quotes=False))
     if passed:
         order = "before" if has > had else "after"
-        message = f"the weight goes from {had} to {has}: the pool is now tried {order} {some(passed)}, or beside it"
+        message = (
+            f"the weight changes from {had} to {has}: Kerf now tries the NodePool {order} {some(passed)}, or beside it"
+        )
         hint = "pods that are already placed stay where they are until something moves them"
         yield at(("spec", "weight"), "KERF-DIFF-309", "info", message, hint, has)
 
@@ -175,5 +179,5 @@ def _weight(before: Manifest, after: Manifest, others: Sequence[Manifest]) -> It
 def _replicas(before: Manifest, after: Manifest) -> Iterator[Problem]:
     had, has = (part(manifest, "spec", "replicas") for manifest in (before, after))
     if isinstance(had, int) and isinstance(has, int) and has < had:
-        message = f"replicas go from {had} to {has}: {had - has} nodes are drained and end"
+        message = f"replicas change from {had} to {has}: {had - has} nodes are drained and terminated"
         yield at(("spec", "replicas"), "KERF-DIFF-311", "warning", message, "", has)

@@ -86,6 +86,6 @@ _ADVICE: Final[Mapping[str, Advice | str]] = {
     "KERF-EC2-007": _alias,
     "KERF-EC2-008": _alias,
     "KERF-EC2-009": _windows,
-    "KERF-EC2-010": "keep rootVolume true on the disk that holds the kubelet's data",
+    "KERF-EC2-010": "keep rootVolume true on the disk with the kubelet's data",
     "KERF-EC2-011": "add volumeSize, 100Gi for example",
 }

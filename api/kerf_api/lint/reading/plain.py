@@ -17,7 +17,7 @@ from kerf_api.lint.problem import LONGEST_NUMBER_BITS, Problem, Steps, at, shown
 DEEPEST: Final = 64
 
 
-#: More values than any manifest holds, and so many take half a second. A few lines of YAML whose aliases name each
+#: More values than any manifest has, and so many take half a second. A few lines of YAML whose aliases name each
 #: other unfold into billions.
 MOST_VALUES: Final = 50_000
 #: No reader needs more problems than this.
@@ -82,7 +82,7 @@ class _Reader:
             return [self.value(entry, (*steps, index)) for index, entry in enumerate(value)]
         if isinstance(value, (date, datetime)):
             return value.isoformat().replace("+00:00", "Z")
-        return self._refused(steps, "KERF-SCHEMA-TYPE", f"{type(value).__name__} is nothing that JSON can hold")
+        return self._refused(steps, "KERF-SCHEMA-TYPE", f"{type(value).__name__}cannot be represented in JSON")
 
     def _exhausted(self, count: int, steps: Steps) -> bool:
         """Whether there are too many values with these; `too_much` keeps where that showed first."""
@@ -98,17 +98,17 @@ class _Reader:
     def _text(self, value: str, steps: Steps) -> str:
         if value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value):
             return value
-        self._refused(steps, "KERF-SCHEMA-TEXT", "holds half a character, which is no valid UTF-8")
+        self._refused(steps, "KERF-SCHEMA-TEXT", "contains half a character, which is no valid UTF-8")
         return value.encode("utf-8", "replace").decode()
 
     def _whole(self, value: int, steps: Steps) -> int:
         if value.bit_length() <= LONGEST_NUMBER_BITS:
             return int(value)
-        self._refused(steps, "KERF-SCHEMA-TYPE", f"{shown(value)} is larger than any reader of JSON takes")
+        self._refused(steps, "KERF-SCHEMA-TYPE", f"{shown(value)} is larger than any reader of JSON accepts")
         return 0
 
     def _number(self, value: float, steps: Steps) -> float:
         if math.isfinite(value):
             return float(value)
-        self._refused(steps, "KERF-SCHEMA-TYPE", f"{value} is nothing that JSON can hold")
+        self._refused(steps, "KERF-SCHEMA-TYPE", f"{value}cannot be represented in JSON")
         return 0.0

@@ -60,7 +60,11 @@ def qualified_name_fault(name: str) -> str | None:
         return f"the part before the slash must be a DNS name of at most {_LONGEST_DOMAIN} characters"
     if not last or len(last) > _LONGEST_NAME:
         return f"the name {'after the slash ' if slash else ''}must have 1 to {_LONGEST_NAME} characters"
-    return None if _NAME.fullmatch(last) else "must begin and end with a letter or digit and hold only those and . _ -"
+    return (
+        None
+        if _NAME.fullmatch(last)
+        else "must begin and end with a letter or digit and contain only letters, digits and . _ -"
+    )
 
 
 def label_value_fault(value: str) -> str | None:
@@ -70,7 +74,7 @@ def label_value_fault(value: str) -> str | None:
     return (
         None
         if not value or _NAME.fullmatch(value)
-        else "label values begin and end with a letter or digit and hold only those and . _ -"
+        else "label values begin and end with a letter or digit and contain only letters, digits and . _ -"
     )
 
 

@@ -69,7 +69,7 @@ def book() -> Mapping[str, Entry]:
     entries = [entry for family, name in FAMILIES.items() for entry in _read(family, name)]
     found = {entry.id: entry for entry in entries}
     if len(found) != len(entries):
-        raise ValueError("a rule stands twice in the rule book")
+        raise ValueError("a rule is twice in the rule book")
     return MappingProxyType(found)
 
 

@@ -21,7 +21,7 @@ where the number is below 100 or the rule is about the shape, by the controllers
 admitted and reported. **Information** is reported by `kerf validate` alone. `# kerf:ignore RULE reason` in a manifest,
 or `--ignore RULE`, silences a rule; `kerf explain RULE` shows its text in a terminal.
 
-The examples change one thing in an otherwise sound manifest; tests break and keep every rule with them.
+The examples change one thing in an otherwise sound manifest; tests violate and obey every rule with them.
 """
 
 

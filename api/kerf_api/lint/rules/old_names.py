@@ -1,6 +1,6 @@
 """Names that older versions used and no version reads any more: annotations, labels and kinds.
 
-The API server takes them without a word, and what they asked for does not happen.
+The API server accepts them without a word, and what they asked for does not happen.
 """
 
 from __future__ import annotations

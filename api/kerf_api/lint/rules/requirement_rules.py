@@ -95,7 +95,7 @@ def label_key(
 
 def _reserved(key: str) -> str:
     if key == labels.NODEPOOL:
-        return "every node of the pool gets it from the autoscaler"
+        return "every node of the NodePool gets it from the autoscaler"
     return "of that domain only the labels that the autoscaler itself gives to nodes may be used"
 
 

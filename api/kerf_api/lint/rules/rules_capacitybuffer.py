@@ -37,7 +37,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _subject(spec: Mapping[str, Any]) -> Iterator[Problem]:
     if spec and "podTemplateRef" not in spec and "scalableRef" not in spec:
-        message = f"nothing says which pods room is kept for; {_CONSEQUENCE}"
+        message = f"no field names the pods of the buffer; {_CONSEQUENCE}"
         yield at(("spec",), "KERF-CB-201", "warning", message, "add podTemplateRef or scalableRef")
 
 
@@ -59,14 +59,14 @@ def _size(spec: Mapping[str, Any]) -> Iterator[Problem]:
         message = "percentage is ignored: it is a share of the replicas of a workload, and a PodTemplate has none"
         yield at(("spec", "percentage"), "KERF-CB-204", "warning", message, "use replicas", spec["percentage"])
     if "scalableRef" in spec and not any(field in spec for field in _SIZES):
-        message = "nothing says how much room to keep, so it is none"
+        message = "no field gives the size of the buffer, so its size is 0"
         yield at(("spec",), "KERF-CB-205", "warning", message, "add percentage or replicas")
 
 
 def _strategy(strategy: Any) -> Iterator[Problem]:
     known = crds.schema("CapacityBuffer")["properties"]["spec"]["properties"]["provisioningStrategy"]["default"]
     if isinstance(strategy, str) and strategy != known:
-        message = f"{shown(strategy)} is no strategy that is known here; the buffer is kept like {known}"
+        message = f"{shown(strategy)} is an unknown strategy; Kerf treats the buffer like {known}"
         yield at(
             ("spec", "provisioningStrategy"), "KERF-CB-206", "warning", message, f"did you mean {known}?", strategy
         )

@@ -29,12 +29,12 @@ _KUBELET_RULES: Final = {
 }
 _KUBELET_HINTS: Final = {
     kubelet.UNREADABLE: "write a number, a quantity, or an expression such as min(vcpus * 8, 110)",
-    kubelet.UNSUPPORTED: "AL2023 takes every field; else set it in the user data",
+    kubelet.UNSUPPORTED: "AL2023 accepts every field; else set it in the user data",
 }
 #: What is wrong with user data that cannot be read: MIME, but for this family.
 _MALFORMED: Final = {"Bottlerocket": "KERF-EC2-108"}
 _DOUBTS: Final = {
-    "little room": "KERF-EC2-207",
+    "little space": "KERF-EC2-207",
     "another family": "KERF-EC2-208",
     "no script": "KERF-EC2-209",
     "unknown type": "KERF-EC2-210",
@@ -47,12 +47,12 @@ _DOUBTS: Final = {
 _USER_DATA_HINTS: Final = {
     "KERF-EC2-103": "keep a short script that fetches the rest",
     "KERF-EC2-107": "name a boundary, begin each part with --boundary, end the last with --boundary--",
-    "KERF-EC2-108": "Bottlerocket takes settings in TOML; what must run goes into a bootstrap container",
+    "KERF-EC2-108": "Bottlerocket reads settings in TOML; put commands into a bootstrap container",
     "KERF-EC2-207": "keep a short script that fetches the rest",
     "KERF-EC2-208": "rewrite it, or correct amiFamily",
-    "KERF-EC2-209": "begin with #!/bin/bash; what is no script goes into a MIME archive, with its type",
+    "KERF-EC2-209": "begin with #!/bin/bash; put other content into a MIME archive, with its type",
     "KERF-EC2-210": "use a type such as text/x-shellscript or text/cloud-config",
-    "KERF-EC2-211": "what is no NodeConfig goes into a MIME archive, with its type",
+    "KERF-EC2-211": "put other content into a MIME archive, with its type",
     "KERF-EC2-212": "remove it",
     "KERF-EC2-213": "write the commands alone",
     "KERF-EC2-216": "remove the command, or instanceStorePolicy",
@@ -64,7 +64,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Every run-time fault of an EC2NodeClass whose defaults are filled in."""
     if manifest.get("spec") is None:
         hint = "write role, amiSelectorTerms, subnetSelectorTerms and securityGroupSelectorTerms"
-        yield at(("spec",), "KERF-EC2-222", "warning", "the class says nothing of how to launch a node", hint)
+        yield at(("spec",), "KERF-EC2-222", "warning", "the EC2NodeClass has no field for the launch of a node", hint)
         return
     for steps, term in entries(manifest, "spec", "amiSelectorTerms"):
         yield from _alias((*steps, "alias"), term.get("alias"))

@@ -91,9 +91,11 @@ def _disk(manifest: Mapping[str, Any], family: str) -> Iterator[Problem]:
     named = [(steps, row) for steps, row in rows if row.get("deviceName") == device] if device else rows[-1:]
     if any(_sized(row) for _, row in named):
         return
-    hint = "set rootVolume: true and volumeSize on the disk that holds the files of pods"
+    hint = "set rootVolume: true and volumeSize on the disk for the files of pods"
     if named:
-        message = f"the size of this disk is not known from the class: pods are planned for {_ASSUMED} of storage"
+        message = (
+            f"the size of this disk is not known from the EC2NodeClass:  pods are planned for {_ASSUMED} of storage"
+        )
         yield at((*named[0][0], "ebs"), "KERF-EC2-218", "warning", message, f"add volumeSize; {hint}")
     else:
         message = f"no entry is for {device}, where {family} has the files of pods: they are planned for {_ASSUMED}"

@@ -65,5 +65,5 @@ def _effect(spec: Any) -> Iterator[Problem]:
         yield at(("spec",), "KERF-NO-203", "warning", message, "add one of them, or delete the overlay")
     elif isinstance(adjustment, str) and not _DIGITS & {*adjustment} and not spec.get("weight"):
         message = f"the overlay changes nothing: {adjustment} leaves every price as it is"
-        hint = "with a weight it would at least keep overlays of less weight away"
+        hint = "with a weight it would at least override overlays of less weight"
         yield at(("spec", "priceAdjustment"), "KERF-NO-203", "warning", message, hint, adjustment)

@@ -87,7 +87,7 @@ def _thresholds(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         close = nearest.duration(own[key])
         hint = f"did you mean {close}?" if "duration" in right and close and close != durations.NEVER else ""
         message = (
-            f"{shown(own[key])} cannot be read, so no node of the pool is consolidated while it is in use: {right}"
+            f"{shown(own[key])} cannot be read, so no node of the NodePool is consolidated while it is in use: {right}"
         )
         yield at(
             (*place, key), "KERF-NP-125", "error", message, hint or 'write "0s" or "0" to ask for nothing', own[key]
@@ -166,14 +166,14 @@ def _schedule(steps: Steps, schedule: str) -> Iterator[Problem]:
         parsed = cron.parse(schedule)
     except ValueError as problem:
         message = f"{shown(schedule)} cannot be read: {problem}"
-        consequence = "with such a schedule no node of the pool is ever disrupted"
+        consequence = "with such a schedule no node of the NodePool is ever disrupted"
         close = nearest.name(schedule, cron.DESCRIPTORS) if schedule.startswith("@") else None
         hint = f"did you mean {close}? {consequence}" if close else consequence
         yield at(steps, "KERF-NP-120", "error", message, hint, schedule)
         return
     if parsed.next_after(_SOME_DAY) is None:
-        message = f"{shown(schedule)} never comes"
-        yield at(steps, "KERF-NP-204", "warning", message, "the budget will never hold", schedule)
+        message = f"{shown(schedule)} never occurs"
+        yield at(steps, "KERF-NP-204", "warning", message, "the budget will never apply", schedule)
 
 
 def _count(steps: Steps, nodes: Any) -> Iterator[Problem]:
@@ -201,7 +201,7 @@ def node_class(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     wrong = [row for row in found if isinstance(row[1], str) and row[1] and row[1] != row[2]]
     for field, value, _ in wrong[:1]:  # both halves of a reference are one mistake
         given, own = (" ".join(str(row[column]) for row in wrong) for column in (1, 2))
-        message = f"{shown(given)} is not served here; a pool with another node class is left alone"
+        message = f"{shown(given)} is not served here; Kerf ignores a NodePool with another node class"
         hint = f"did you mean {own}?"
         if any(row[1] in names for row, names in zip(found, _AUTO_MODE, strict=True)):
             hint = f"write {own} for Kerf; for EKS Auto Mode group eks.amazonaws.com and kind NodeClass"

@@ -48,7 +48,7 @@ def create_fleet(
 
 def _call(clients: Clients, request: FleetRequest, may_act: Callable[[], bool]) -> FleetResult:
     if not may_act():
-        raise NotLeading("ec2:CreateFleet: not asked any more, the templates took too long")
+        raise NotLeading("ec2:CreateFleet: not called, because creating the launch templates took too long")
     with translated("ec2:CreateFleet"):
         answer = clients.get("ec2").create_fleet(**parameters(request))
     return result(request, answer, datetime.now(UTC).replace(microsecond=0))

@@ -121,7 +121,7 @@ class Pace:
         waited = 0.0
         while self._rate and (wait := self._take(operation)):
             if waited + wait > PATIENCE_SECONDS:
-                text = f"ec2:{operation}: held back, EC2 would refuse it now"
+                text = f"ec2:{operation}: delayed, because EC2 would throttle it now"
                 raise Throttled(text, retry_after_seconds=wait)
             self._held(family(operation).name, wait)
             self._sleep(wait)

@@ -137,7 +137,7 @@ def _is_meant(name: str) -> bool:
 def read(paths: Sequence[str], ref: str) -> History:
     """The repository of the paths and the commit where HEAD and `ref` parted. Raises Refused."""
     if STDIN in paths:
-        raise Refused("standard input has no history; give the files themselves")
+        raise Refused("standard input has no history; name the files")
     layout = repository.find(paths[0])
     commit = _commit(layout, ref)
     blobs = {}

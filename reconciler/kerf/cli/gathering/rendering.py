@@ -171,7 +171,7 @@ def _read(folder: Path, root: str, fetch: bool) -> _Kustomization | None:
     fault = "" if fetch or not (far := rendering_tools.remote(about, folder)) else _remote(far)
     outside = next((path for path in named if path.exists() and not is_inside(os.path.realpath(path), root)), None)
     if outside is not None:
-        fault = f"{outside} leads out of {root}; check from a folder that holds both"
+        fault = f"{outside} leads out of {root}; run the command in a folder that contains both"
         named = []
     below = tuple(Path(os.path.realpath(path)) for path in named if path.is_dir())
     parts = [Part(path, False) for path in named if path.is_file()]

@@ -20,7 +20,7 @@ from kerf_api.lint.problem import shown
 from kerf_api.lint.reading import placeholders
 from kerf_api.lint.reading.placeholders import Placeholder
 
-#: The API server takes three mebibytes at a time; whole releases rendered into one file are larger.
+#: The API server accepts three mebibytes at a time; whole releases rendered into one file are larger.
 LARGEST: Final = 64 * 1024 * 1024
 _LOADER: Final[Any] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
@@ -45,11 +45,11 @@ _WORDS: Final = {
     ),
     "did not find expected key": (
         "a key of the map above is expected here",
-        "look at the indentation of this line, and for quotes that are not closed",
+        "check the indentation of this line, and for quotes that are not closed",
     ),
     "did not find expected '-' indicator": (
         "another entry of the list above, beginning with -, is expected here",
-        "look at the indentation of this line",
+        "check the indentation of this line",
     ),
     "did not find expected ',' or ']'": ("the list in brackets above is not closed", "add , or ]"),
     "did not find expected ',' or '}'": ("the map in braces above is not closed", "add , or }"),
@@ -57,10 +57,10 @@ _WORDS: Final = {
     "could not find expected ':'": ("the key above has no colon", "write key: value"),
     _UNCLOSED: ("the quotes that are opened here are never closed", ""),
     "found unknown escape character": (
-        "this is no escape that a text in double quotes may hold",
+        "this is no escape that a text in double quotes may contain",
         r"write \\ for a backslash, or use single quotes",
     ),
-    "did not find expected <document start>": ("the document has ended above", "begin a new one with ---"),
+    "did not find expected <document start>": ("the document ends above", "begin a new one with ---"),
 }
 
 
@@ -98,7 +98,7 @@ def decoded(data: bytes) -> str:
         raise Unreadable("KERF-FILE-READ", place, message, "save the file as UTF-8") from error
     if found := _UNPRINTABLE.search(text):
         place = _place(text[: found.start()])
-        message = f"the character U+{ord(found[0]):04X} may stand in no YAML file"
+        message = f"the character U+{ord(found[0]):04X} is not allowed in a YAML file"
         hint = "save the file as UTF-8" if found[0] == "\0" else "remove it"
         raise Unreadable("KERF-FILE-READ", place, message, hint)
     return text
@@ -198,7 +198,7 @@ def _begun(event: Any, node: Node, first_line: int) -> Iterator[Oddity]:
     """What is odd about the first lines of a document: YAML allows it, and kubectl refuses the file."""
     start, place = event.start_mark, Place(event.start_mark.line + first_line, 1)
     if event.version or event.tags:
-        message = "kubectl takes the lines before --- for a document of its own, and refuses a directive there"
+        message = "kubectl reads the lines before --- as a document of its own, and refuses a directive there"
         yield Oddity("KERF-FILE-YAML", place, message, "remove the directive (the line that begins with %)", ())
     if event.explicit and node.first.line == event.end_mark.line and node.value is not None:
         message = "kubectl refuses a document that begins in the line of its ---"

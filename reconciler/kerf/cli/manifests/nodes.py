@@ -122,7 +122,7 @@ class Builder:
         """What the anchor has, shown where the alias stands; what lies within is shown where it was written."""
         place, name = self._place(event), event.anchor
         if name in self._open:
-            raise Unreadable("KERF-FILE-YAML", place, f"*{name} stands inside &{name} and would never end")
+            raise Unreadable("KERF-FILE-YAML", place, f"*{name} is inside &{name} and would be endless")
         if name not in self._anchors:
             raise Unreadable("KERF-FILE-YAML", place, f"*{name} repeats &{name}, but nothing above is named so")
         there = self._anchors[name]

@@ -28,7 +28,7 @@ _NAMED: Final = 5
 #: Ends within this time are reported.
 _SOON: Final = timedelta(hours=24)
 _NO_LIMIT: Final = (Budget(nodes="100%"),)
-_HOLD: Final = 'to look first: a budget of nodes: "0" in spec.disruption.budgets'
+_HOLD: Final = 'to check first: a budget of nodes: "0" in spec.disruption.budgets'
 
 
 def look(snapshot: Snapshot, *, live: bool) -> Iterator[Finding]:
@@ -58,12 +58,16 @@ def _unfinished(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
         if any(taint.key == labels.DISRUPTED_TAINT for taint in node.spec.taints) and not node.metadata.deleting
     ]
     for what, found, seen in (
-        ("NodeClaims on their way out", deleting, "Kerf goes on with their drain and the end of their instances"),
-        ("NodeClaims without a node yet", joining, "Kerf goes on where they are; one without an instance is launched"),
+        ("NodeClaims on their way out", deleting, "Kerf continues their drain and terminates their instances"),
+        (
+            "NodeClaims without a node yet",
+            joining,
+            "Kerf continues at their step; a NodeClaim without an instance is launched",
+        ),
         (
             "Nodes that Karpenter is about to disrupt",
             tainted,
-            "its plan is not known to Kerf, which takes the taint off",
+            "Kerf does not know its plan, and removes the taint",
         ),
     ):
         if found:
@@ -89,8 +93,8 @@ def _drift(seen: View, claims: Sequence[NodeClaim]) -> Iterator[Finding]:
         text = f"{_listed(found)}: Karpenter would replace them, and so does Kerf, within the same budgets"
         yield Finding(f"Drifted by {reason}", DOUBTFUL, text)
     for reason, found in sorted(news.items()):
-        text = f"{_listed(found)}: Kerf would replace them, and Karpenter has not said so yet"
-        yield Finding(f"Drifted by {reason}", WRONG, text, "kerf why node NAME says what differs")
+        text = f"{_listed(found)}: Kerf would replace them, and Karpenter has not marked them yet"
+        yield Finding(f"Drifted by {reason}", WRONG, text, "kerf why node NAME shows the difference")
 
 
 def _expiration(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Finding]:
@@ -111,11 +115,13 @@ def _expiration(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
     fix = "" if within else "EXPIRE_WITHIN_BUDGETS=true: budgets count, without limit"
     if late:
         hours = PACED_FOR // timedelta(hours=1)
-        limit = "" if within else f", and {hours} hours after Kerf began to lead whatever budgets say"
-        yield Finding("Expired", DOUBTFUL, f"{_listed(late)}: past their expireAfter; they go {budgets}{limit}", fix)
+        limit = "" if within else f", and {hours} hours after Kerf began to lead without budgets"
+        yield Finding(
+            "Expired", DOUBTFUL, f"{_listed(late)}: past their expireAfter; Kerf removes them {budgets}{limit}", fix
+        )
     if soon:
-        when = budgets if within else "when they reach their expireAfter, whatever budgets say"
-        yield Finding("Expire within 24 hours", DOUBTFUL, f"{_listed(soon)}: they go {when}", fix)
+        when = budgets if within else "when they reach their expireAfter, independent of budgets"
+        yield Finding("Expire within 24 hours", DOUBTFUL, f"{_listed(soon)}: Kerf removes them {when}", fix)
 
 
 def _consolidation(snapshot: Snapshot) -> Iterator[Finding]:
@@ -144,7 +150,7 @@ def _policies(snapshot: Snapshot) -> Iterator[Finding]:
         if pool.spec.disruption.consolidate_after != "Never"
     ]
     if names:
-        text = f"{_listed(names)} let nodes that are in use go, and Kerf may see savings that Karpenter does not"
+        text = f"{_listed(names)} allow the removal of nodes in use, and Kerf may find savings that Karpenter does not"
         yield Finding("NodePools that consolidate", DOUBTFUL, text, _HOLD)
 
 

@@ -102,7 +102,7 @@ def look(cluster: Cluster) -> Iterator[Finding]:
         yield Finding("Karpenter", DOUBTFUL, "no permission to list Deployments: its settings are unknown")
     elif not found:
         text = "no Deployment of Karpenter is there: its settings are not known"
-        yield Finding("Karpenter", DOUBTFUL, text, "look where it is, or give the Deployment as a file, too")
+        yield Finding("Karpenter", DOUBTFUL, text, "find its place, or give the Deployment as a file, too")
     for one in found:
         yield from _controller_findings(one, cluster)
 
@@ -113,7 +113,7 @@ def _controller_findings(one: Controller, cluster: Cluster) -> Iterator[Finding]
         if finding := _variable(one, name, text):
             yield finding
     for name in one.elsewhere:
-        yield Finding(f"{one} {name}", DOUBTFUL, "comes from an object that was not read", "compare it by hand")
+        yield Finding(f"{one} {name}", DOUBTFUL, "is from an object that was not read", "compare it by hand")
     yield from _flags(one)
     yield from _gates(one)
     for name, theirs in _DEFAULTS.items():
@@ -227,10 +227,10 @@ def _lease(one: Controller) -> Iterator[Finding]:
     name = own.get("LEADER_ELECTION_NAME") or USUAL[0].name
     space = own.get("LEADER_ELECTION_NAMESPACE") or one.namespace
     if any((space, name) == (usual.namespace, usual.name) for usual in USUAL):
-        yield Finding(what, GOOD, f"{space}/{name}: while it is held Kerf only watches")
+        yield Finding(what, GOOD, f"{space}/{name}: while Karpenter renews it Kerf only watches")
         return
     fix = f"install Kerf in {space}, or set settings.karpenterLeases to kube-system,karpenter,{space}/{name}"
-    yield Finding(what, DOUBTFUL, f"{space}/{name} is not where Kerf looks by itself", fix)
+    yield Finding(what, DOUBTFUL, f"{space}/{name} is not in a namespace that Kerf checks by default", fix)
 
 
 def _trusted(one: Controller) -> Iterator[Finding]:

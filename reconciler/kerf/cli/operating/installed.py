@@ -143,7 +143,7 @@ def _of_lease(found: Installed, now: datetime) -> Iterator[Trouble]:
     name, lease = f"lease/{found.lease_name}", found.lease
     if lease is None or not lease.holder:
         yield Trouble(
-            NO_LEADER, name, "no replica holds it: nothing is decided", "the pods and their logs show the cause"
+            NO_LEADER, name, "no replica has it: nothing is decided", "the pods and their logs show the cause"
         )
     elif lease.renewed is not None and now - lease.renewed > LEASE_OLD_AFTER:
         text = f"{lease.holder} has not renewed it since {rfc3339(lease.renewed)}: nothing is decided"

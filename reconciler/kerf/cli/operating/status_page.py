@@ -32,8 +32,8 @@ def _lines(
     pace, counts = working["pace"], working["counts"]
     due = pace["next_look_in_seconds"]
     yield (
-        f"loop      looked {_span(pace['looked_seconds_ago'])} ago"
-        + (f", looks again in {_span(max(due, 0))}" if due is not None else "")
+        f"loop      reconciled {_span(pace['looked_seconds_ago'])} ago"
+        + (f", reconciles again in {_span(max(due, 0))}" if due is not None else "")
         + f"; {pace['news_waiting']} watch events wait; a reconcile takes {_span(pace['median_turn_seconds'])},"
         f" {_span(pace['longest_turn_seconds'])} at most"
     )

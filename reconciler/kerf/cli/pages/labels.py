@@ -114,7 +114,7 @@ WELL_KNOWN: Final = (
     _aws("instance-tenancy", "tenancy", _OFFER, "default", "dedicated"),
     _aws("capacity-reservation-id", "capacity reservation", "EC2NodeClass", "cr-0123456789abcdef0", optional=True),
     _aws("capacity-reservation-type", "its type", "EC2NodeClass", "default", "capacity-block", optional=True),
-    _aws("capacity-reservation-interruptible", "its owner may take it back", "EC2NodeClass", "true", optional=True),
+    _aws("capacity-reservation-interruptible", "its owner may reclaim it", "EC2NodeClass", "true", optional=True),
     _aws("placement-group-id", "placement group", "EC2NodeClass", "pg-0123456789abcdef0", optional=True),
     _aws("placement-group-partition", "partition in a placement group", "EC2NodeClass", "1", "2", optional=True),
 )

@@ -28,14 +28,14 @@ _SETTINGS: Final = """\
 
 Rendered by `make manifests` from `reconciler/kerf/runtime/settings/options.py`. Each setting has a variable and a
 flag of the same words (`METRICS_PORT`, `--metrics-port`). A flag beats a variable, a variable the default; an
-empty variable says nothing. `kerf settings` prints what counts and where it comes from; a controller logs what
-was set (`effective settings`).
+empty variable has no effect. `kerf settings` prints each effective value with its source; a controller logs those that
+were set (`effective settings`).
 
 - Flags have one dash or two, `--x=value` or `--x value`; of a switch `--x`, `--x=true` or `--x=false`.
 - Switches in variables are `1 t T TRUE true True` or `0 f F FALSE false False`; durations are Go's (`300ms`, `1h30m`).
-- Whatever cannot be read ends the process with exit code 2 and a line about each mistake. (Karpenter falls back to the
-  default without a word when a variable cannot be read, and passes over unknown gates.)
-- Nothing is read again while the process runs, but for the [log level](../operations.md#at-night).
+- Values that cannot be read stop the process with exit code 2 and a line about each mistake. (Karpenter falls back to
+  the default without a message when a variable cannot be read, and passes over unknown gates.)
+- Nothing is read again while the process runs, but for the [log level](../operations.md#problems-and-fixes).
 
 Of two variables that Karpenter's chart sets, `KUBERNETES_MIN_VERSION` is read neither by Karpenter nor by Kerf;
 `INSTANCE_TYPES_FILE_PATH` belongs to Karpenter's build for KWOK alone, and there is no such thing here
@@ -82,7 +82,7 @@ figures.
   Kubernetes; the others are actions of IAM. All of them are the caller's, and Kerf runs without them.
 - Permissions of the controller are those of its ServiceAccount, which the API server is asked about
   (`create subjectaccessreviews.authorization.k8s.io`).
-- The last line counts: `60 right, 1 wrong, 2 not checked, 0 doubtful`. What is doubtful does not keep Kerf from
+- The last line counts: `60 right, 1 wrong, 2 not checked, 0 doubtful`. What is doubtful does not prevent Kerf from
   working. The exit code is 1 when something is wrong. `-o json` prints the same as one object.
 
 ## Slips

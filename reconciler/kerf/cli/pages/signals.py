@@ -13,7 +13,7 @@ _METRICS: Final = """\
 
 Rendered by `make manifests` from the tables in `reconciler/kerf/telemetry/catalogue/`, which the code itself uses. Kerf
 serves metrics in Prometheus' text format on `:8080/metrics`. Replicas that do not lead serve only the metrics about the
-process, its requests and the Lease. [Operations](../operations.md#look) describes their use.
+process, its requests and the Lease. [Monitoring](../monitoring.md) describes their use.
 
 `same` is Karpenter's metric with its type, labels and (for a histogram) buckets. A test creates and removes a node on a
 real control plane and compares the served metrics with this page in both directions.
@@ -92,7 +92,7 @@ _COMPARED: Final = "compared with Karpenter"
 
 
 def metrics_page() -> str:
-    details = _table("word", "what comes with it", "how many series")
+    details = _table("word", "additional series", "how many series")
     details += "".join(f"| `{word}` | {text} | {count} |\n" for word, text, count in _DETAILS)
     parts = [_METRICS.format(details=details)]
     for title, rows in _NAMES.items():

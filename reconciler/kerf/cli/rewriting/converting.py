@@ -216,7 +216,7 @@ def _written(
         written |= {number: plain[number] for number in amiss}
         for number in amiss:
             if not _says(plain[number], drafts[number]):
-                raise AssertionError(f"the new text says something else than {drafts[number][0].values}")
+                raise AssertionError(f"the new text has another meaning than {drafts[number][0].values}")
     return written
 
 

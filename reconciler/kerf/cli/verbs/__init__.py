@@ -7,8 +7,8 @@ from typing import Final
 
 #: Verbs with a module of their name whose `main` reads the rest of the command line, and what they are for.
 QUICK: Final[Mapping[str, str]] = {
-    "validate": "Check the YAML of NodePools and node classes before a cluster sees it.",
-    "plan": "Show what a change of NodePools and node classes would do, before it is made.",
+    "validate": "Check the YAML of NodePools and EC2NodeClasses before it is applied.",
+    "plan": "Show the effect of a change of NodePools and EC2NodeClasses before it is applied.",
     "replay": "Reproduce the recorded decisions of a controller, list them, or save the cluster as of then.",
     "explain": "Explain a rule: what it checks, why, and the fix.",
     "default": "Print a manifest with every default filled in and marked.",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _ABOUT: Final = """\
 Rewrite Provisioners, AWSNodeTemplates and everything of v1beta1 as NodePools, EC2NodeClasses and NodeClaims of v1, and
-old names in workloads. Comments and the order of fields stay. The new text is printed; problems go to standard error.
+old names in workloads. Comments and the order of fields stay. The command prints the new text, and problems on standard
+error.
 
 Give all manifests of one cluster together, because some things move from one object to another.
 """
@@ -69,7 +70,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("--diff", action="store_true", help="print what would change as a unified diff")
     profile = parser.add_mutually_exclusive_group()
-    role = "for classes that name no instance profile: the role of their nodes"
+    role = "for EC2NodeClasses without an instance profile: the role of their nodes"
     profile.add_argument("--role", default="", metavar="NAME", help=role)
     profile.add_argument("--instance-profile", default="", metavar="NAME", help="the same, by an instance profile")
     return parser

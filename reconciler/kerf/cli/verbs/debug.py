@@ -16,14 +16,14 @@ kerf debug log-level [debug|info|error] [--for DURATION] [--url URL]
 kerf debug threads [--url URL]
 kerf debug profile [--seconds N] [--url URL]
 
-log-level: what is logged now, or from now on: for 15 minutes or as long as said, then as it was set again.
-threads: where each thread stands. (When nothing answers: kill -USR1 writes the same to standard error.)
-profile: what the CPU time of some seconds went into, as folded stacks, which flame graphs are made from.
+log-level: the current level, or a new one for 15 minutes or --for, then the configured one again.
+threads: the stack of each thread. (When nothing answers: kill -USR1 writes the same to standard error.)
+profile: the CPU time of some seconds as folded stacks, the input of flame graphs.
 
 {debug_port.WHERE.format(command="kerf debug threads")}
 
   --for DURATION      such as 30m; 24h at most
-  --seconds N         how long to look; 10 by default, 120 at most
+  --seconds N         duration of the profile; 10 by default, 120 at most
   --url URL           where the debug port is; http://127.0.0.1:8082 by default, or DEBUG_PORT
 
 Exit codes: 0 done; 2 no answer, or the command is wrong."""
@@ -36,8 +36,8 @@ def debug(
     context: typer.Context,
     what: Annotated[str, typer.Argument(help="log-level, threads or profile")] = "",
     level: Annotated[str, typer.Argument(help="of log-level: debug, info or error")] = "",
-    span: Annotated[str, typer.Option("--for", help="how long a log level stays")] = "",
-    seconds: Annotated[float, typer.Option(help="how long to look")] = 10,
+    span: Annotated[str, typer.Option("--for", help="duration of the log level")] = "",
+    seconds: Annotated[float, typer.Option(help="duration of the profile")] = 10,
     url: Annotated[str, typer.Option(help="where the debug port is")] = "",
 ) -> None:
     """Of a running controller: change the log level for a time, show its threads, take a profile."""

@@ -30,7 +30,7 @@ A node (by the name of its Node or NodeClaim, or by the ID of its instance) incl
 evicted from it and the pods nominated for it, also after its deletion.
 A NodePool includes its NodeClaims and Nodes. Without a name all objects are listed.
 The API server keeps events for an hour by default. The command only lists and reads objects; without a permission it
-lists the rest, and reports the missing permission as not checked.
+lists all others, and reports the missing permission as not checked.
 
   -n, --namespace NS  namespace of the pod; default without it, and all namespaces without a name
   --since DURATION    nothing older, such as 30m or 24h
@@ -75,7 +75,7 @@ def events(
         say(f"kerf events: {error}", err=True)
         raise typer.Exit(2) from error
     except PortError as error:
-        say(f"kerf events: cannot look: {error}", err=True)
+        say(f"kerf events: cannot read: {error}", err=True)
         raise typer.Exit(1) from error
     if output == "json":
         typer.echo(page.as_json(found, subject, limit), nl=False)

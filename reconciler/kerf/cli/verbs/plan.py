@@ -23,7 +23,7 @@ _ABOUT: Final = """\
 Show what a change of NodePools, EC2NodeClasses and other objects would do: nodes that go and come and in which order,
 evictions, pods that become unschedulable or schedulable, price, and duration under budgets.
 
-The cluster comes to life in memory, with the same controller, twice: with the change and without it. Neither the
+The cluster is simulated in memory, with the same controller, twice: with the change and without it. Neither the
 cluster nor AWS is changed. Without files the plan is what will happen anyway.
 """
 _EPILOG: Final = """\
@@ -76,7 +76,7 @@ def _parser() -> Parser:
     add("-f", "--file", action="append", default=[], metavar="PATH", help="a cluster from manifests; repeatable")
     add("--kubeconfig", default="", metavar="FILE", help="the cluster; as kubectl would without it")
     add("--context", default="", metavar="NAME", help="context of the kubeconfig")
-    add("--horizon", default=_DEFAULT_HORIZON, metavar="DURATION", help=f"how far to look ({_DEFAULT_HORIZON})")
+    add("--horizon", default=_DEFAULT_HORIZON, metavar="DURATION", help=f"how far to simulate ({_DEFAULT_HORIZON})")
     add("--fail-on", default="", metavar="CONDITIONS", help="conditions under which the exit code is 1")
     add("-o", "--output", choices=FORMATS, default="text", help="format of the plan (text)")
     add("--all", action="store_true", help="all nodes and pods, however many")

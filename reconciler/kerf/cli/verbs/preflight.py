@@ -29,7 +29,7 @@ installed, after that, and when something does not work. Nothing is changed: per
 and the webhook by an object that is not created.
 
 Where Kerf is installed its own settings count, so no flag is needed. Before installation --values names the values of
-the chart, or flags name settings (--cluster-name is required); the first lines report the rest that is assumed.
+the chart, or flags name settings (--cluster-name is required); the first lines report the assumed settings.
 Permissions in the cluster are those of the controller's ServiceAccount. Calls of AWS are made with your credentials.
 To make them with the controller's, run it in its pod: kubectl exec -n NAMESPACE deploy/NAME -- kerf preflight.
 A check that lacks a permission is "not checked", and names it: docs/reference/preflight.md.
@@ -40,7 +40,7 @@ A check that lacks a permission is "not checked", and names it: docs/reference/p
   --values FILE          values of Kerf's chart, as for helm; repeatable
   -o, --output FORMAT    text or json; text by default
 
-Settings are those of `kerf run` (flags or variables); flags come before the settings of an installed Kerf.
+Settings are those of `kerf run` (flags or variables); flags have precedence over the settings of an installed Kerf.
 Exit codes: 0 nothing is wrong; 1 something is; 2 the command is wrong."""
 
 _SIGNS: Final = {"ok": "  ok    ", "doubtful": "  ?     ", "not checked": "  -     ", "wrong": "  WRONG "}

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from kerf.kube.client import KubeClient
 
 _USAGE: Final = """\
-After an uninstall, take Kerf's finalizers off, so that what is deleted does not wait for ever.
+After an uninstall, remove Kerf's finalizers, so that deleted objects do not wait for ever.
 
-For after `helm uninstall`: Nodes, NodeClaims and EC2NodeClasses carry finalizers, with which a controller makes sure
-that nodes are drained, and instances ended, before they are gone. Without a controller their deletion would wait for
-ever. This takes the finalizers off. Nodes and instances stay and run on; from then on they are yours to end.
+For after `helm uninstall`: Nodes, NodeClaims and EC2NodeClasses carry finalizers, with which a controller drains nodes
+and terminates instances before the objects are deleted. Without a controller their deletion would wait for ever. This
+command removes the finalizers. Nodes and instances keep running; from then on you have to terminate them.
 
-To give the nodes back instead, delete the NodePools before you uninstall, and wait:
+To terminate the nodes instead, delete the NodePools before you uninstall, and wait:
 kubectl annotate nodepools --all kerf.sh/allow-deletion=all
 kubectl delete nodepools --all
 
-Without --yes it only says what it would do. While a controller is at work it refuses.
-Exit codes: 0 done (or said); 1 a controller is at work, or something could not be done."""
+Without --yes it only lists the changes. While a controller is at work it refuses.
+Exit codes: 0 done (or listed); 1 a controller is at work, or something could not be done."""
 
 
 def release(
@@ -67,8 +67,8 @@ def _released(kube: KubeClient, *, yes: bool) -> bool:
         say(f"a controller is at work ({', '.join(leaders)}): uninstall it first", err=True)
         return False
     for one in found:
-        waits = ", which waits to be gone" if one.deleting else ""
-        say(f"{'' if yes else 'would take '}{one.finalizer} off {one.ref}{waits}")
+        waits = ", which waits for its deletion" if one.deleting else ""
+        say(f"{'removes' if yes else 'would remove'} {one.finalizer} from {one.ref}{waits}")
         if yes:
             releasing.release(kube, one)
     if not yes:

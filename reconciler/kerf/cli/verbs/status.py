@@ -20,7 +20,7 @@ _USAGE: Final = f"""\
 kerf status [--url URL] [-n NAMESPACE] [--kubeconfig FILE] [--context NAME] [-o FORMAT]
 
 Problems first, each with its object, cause, beginning, number of attempts and fix: actions that fail or are forbidden;
-pods without a place, by cause; NodePools, EC2NodeClasses and NodeClaims that are not Ready; guards that hold something;
+pods without a place, by cause; NodePools, EC2NodeClasses and NodeClaims that are not Ready; guards that block changes;
 sources that are out of date. Then the leader, the loop, back-offs, offerings out of stock and refusals by reason.
 
 {debug_port.WHERE.format(command="kerf status")}
@@ -31,7 +31,7 @@ If no controller answers, or if --kubeconfig or --context names a cluster, the A
 Deployment, pods and lease, events and conditions. What the caller may not read is reported as not checked.
 
   --url URL           the debug port; http://127.0.0.1:8082 by default, or DEBUG_PORT
-  -n, --namespace NS  the namespace of Kerf; without it Kerf is looked for in all namespaces
+  -n, --namespace NS  the namespace of Kerf; without it the command searches all namespaces
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
   -o, --output FORMAT text or json; text by default

@@ -77,7 +77,7 @@ def why(
         say(f"kerf why: {error}", err=True)
         raise typer.Exit(2) from error
     except PortError as error:
-        say(f"kerf why: cannot look: {error}", err=True)
+        say(f"kerf why: cannot read: {error}", err=True)
         raise typer.Exit(1) from error
     text, known = answered(found, name, output == "json")
     if output == "json":

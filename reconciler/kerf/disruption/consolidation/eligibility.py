@@ -37,7 +37,7 @@ def rest_blockers(view: View, claim: NodeClaim, pool: NodePool) -> Iterator[Bloc
         text = (
             f"consolidateAfter of NodePool {pool.name} is {pool.spec.disruption.consolidate_after}, since the last pod"
         )
-        yield Blocker("NotConsolidatable", f"{text} came or went", until=window.until)
+        yield Blocker("NotConsolidatable", f"{text} change", until=window.until)
 
 
 def consolidation_blockers(view: View, state: StateNode, pool: NodePool) -> Iterator[Blocker]:

@@ -78,7 +78,9 @@ def loss(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode], as
         price = sum(one.price for one in outcome.new_nodes)
         if outcome.new_nodes and price >= most:
             left = ", ".join(sorted(key for one in outcome.new_nodes for key in one.pods)[:_SHOWN])
-            return Blocker("WouldComeBack", f"there may be no room left for {left}, whose new node would be no cheaper")
+            return Blocker(
+                "WouldComeBack", f"there may be no capacity left for {left}, for which a new node would be no cheaper"
+            )
         lost = max(lost, price)
     return lost
 

@@ -80,7 +80,7 @@ def _going(view: View, name: str) -> tuple[_Going | None, None]:
 
 
 _GOING: Final[Step[View, _Going | None]] = Step(
-    "consolidated claims that go", "node_claims", _going, speaks=lambda found: found is not None
+    "NodeClaims removed by consolidation", "node_claims", _going, speaks=lambda found: found is not None
 )
 
 
@@ -199,7 +199,7 @@ def _owner(pod: Pod) -> str:
 
 def _told(view: View, one: Measured) -> Event:
     pool = view.snapshot.node_pools[one.pool]
-    words = f"{one.nodes} nodes went: {dollars(one.promised)} an hour were promised, {_saved(one.realised)}"
+    words = f"{one.nodes} nodes were removed: {dollars(one.promised)} an hour were promised, {_saved(one.realised)}"
     type_ = "Normal" if one.realised >= 0 else "Warning"
     return Event(kinds.ref(pool), pool.metadata.uid, type_, "ConsolidationMeasured", words, words)
 

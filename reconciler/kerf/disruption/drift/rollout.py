@@ -81,7 +81,7 @@ def _with_budgets(view: View, pool: NodePool, known: Conditions) -> tuple[tuple[
     problems = view.turn.one(_FAULTS, view.each, pool.name)
     if not problems:
         return (), rows_with(view.snapshot, pool, known, BUDGETS_VALID, rules.TRUE, BUDGETS_VALID)
-    text = f"{'; '.join(problems)}; while that is so no node goes for any reason"
+    text = f"{'; '.join(problems)}; until then no node is disrupted for any reason"
     event = Event(kinds.ref(pool), pool.metadata.uid, "Warning", "InvalidBudget", text, text, _ONCE)
     return (event,), rows_with(view.snapshot, pool, known, BUDGETS_VALID, rules.FALSE, "InvalidBudget", text)
 

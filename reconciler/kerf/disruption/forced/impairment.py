@@ -66,5 +66,5 @@ def _reason(found: list[Impairment]) -> Reason | None:
 
 
 def _events(state: StateNode, reason: Reason) -> Iterator[Event]:
-    yield from node_events(state, "InstanceUnhealthy", f"EC2 says: {reason.text}", type_="Warning")
+    yield from node_events(state, "InstanceUnhealthy", f"EC2 reports: {reason.text}", type_="Warning")
     yield from goes(state, reason.text)

@@ -32,10 +32,10 @@ class _Kind:
 
 
 _KINDS: Final = {
-    InterruptionKind.SPOT_INTERRUPTED: _Kind("SpotInterrupted", "EC2 takes the spot instance back", "SpotInterrupted"),
+    InterruptionKind.SPOT_INTERRUPTED: _Kind("SpotInterrupted", "EC2 reclaims the spot instance", "SpotInterrupted"),
     InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED: _Kind(
         "CapacityReservationInstanceInterrupted",
-        "EC2 takes the reserved capacity back",
+        "EC2 reclaims the reserved capacity",
         "CapacityReservationInterrupted",
     ),
     InterruptionKind.SCHEDULED_CHANGE: _Kind(
@@ -47,7 +47,7 @@ _KINDS: Final = {
     ),
     InterruptionKind.REBALANCE_RECOMMENDATION: _Kind(
         "SpotRebalanceRecommendation",
-        "EC2 says that the spot instance is at risk",
+        "EC2 reports that the spot instance is at risk",
         "RebalanceRecommendation",
         type="Normal",
         ends=False,

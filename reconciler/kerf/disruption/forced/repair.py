@@ -124,7 +124,7 @@ def _blocked(snapshot: Snapshot, state: StateNode, sickness: Sickness, too_many:
             one.metadata.uid,
             "Warning",
             "NodeRepairBlocked",
-            f"Node repair is held up: {too_many if one is subjects[2] else text}",
+            f"Node repair is blocked: {too_many if one is subjects[2] else text}",
             dedupe_seconds=_BLOCKED_EVENT_SECONDS,
         ).standing()
         for one in subjects

@@ -184,7 +184,7 @@ def _drift_text(found: Candidate) -> str:
 
 # --- drift of static pools ----------------------------------------------------------------------------------------
 #: Of a member of a static pool that has drifted.
-NO_ROOM: Final = Blocker("NodeLimitReached", "limits.nodes leaves no room for a successor beside it", quiet=True)
+NO_ROOM: Final = Blocker("NodeLimitReached", "limits.nodes allows no successor beside it", quiet=True)
 
 
 def static_drift(view: View, ledger: Ledger, share: Share) -> Plan:
@@ -272,7 +272,9 @@ def _carried_out(view: View, ledger: Ledger, proposal: Proposal, share: Share) -
     afforded = ledger.affordable(found, UNDERUTILIZED)
     short = next((one for one in found if one not in afforded), None)
     if short is not None:
-        kept = _dropped(view, proposal, announcing.BUDGET, f"the budgets of NodePool {short.pool.name} let it not go")
+        kept = _dropped(
+            view, proposal, announcing.BUDGET, f"the budgets of NodePool {short.pool.name} block its disruption"
+        )
         return kept + no_budget(view, short.state, UNDERUTILIZED), False
     move = judge(view, found, share)
     if not isinstance(move, Move) or (move.new and not _no_worse(move, proposal)):

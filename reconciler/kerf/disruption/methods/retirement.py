@@ -86,11 +86,11 @@ def _outlook(view: View, claim: NodeClaim, end: End) -> str:
         limit = "" if end.latest is None else f", at the latest at {rfc3339(end.latest)}"
         when = f"from {rfc3339(end.at)} on, as its NodePool's budgets allow{limit}, or when its successor is ready"
     if grace is None:
-        return f"goes {when}; nothing limits its drain (no terminationGracePeriod)"
+        return f"is removed {when}; its drain has no time limit (no terminationGracePeriod)"
     if end.paced:
-        return f"goes {when}; its drain is over {grace} later (terminationGracePeriod)"
+        return f"is removed {when}; its drain is forced {grace} later (terminationGracePeriod)"
     latest = rfc3339(end.at + durations.parse(grace))
-    return f"goes {when}; its drain is over by {latest} (terminationGracePeriod of {grace})"
+    return f"is removed {when}; its drain is forced at {latest} (terminationGracePeriod of {grace})"
 
 
 def _held(view: View, state: StateNode) -> str:
@@ -135,19 +135,19 @@ def _prepared(
 def _one(view: View, ledger: Ledger, claim: NodeClaim, share: Share) -> Plan:
     found = bound_to_go(view, claim.name)
     if found is None or not found.movable:
-        return _decided(view, claim, _NOT_NEEDED, "no pods of its may go and want a place")
+        return _decided(view, claim, _NOT_NEEDED, "no pod of it needs another node")
     salt = command_id(claim.metadata.uid, EXPIRED, view.snapshot.now)
     if found.pool.static:
         successors = _member(view, found, salt)
         if not successors:
-            return _decided(view, claim, _NOT_NEEDED, "its NodePool makes a new member once it has gone")
+            return _decided(view, claim, _NOT_NEEDED, "its NodePool launches a new node after its termination")
     else:
         outcome = simulate(view, [found], share, Manner.FREELY)
         successors = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
         if not successors and outcome.blocker is not None:
             return _decided(view, claim, _NO_PLACE, outcome.blocker.text)
         if not successors:
-            return _decided(view, claim, _NOT_NEEDED, "its pods have room elsewhere")
+            return _decided(view, claim, _NOT_NEEDED, "its pods fit on other nodes")
     ledger.take(found.pool.name, found.key)
     return start(view, found, EXPIRED, f"about to reach its expireAfter of {claim.spec.expire_after}", successors)
 

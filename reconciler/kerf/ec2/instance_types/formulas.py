@@ -81,7 +81,7 @@ def _value(steps: tuple[str, ...], text: str, known: Mapping[str, int | str]) ->
         raise _failed(steps, text, f"{error} (on {known['instance_type']})") from error
     if found < 0 or (len(steps) == 1 and found > _MOST_PODS):
         most = f" to {_MOST_PODS}" if len(steps) == 1 else " or more"
-        raise _failed(steps, text, f"comes to {found} on {known['instance_type']}, and must be 0{most}")
+        raise _failed(steps, text, f"is {found} on {known['instance_type']}, and must be 0{most}")
     return found
 
 

@@ -145,7 +145,7 @@ def _forget(view: View, claim: NodeClaim) -> Plan:
     if view.instance(claim.status.provider_id) is None:
         reason = Reason("GarbageCollected", f"instance {claim.instance_id} is gone")
     else:
-        reason = Reason("NodeLost", f"node {claim.status.node_name} was deleted and has not come back")
+        reason = Reason("NodeLost", f"node {claim.status.node_name} was deleted and was not created again")
     state = view.snapshot.state_nodes[claim.name]
     on_node = view.snapshot.pods.on(state.node.name) if state.node is not None else ()
     return act(replace(deletion(claim, reason, *SOURCES, Source.NODES), moved=pods.moving(on_node)))

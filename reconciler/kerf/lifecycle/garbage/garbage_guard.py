@@ -132,7 +132,10 @@ def _why(
     limit = max(_FEW, fleet // _ONE_IN)
     if len(suspects) + lately > limit:
         before = f" after {lately} within the last hour" if lately else ""
-        return _TOO_MANY, f"{len(suspects)} instances of {fleet}{before} are more than the {limit} that may be ended"
+        return (
+            _TOO_MANY,
+            f"{len(suspects)} instances of {fleet}{before} are more than the {limit} that Kerf may terminate",
+        )
     return (_DOUBTFUL, doubt) if doubt else None
 
 
@@ -158,7 +161,7 @@ def _keep(
     if share and keeper.metadata.annotations.get(labels.ALLOW_GARBAGE) == mark(share):
         return _write(view, keeper, (*kept, _entry(view, share, allowed=True)), allow=False)
     if why is None and _halted(keeper):
-        why = (_TOO_MANY, "there were too many, and no one has allowed the termination of the rest")
+        why = (_TOO_MANY, "there were too many, and no user has allowed the termination of the others")
     if ripe and why is not None:
         return _hold(view, keeper, share, *why)
     if ripe:
@@ -181,8 +184,8 @@ def _entry(view: View, suspects: Iterable[Suspect], *, allowed: bool = False) ->
 
 def _hold(view: View, keeper: Keeper, share: Sequence[Suspect], code: str, words: str) -> Plan:
     text = (
-        f"{_named(share)} would be ended, but {words}; nothing is ended. If nothing here needs them: kubectl annotate "
-        f"{kinds.ref(keeper).kind.lower()} {keeper.name} {labels.ALLOW_GARBAGE}={mark(share)}"
+        f"{_named(share)} would be terminated, but {words}; Kerf terminates none. If nothing here needs them: "
+        f"kubectl annotate {kinds.ref(keeper).kind.lower()} {keeper.name} {labels.ALLOW_GARBAGE}={mark(share)}"
     )
     reason = Reason(HALTED, text)
     event = change(warning(keeper, HALTED, text), dedupe=mark(share), dedupe_seconds=_TOLD_AGAIN_SECONDS)
@@ -229,7 +232,7 @@ def _write(view: View, keeper: Keeper, book: tuple[Entry, ...], *, allow: bool =
 
 
 def _told(keeper: Keeper, suspects: Sequence[Suspect]) -> Plan:
-    event = warning(keeper, "GarbageCollected", f"{_named(suspects)} are ended")
+    event = warning(keeper, "GarbageCollected", f"{_named(suspects)} are terminated")
     return Plan(events=(change(event, dedupe=mark(suspects)),))
 
 

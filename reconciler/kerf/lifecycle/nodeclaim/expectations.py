@@ -248,7 +248,7 @@ def _messages(snapshot: Snapshot, one: _Coming, node: Node, shared: Callable[[],
         elif (fits := not shared() or _fits(snapshot, one.claim, node, pod)) and expected != node.name:
             yield _expected(pod, node.name)
         elif not fits and expected == node.name:
-            yield _told(pod, None, TAKE_BACK, f"node {node.name} has no room for it any more")
+            yield _told(pod, None, TAKE_BACK, f"node {node.name} has no capacity for it any more")
 
 
 def _shared(view: View, name: str) -> tuple[bool, None]:
@@ -317,5 +317,5 @@ def _told(pod: Pod, node_name: str | None, verb: str, why: str) -> PatchObject:
     )
 
 
-COMING = Step("claims whose nodes are coming", "node_claims", _comes, speaks=lambda node: node is not None)
-SHARED = Step("coming nodes that strangers are on", "node_claims", _shared, speaks=bool)
+COMING = Step("claims whose nodes are being launched", "node_claims", _comes, speaks=lambda node: node is not None)
+SHARED = Step("nodes in launch with unexpected pods", "node_claims", _shared, speaks=bool)

@@ -34,5 +34,5 @@ def prepare(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Plan:
         request = planned(view, (claim,), 0, room, view.types_of(claim))
         if isinstance(request, FleetRequest):
             templates |= {template.name: template for template in request.templates}
-    reason = Reason("Launch", f"for {len(claims)} node claims to come")
+    reason = Reason("Launch", f"for {len(claims)} planned node claims")
     return act(*(EnsureTemplate(reason=reason, template=template) for _, template in sorted(templates.items())))

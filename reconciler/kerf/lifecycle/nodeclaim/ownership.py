@@ -51,7 +51,7 @@ def kept(view: View, claim: NodeClaim, instance: Instance) -> Plan:
 
 def _whose(instance: Instance) -> str:
     named = instance.tags.get(labels.TAG_NODECLAIM, "")
-    return f"its tag {labels.TAG_NODECLAIM} names {named}" if named else "no tag of it says that it is this claim's"
+    return f"its tag {labels.TAG_NODECLAIM} names {named}" if named else "no tag of it names this NodeClaim"
 
 
 def foreign(view: View, claim: NodeClaim) -> Plan:

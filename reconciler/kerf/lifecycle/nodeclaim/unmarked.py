@@ -21,7 +21,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 UNMARKED: Final = "LaunchUnmarked"
 _TEXT: Final = (
-    f"the annotations {labels.LAUNCH_GROUP} and {labels.LAUNCH_REQUEST} bear no valid mark of Kerf and do not count: "
+    f"the annotations {labels.LAUNCH_GROUP} and {labels.LAUNCH_REQUEST} have no valid mark of Kerf and have no effect: "
     "if EC2 shows no instance of that launch group within about a minute, Kerf plans another launch"
 )
 

@@ -299,8 +299,8 @@ def _hold(view: View, keeper: Keeper, share: Sequence[Deleted], counts: Counts) 
     start = f"the first of them from {rfc3339(first)} on" if first > now else "when the pods of others have a node"
     text = (
         f"{len(share)} of {counts.nodes} nodes, whose NodeClaims another client has deleted ({names}), are not drained "
-        f"yet; they will be, {start}, at most {counts.most} at once. Their pods need a NodePool to go to: apply what "
-        f"is missing. To allow it now: {how_to_allow(_KUBECTL[is_pool], keeper.name, number)}"
+        f"yet; they will be, {start}, at most {counts.most} at once. Their pods need another NodePool: apply "
+        f"one. To allow it now: {how_to_allow(_KUBECTL[is_pool], keeper.name, number)}"
     )
     reason, subject = Reason(HELD, text), str(kinds.ref(keeper))
     event = change(warning(keeper, HELD, text), dedupe_seconds=_TOLD_AGAIN_SECONDS)
@@ -315,4 +315,4 @@ _KUBECTL: Final = {True: "nodepool", False: "ec2nodeclass"}
 
 def _relieved(view: View, keeper: Keeper) -> Plan:
     after = with_condition(keeper, HELD, FALSE, "NothingHeld", now=view.now)
-    return act(*changed(keeper, after, "ReleaseDeletions", Reason("NothingHeld", "no deletion is held any more")))
+    return act(*changed(keeper, after, "ReleaseDeletions", Reason("NothingHeld", "no deletion is blocked any more")))

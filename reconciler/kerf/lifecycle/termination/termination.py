@@ -237,5 +237,5 @@ def _instance_stage(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
 
 
 def _release_node(node: Node, *sources: Source) -> Plan:
-    reason = Reason("Terminated", f"node {node.name} is empty and its instance is gone or not ours to end")
+    reason = Reason("Terminated", f"node {node.name} is empty, and its instance is terminated or not managed by Kerf")
     return act(*changed(node, without_finalizer(node, labels.TERMINATION_FINALIZER), "ReleaseNode", reason, *sources))

@@ -77,12 +77,12 @@ def _(action: DeleteObject, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     if action.expected_pods is not None and action.node_name:
         _look_once_more(action.node_name, action.expected_pods, kube)
         if not may_act():
-            raise NotLeading(f"{action.ref}: not deleted any more, the last look took too long")
+            raise NotLeading(f"{action.ref}: not deleted any more, the last reconcile took too long")
     kube.delete(action.ref, uid=action.uid, grace_seconds=action.grace_seconds)
 
 
 def _look_once_more(node_name: str, expected: frozenset[str], kube: Kube) -> None:
-    """Raises WorldChanged when a pod that wants a place elsewhere has come to the node meanwhile."""
+    """Raises WorldChanged when a pod that is to move was bound to the node meanwhile."""
     listing = kube.list(kinds.POD, field_selector=f"spec.nodeName={node_name}")
     new = sorted(p.key for p in listing.items if p.metadata.uid not in expected and pods.reschedulable(p))
     if new:

@@ -33,7 +33,7 @@ class Announcer:
             if (one.lease, _reason(one)) not in before:
                 self._begins(one)
         if before and not obstacles:
-            self._telemetry.log.info("no other controller holds a Lease any more")
+            self._telemetry.log.info("no other controller has a Lease any more")
 
     def _count(self, obstacles: tuple[Obstacle, ...]) -> None:
         gauge, states = self._telemetry.metrics.karpenter_lease, {one.lease: one.state for one in obstacles}

@@ -104,7 +104,7 @@ def zonal_shift(clients: Clients, cluster_name: str) -> Iterator[Finding]:
         error = probes.outcome(action, probe)
         if isinstance(error, AlreadyGone):
             fix = "enable it for the EKS cluster (zonalShiftConfig), or leave ENABLE_ZONAL_SHIFT out"
-            yield Finding("zonal shift", WRONG, f"cluster {cluster_name} takes no part in it: {error}", fix)
+            yield Finding("zonal shift", WRONG, f"cluster {cluster_name} is not part of it: {error}", fix)
         else:
             yield _allowed(action, error)
 
@@ -113,7 +113,9 @@ def zonal_shift(clients: Clients, cluster_name: str) -> Iterator[Finding]:
 def _class(cloud: AwsCloud, cluster: ClusterFacts, node_class: EC2NodeClass) -> Iterator[Finding]:
     what = f"EC2NodeClass {node_class.name}"
     if node_class.metadata.unreadable:
-        yield Finding(what, WRONG, f"it cannot be read: {node_class.metadata.unreadable}", "kerf validate says more")
+        yield Finding(
+            what, WRONG, f"it cannot be read: {node_class.metadata.unreadable}", "kerf validate reports the details"
+        )
         return
     try:
         facts = cloud.resolve(node_class, cluster)

@@ -180,7 +180,9 @@ def node_pools(kube: Kube) -> Iterator[Finding]:
     for pool in pools:
         what, wanted = f"NodePool {pool.name}", pool.spec.template.spec.node_class_ref.name
         if pool.metadata.unreadable:
-            yield Finding(what, WRONG, f"it cannot be read: {pool.metadata.unreadable}", "kerf validate says more")
+            yield Finding(
+                what, WRONG, f"it cannot be read: {pool.metadata.unreadable}", "kerf validate reports the details"
+            )
         elif not pool.managed:
             yield Finding(what, GOOD, "of another provider")
         elif wanted not in classes:

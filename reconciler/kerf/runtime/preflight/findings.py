@@ -10,7 +10,7 @@ from kerf.ports import Forbidden, PortError
 
 GOOD: Final = "ok"
 WRONG: Final = "wrong"
-#: It does not keep Kerf from working.
+#: It does not prevent Kerf from working.
 DOUBTFUL: Final = "doubtful"
 #: It is not known: a permission is missing, or there was no answer.
 UNCHECKED: Final = "not checked"

@@ -53,7 +53,7 @@ def skew(what: str, ahead: timedelta, whose: str) -> Finding:
 
 # --- region -------------------------------------------------------------------------------------------------------
 def region(asker: Asker, clients: Clients) -> Finding:
-    """The region that AWS is asked in against that of the nodes."""
+    """The region that AWS is called in against that of the nodes."""
     what = "region"
 
     def ask() -> Finding:
@@ -63,7 +63,7 @@ def region(asker: Asker, clients: Clients) -> Finding:
             return Finding(what, GOOD, clients.region)
         there = min(found, key=lambda name: (-found[name], name))
         fix = f"set AWS_REGION={there} (--aws-region; in the chart controller.env)"
-        return Finding(what, WRONG, f"AWS is asked in {clients.region}, and the nodes are in {there}", fix)
+        return Finding(what, WRONG, f"AWS is called in {clients.region}, and the nodes are in {there}", fix)
 
     return asked(what, ask, str(NODES))
 
@@ -81,7 +81,7 @@ def cluster_name(asker: Asker, clients: Clients, situation: Situation) -> Iterat
     """Whether EKS has a cluster of this name, and whether it is the one that the API server is of."""
     what, name = "cluster name", situation.options.cluster_name
     if situation.options.isolated_vpc and situation.options.cluster_endpoint:
-        yield unchecked(what, "ISOLATED_VPC and CLUSTER_ENDPOINT are set: EKS is not asked")
+        yield unchecked(what, "ISOLATED_VPC and CLUSTER_ENDPOINT are set: EKS is not called")
         return
 
     def ask() -> Finding:

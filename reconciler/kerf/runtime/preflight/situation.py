@@ -53,7 +53,7 @@ class Situation:
             return f"of {self.installed}"
         if self.unknown:
             return "from flags and the environment"
-        text = "Kerf is not installed: checked for an installation to come"
+        text = "Kerf is not installed: checked for a planned installation"
         return f"{text}, assuming {', '.join(self.assumed)}" if self.assumed else text
 
 

@@ -99,7 +99,7 @@ _ROWS: Final = (
     (
         "the region is wrong",
         "region",
-        "region: AWS is asked in …, and the nodes are in …",
+        "region: AWS is called in …, and the nodes are in …",
         "set AWS_REGION=… (--aws-region; in the chart controller.env)",
     ),
     (
@@ -121,7 +121,7 @@ _ROWS: Final = (
         "upgrade Kerf's chart, whose ClusterRole has it, …",
     ),
     (
-        "CoreDNS does not run, and Kerf asks the cluster's DNS",
+        "CoreDNS does not run, and Kerf uses the cluster's DNS",
         "dns",
         "cluster DNS: dnsPolicy is …, and no pod of CoreDNS is ready …",
         "run CoreDNS on nodes that Kerf does not make, or set dnsPolicy=Default in Kerf's chart",

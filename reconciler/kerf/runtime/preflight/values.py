@@ -75,7 +75,7 @@ def _rows(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     rows = found if isinstance(found, list) else [found]
     for row in rows:
         if row is found or not isinstance(row, Mapping) or not row.get("name"):
-            text = f"--values: controller.env: must be a list of {{name: …, value: …}}, and holds {row!r}"
+            text = f"--values: controller.env: must be a list of {{name: …, value: …}}, and has {row!r}"
             raise SettingsError([text])
     return rows
 

@@ -149,5 +149,5 @@ def _region() -> str:
     if not region and os.environ.get("AWS_EC2_METADATA_DISABLED") != "true":
         region = InstanceMetadataRegionFetcher(timeout=1, num_attempts=2).retrieve_region()
     if not region:
-        raise SettingsError(["AWS_REGION (--aws-region): is required, nothing here says which region this is"])
+        raise SettingsError(["AWS_REGION (--aws-region): is required, because no other source gives the region"])
     return str(region)

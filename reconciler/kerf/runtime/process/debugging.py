@@ -88,7 +88,7 @@ def _profile(profiler: Profiler, query: Query) -> Answer:
     except ValueError:
         return _wrong(f"seconds: must be more than 0 and at most {profiling.LONGEST_SECONDS:g}")
     except profiling.Busy:
-        return 409, TEXT, b"a profile is being taken already\n"
+        return 409, TEXT, b"another profile is in progress\n"
 
 
 def _of_loop(answer: Callable[[], Answer]) -> Answer:
@@ -96,7 +96,11 @@ def _of_loop(answer: Callable[[], Answer]) -> Answer:
     try:
         return answer()
     except TooLate:
-        return 503, TEXT, f"the loop does not answer; this is where the threads stand\n\n{profiling.threads()}".encode()
+        return (
+            503,
+            TEXT,
+            f"the loop does not answer; these are the stacks of the threads\n\n{profiling.threads()}".encode(),
+        )
 
 
 def _change(log_level: LogLevel, query: Query) -> Answer:

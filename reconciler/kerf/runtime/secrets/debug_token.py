@@ -43,5 +43,5 @@ def read(file: Path) -> str:
             raise ValueError(f"{file}: is not a regular file")
         found = content.read(_LONGEST + 1)
     if len(found) > _LONGEST or not found.strip() or not found.isascii():
-        raise ValueError(f"{file}: does not hold a token: needed is one line of ASCII of at most {_LONGEST} bytes")
+        raise ValueError(f"{file}: contains no token: expected is one line of ASCII of at most {_LONGEST} bytes")
     return found.strip().decode()

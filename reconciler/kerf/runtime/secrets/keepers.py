@@ -115,7 +115,7 @@ class Keepers:
         try:
             known = secret.keep()
         except Exception as error:
-            self.telemetry.trouble("the key for launch marks cannot be kept", "", error)
+            self.telemetry.trouble("the key for launch marks cannot be saved", "", error)
             return LAUNCH_KEY_AGAIN
         return LAUNCH_KEY_EVERY if known else LAUNCH_KEY_AGAIN
 

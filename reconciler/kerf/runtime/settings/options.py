@@ -64,7 +64,7 @@ class Options:
         1.0,
         "EC2_REQUEST_RATE",
         readers.number(100),
-        "times EC2's usual request rates that are kept to; 0: as they come",
+        "factor for EC2's usual request rates, as a limit; 0: no limit",
     )
     interruption_queue: str = _setting("", "INTERRUPTION_QUEUE", readers.text, "name of the SQS queue; empty: none")
     isolated_vpc: bool = _setting(False, "ISOLATED_VPC", readers.boolean, "no calls to services without a VPC endpoint")
@@ -73,7 +73,7 @@ class Options:
         0.075,
         "VM_MEMORY_OVERHEAD_PERCENT",
         readers.share,
-        "share of memory that the hypervisor keeps",
+        "share of memory that the hypervisor uses",
         "1 and more are refused: no memory would be left",
     )
     reserved_enis: int = _setting(0, "RESERVED_ENIS", readers.whole(0), "network interfaces left out of max-pods")
@@ -95,7 +95,7 @@ class Options:
         timedelta(milliseconds=200),
         "BATCH_LONE_DURATION",
         readers.duration(timedelta(0)),
-        "a pod that comes alone, ten seconds after the one before it or later, waits so long for others, and no longer "
+        "a single pod, ten seconds after the one before it or later, waits so long for others, and no longer "
         "than BATCH_IDLE_DURATION; 0s: not at all",
     )
     early_orders: bool = _own(
@@ -123,7 +123,7 @@ class Options:
         Saving(),
         "CONSOLIDATION_MINIMUM_SAVING",
         thresholds.saving,
-        "least a move saves: 5% of what goes, or dollars an hour",
+        "minimum saving of a move: 5% of the removed cost, or dollars an hour",
     )
     consolidation_payback_time: timedelta = _own(
         timedelta(0),
@@ -147,7 +147,7 @@ class Options:
         timedelta(minutes=10),
         "DELETION_GUARD_WAIT",
         thresholds.span,
-        "how long the drain of more is held; 0s: not at all",
+        "how long the drain of more waits; 0s: not at all",
     )
     scheduler_config: tuple[TopologySpreadConstraint, ...] = _setting(
         (), "SCHEDULER_CONFIG", scheduler_config.read, "YAML: podTopologySpread.defaultConstraints"
@@ -164,7 +164,7 @@ class Options:
     )
     log_level: str = _setting("info", "LOG_LEVEL", readers.one_of("", "debug", "info", "error"), "debug, info or error")
     log_output_paths: tuple[str, ...] = _setting(
-        ("stdout",), "LOG_OUTPUT_PATHS", readers.sinks, "where the log goes: stdout, stderr, paths of files, by comma"
+        ("stdout",), "LOG_OUTPUT_PATHS", readers.sinks, "outputs of the log: stdout, stderr, paths of files, by comma"
     )
     log_error_output_paths: tuple[str, ...] = _setting(
         ("stderr",), "LOG_ERROR_OUTPUT_PATHS", readers.sinks, "outputs for errors of the log itself"
@@ -181,7 +181,7 @@ class Options:
         "",
         "DEBUG_TOKEN_FILE",
         readers.text,
-        "file with the token that the debug port asks for; empty: the controller writes kerf-debug-PORT.token, mode "
+        "file with the token that the debug port requires; empty: the controller writes kerf-debug-PORT.token, mode "
         "0600, in the folder for temporary files",
     )
     record_folder: str = _own(
@@ -222,9 +222,9 @@ class Options:
     webhook_service: str = _own(
         "", "WEBHOOK_SERVICE", readers.text, "Service whose certificate is made and rotated; empty: none"
     )
-    webhook_cert_secret: str = _own("", "WEBHOOK_CERT_SECRET", readers.text, "Secret that holds that certificate")
+    webhook_cert_secret: str = _own("", "WEBHOOK_CERT_SECRET", readers.text, "Secret with that certificate")
     webhook_configuration: str = _own(
-        "kerf", "WEBHOOK_CONFIGURATION", readers.text, "name of the webhook configurations whose caBundle is kept"
+        "kerf", "WEBHOOK_CONFIGURATION", readers.text, "name of the webhook configurations whose caBundle Kerf updates"
     )
     launch_key_secret: str = _own(
         "",
@@ -251,7 +251,7 @@ class Options:
         False,
         "DISABLE_CLUSTER_STATE_OBSERVABILITY",
         readers.boolean,
-        "no metrics of single pods, whatever DETAILED_METRICS says, nor of what single nodes have",
+        "no metrics of single pods, even with DETAILED_METRICS, nor of the resources of single nodes",
         "leaves out series of single pods and nodes only; events and conditions stay",
     )
     detailed_metrics: tuple[str, ...] = _own(
@@ -278,7 +278,7 @@ class Options:
         True,
         "IGNORE_DRA_REQUESTS",
         readers.boolean,
-        "pods with resource claims are refused, and such daemon sets take nothing",
+        "pods with resource claims are refused, and such DaemonSets use no capacity",
     )
     enable_zonal_shift: bool = _setting(
         False,
@@ -294,14 +294,14 @@ class Options:
         "AMI_REFRESH_INTERVAL",
         readers.duration(timedelta(minutes=1)),
         "how long the latest image of an alias counts as such",
-        "the default is 15m, not 1m: images are asked for at once when a node class changes",
+        "the default is 15m, not 1m: images are resolved at once when an EC2NodeClass changes",
     )
     subnet_refresh_interval: timedelta = _setting(
         timedelta(minutes=5),
         "SUBNET_REFRESH_INTERVAL",
         readers.duration(timedelta(minutes=1)),
-        "how often what EC2NodeClasses select is looked up while nothing happens",
-        "the default is 5m, not 1m: a node class is looked up at once when a pod asks for a machine",
+        "interval at which selectors of EC2NodeClasses are resolved again",
+        "the default is 5m, not 1m: an EC2NodeClass is resolved at once when a pod needs a node",
     )
 
     @property

@@ -1,5 +1,5 @@
 """The batch window of pending pods: the first one opens it, each new one prolongs it, the plan that serves
-them closes it. For a pod that comes alone it is short.
+them closes it. For a single pod it is short.
 
 What still waits ten seconds after a plan served it asks again, because the world may have made room meanwhile. A
 CapacityBuffer never stops asking, half a minute after each plan: its room may have been taken.

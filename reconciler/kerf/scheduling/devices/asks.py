@@ -76,7 +76,7 @@ def _alternatives(request: DeviceRequest, classes: Mapping[str, DeviceClass]) ->
     if request.exactly is not None:
         return (_choice(request.name, request.exactly, classes),)
     if not request.first_available:
-        raise ValueError(f"request {request.name} asks for nothing that is known here")
+        raise ValueError(f"request {request.name} requests no known kind of device")
     return tuple(_choice(f"{request.name}/{sub.name}", sub, classes) for sub in request.first_available)
 
 

@@ -41,7 +41,7 @@ def matches(expression: str, driver: str, device: SliceDevice) -> bool:
     except Exception as error:
         raise _unreadable(expression, f"fails on device {device.name} of {driver}: {error}") from error
     if not isinstance(answer, bool):
-        raise _unreadable(expression, f"says neither true nor false of device {device.name} of {driver}")
+        raise _unreadable(expression, f"is neither true nor false for device {device.name} of {driver}")
     return answer
 
 

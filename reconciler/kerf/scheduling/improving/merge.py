@@ -72,7 +72,7 @@ class _Costs:
         """The cost of a node of which it is known that some type holds all."""
         cost = self.of(full)
         if cost is None:
-            raise ValueError("no type holds what is on this node")
+            raise ValueError("no type fits the pods of this node")
         return cost
 
 

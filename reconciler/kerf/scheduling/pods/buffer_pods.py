@@ -91,7 +91,7 @@ def _resolve(snapshot: Snapshot, key: str) -> tuple[Resolution | None, None]:
         sample = _virtual(buffer, template, 1)
         number = size(buffer, pods.requests(sample), workload_replicas)
         if number > MOST_PODS:
-            raise _Unresolved(FAILED, f"room for {number} pods is asked for; a buffer may have {MOST_PODS} at most")
+            raise _Unresolved(FAILED, f"room for {number} pods is requested; a buffer may have {MOST_PODS} at most")
     except _Unresolved as problem:
         return Resolution(problem.reason, str(problem)), None
     except ValueError as error:
@@ -114,7 +114,9 @@ def _template(snapshot: Snapshot, buffer: CapacityBuffer) -> tuple[PodTemplate, 
         return stored.template, stored.metadata.generation, None
     ref = spec.scalable_ref
     if ref is None:
-        raise _Unresolved(FAILED, "neither spec.podTemplateRef nor spec.scalableRef says whose pods room is kept for")
+        raise _Unresolved(
+            FAILED, "neither spec.podTemplateRef nor spec.scalableRef is set, so the pods of the buffer are unknown"
+        )
     if ref.api_group not in ("", "apps") or ref.kind not in _TABLES:
         what = f"{ref.kind}.{ref.api_group}" if ref.api_group else ref.kind
         raise _Unresolved(FAILED, f"spec.scalableRef: {what} is none of {', '.join(sorted(_TABLES))} of apps")

@@ -154,10 +154,12 @@ def _is_local(volume: PersistentVolume) -> bool:
 
 def _of_class(found: StorageClass | None, wanted: str | None, claim_name: str) -> tuple[Requirements, ...]:
     if found is None:
-        why = "there is no default class" if wanted is None else f'"{wanted}" not found'
+        why = "there is no default StorageClass" if wanted is None else f'"{wanted}" not found'
         raise ValueError(f'persistentvolumeclaim "{claim_name}" has no storage class ({why})')
     if found.volume_binding_mode != "WaitForFirstConsumer":
-        raise ValueError(f'persistentvolumeclaim "{claim_name}" must be bound first (its class binds immediately)')
+        raise ValueError(
+            f'persistentvolumeclaim "{claim_name}" must be bound first (its StorageClass binds immediately)'
+        )
     terms = [
         Requirements(requirement(e.key, IN, e.values) for e in term.match_label_expressions)
         for term in found.allowed_topologies

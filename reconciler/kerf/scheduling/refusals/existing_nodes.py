@@ -28,7 +28,7 @@ def account_of(assignment: Assignment, cls: PodClass, closed: int) -> NodesAccou
     places, need = assignment.places, assignment.columns.vector(cls.requests)
     left = np.ones(len(places.targets), dtype=np.bool_)
     rows: list[tuple[str, int]] = (
-        [("takes no pods: it terminates, is not initialized in time or cannot be read", closed)] if closed else []
+        [("accepts no pods: it terminates, is not initialized in time or cannot be read", closed)] if closed else []
     )
     roomless, lacking = left, False
     for text, good in _rules(assignment, cls):
@@ -62,7 +62,7 @@ def _rules(assignment: Assignment, cls: PodClass) -> Iterator[tuple[str, Bools]]
         drivers = explanation.cut(", ".join(cls.attaching.drivers), 80)
         yield f"cannot attach its volumes within the limit of {drivers}", assignment.slots.most(cls.attaching) > 0
     if cls.settled:
-        yield "has pods that came or went a moment ago (consolidateAfter)", ~places.settling
+        yield "had pods added or removed a moment ago (consolidateAfter)", ~places.settling
     for name in assignment.columns.unknown(cls.requests):
         yield f"lacks {name}", np.zeros(len(places.targets), dtype=np.bool_)
     need = assignment.columns.vector(cls.requests)
@@ -70,7 +70,7 @@ def _rules(assignment: Assignment, cls: PodClass) -> Iterator[tuple[str, Bools]]
         yield f"lacks {name}", assignment.free[:, place] >= need[place]
     if cls.ports:
         taken = [assignment.held_ports(place).clash(cls.ports) for place in range(len(places.targets))]
-        yield "has its host ports taken", ~np.array(taken, dtype=np.bool_)
+        yield "has its host ports in use", ~np.array(taken, dtype=np.bool_)
     for one, admitting in assignment.company(cls, cls.relaxations[-1]):
         if isinstance(one, TopologyConstraint):
             yield f"violates its {one.group.kind} over {one.key}", admitting

@@ -33,7 +33,7 @@ NO_ROOM = "NoExistingCapacity"
 INCOMPATIBLE = "Incompatible"
 MALFORMED = "InvalidPod"
 #: Of pods that wait for the next pass.
-LEFT_OVER = PodRefusal(WORK_BUDGET, "the work of this pass is used up; the pod comes first in the next one")
+LEFT_OVER = PodRefusal(WORK_BUDGET, "the work of this pass is used up; the next pass begins with this pod")
 #: Steps to ask a NodePool why it does not serve a class.
 _A_REFUSAL = 100
 #: Of more classes than this the answers of NodePools are left out; nor so many accounts, counted by pool.

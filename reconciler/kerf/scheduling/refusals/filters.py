@@ -136,7 +136,7 @@ class Filters:
         yield from self._limits(nothing)
         free = self.template.free_of_ports(self.cls.ports)
         if free is not None:
-            text = "daemon sets hold its host ports on every instance type"
+            text = "daemon sets use its host ports on every instance type"
             yield HOST_PORTS, "", _rows(free), text
         yield from self._min_values(nothing)
         yield from self._topology(nothing)
@@ -188,7 +188,7 @@ class Filters:
         relaxation = self.cls.relaxations[-1]
         away = keeping_away(self.template, self.requirements, self.cls, relaxation)
         if away:
-            text = f"anti-affinity keeps it away from pods of DaemonSet {', '.join(away)} on every node of the nodepool"
+            text = f"anti-affinity separates it from pods of DaemonSet {', '.join(away)} on every node of the nodepool"
             yield TOPOLOGY, labels.HOSTNAME, nothing, text
         beside = beside_daemons(self.template, self.requirements, self.cls, relaxation)
         for constraint in relaxation.constraints:

@@ -202,8 +202,8 @@ def _of_topology(filters: Filters) -> str:
         return ""
     beyond = sorted(allowed - reached)
     if beyond:
-        return f"it may go to {_listed(beyond)}, where the nodepool makes no nodes"
-    return f"it may go to {_listed(sorted(allowed))}, where no instance type is left"
+        return f"it may run in {_listed(beyond)}, where the nodepool makes no nodes"
+    return f"it may run in {_listed(sorted(allowed))}, where no instance type is left"
 
 
 def open_to(constraint: TopologyConstraint, filters: Filters) -> set[str]:

@@ -51,7 +51,7 @@ PODS: Final = (
         _POD,
         "NotBound",
         WARNING,
-        "The kube-scheduler did not bind the pod to the expected node; the expectation ends",
+        "The kube-scheduler did not bind the pod to the expected node; the nomination expires",
         karpenter=OWN,
     ),
     ListedEvent(
@@ -88,7 +88,7 @@ NODES: Final = (
         f"{_BOTH}, {_POOL}",
         "ConsolidationApproved",
         NORMAL,
-        "The score under the policy Balanced; for several nodes on the NodePool",
+        "The score of a move under the policy Balanced; of several nodes on the NodePool",
     ),
     ListedEvent(
         _NODE, "FailedDraining", WARNING, "Pods wait for eviction; the PodDisruptionBudget that blocks one", _HOURLY

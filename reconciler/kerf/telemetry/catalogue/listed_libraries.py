@@ -90,7 +90,7 @@ REQUESTS: Final = (
         "rest_client_requests_total",
         "code method host",
         "",
-        "missing: Karpenter's is empty; `client_go_request_total` has the numbers",
+        "missing: Karpenter's series is empty; use `client_go_request_total`",
     ),
     counter(
         "aws_sdk_go_request_total", "service action status_code", "Calls to AWS, by the status of the last attempt."

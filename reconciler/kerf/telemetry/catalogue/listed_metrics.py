@@ -333,7 +333,7 @@ CLOUD: Final = (
         "karpenter_cloudprovider_batcher_batch_time_seconds",
         "batcher",
         "Duration of the batching window.",
-        "missing: there is no batching window: requests that come during a call go with the next one",
+        "missing: there is no batching window: requests during a call are part of the next one",
     ),
     histogram(
         "karpenter_cloudprovider_batcher_batch_size",

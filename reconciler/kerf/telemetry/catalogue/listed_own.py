@@ -46,7 +46,7 @@ CONTROLLER: Final = (
     gauge(
         "kerf_garbage_collection_held",
         "object",
-        "Instances that the mass-kill guard keeps from termination, by the object with the question.",
+        "Instances that the mass-kill guard excludes from termination, by the object with the question.",
         OWN,
     ),
     gauge(

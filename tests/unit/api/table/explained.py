@@ -1,4 +1,4 @@
-"""Why the bare API server takes what rules numbered 100 and more refuse: the explanation of each such disagreement.
+"""Why the bare API server accepts what rules numbered 100 and more refuse: the explanation of each such disagreement.
 
 The definitions are the published ones, so that what is stored in a cluster stays valid; what they do not state, an API
 server without the webhook cannot know. `make verdicts` fails on a disagreement that is not explained here, and on an

@@ -132,7 +132,7 @@ def test_a_command_that_is_taken_back_says_why() -> None:
     world.add(m.pod("late", "a"))
     told = said(world.tick(), "ConsolidationRejected")
     assert names(told) == [("Node", "node-a"), ("NodeClaim", "a")]
-    assert told[0].message == "churn: pod shop/late has come to the node"
+    assert told[0].message == "churn: pod shop/late was bound to the node"
 
 
 @pytest.mark.parametrize("policy", ["Balanced", "WhenEmptyOrUnderutilized"])

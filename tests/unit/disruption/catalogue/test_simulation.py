@@ -72,7 +72,7 @@ def test_021_pods_of_a_candidate_have_no_place_on_a_node_that_is_not_initialised
     found = simulated(*w.pairs("a"), w.pod("web", "a", **on("x")), *young)
     assert found.blocker is not None
     assert found.blocker.code == "PodsWouldNotSchedule"
-    assert "shop/web: would go to node-young, which is not initialized" in found.blocker.text
+    assert "shop/web: would move to node-young, which is not initialized" in found.blocker.text
     answers: list[Solution] = []
     leaving = simulated(*w.pairs("a"), going, w.node(going), old, *young, solutions=answers)
     assert leaving.blocker is None
