@@ -36,10 +36,15 @@ def nearest(filters: Filters) -> str:
 def rank(filters: Filters) -> int:
     """The higher the nearer: NodePools with one apparent blocker, then others; then by how far it came."""
     far = explanation.RULES.index(filters.rule)
-    return far + len(explanation.RULES) if _close(filters) else far
+    return far + len(explanation.RULES) if close(filters) else far
 
 
-def _close(filters: Filters) -> bool:
+def turned_off(filters: Filters) -> bool:
+    """Whether a limit of 0 keeps the pool from making any node."""
+    return filters.rule == explanation.LIMITS and not (filters.template.limits or {}).get(filters.about, 1)
+
+
+def close(filters: Filters) -> bool:
     """Whether its last step seems to be almost the only blocker."""
     if filters.rule == explanation.TAINTS:
         return filters.passes_behind_taints()
@@ -49,6 +54,21 @@ def _close(filters: Filters) -> bool:
         within = filters.room[_before_resources(filters).any(axis=1)]
         return bool((within * FAR_FROM_IT >= filters.need).all(axis=1).any()) and not _unknown(filters)
     return True
+
+
+def about(filters: Filters) -> str:
+    """The label, the resource or the taint that an edit would be about; of labels the one whose edit leaves most."""
+    if filters.rule in (explanation.REQUIREMENTS, explanation.VOLUMES):
+        return next(iter(without_each(filters)), filters.about)
+    return filters.about
+
+
+def crowded(filters: Filters) -> bool:
+    """Whether a type would have enough resources if nodes had no DaemonSet pods."""
+    if filters.rule != explanation.RESOURCES or _unknown(filters):
+        return False
+    whole = (filters.template.table.allocatable >= filters.need).all(axis=1)
+    return bool((_before_resources(filters).any(axis=1) & whole).any())
 
 
 def _unknown(filters: Filters) -> list[str]:
