@@ -14,7 +14,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning import missing
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.answers.explanation import PoolAccount
-from kerf.scheduling.answers.patches import Cause, FieldRef, Patch, of_fix, owner_ref, within
+from kerf.scheduling.answers.patches import CORRECT, Cause, Field, FieldRef, Patch, of_fix, owner_ref, within
 from kerf.scheduling.solve import PodRefusal
 from kerf_api import labels
 from kerf_api.v1.nodepool import NodePool
@@ -49,10 +49,18 @@ def patches_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> tuple[Patch
     if absent or account is None:
         return absent
     tried = tuple(of_fix(edit, pod, snapshot.node_pools) for edit in account.fixes)
+    if not tried:
+        tried = tuple(_to_correct(cause_of(snapshot, pod, refusal)))
     first = snapshot.node_pools.get(account.pools[0].pool) if account.pools else None
     if first is None or account.pools[0].rule:
         return tried
-    return (*missing.patches_of_pool(snapshot, first), *tried)
+    return missing.patches_of_pool(snapshot, first) or tried
+
+
+def _to_correct(cause: Cause | None) -> Iterator[Patch]:
+    """The first field of a cause, where no edit that was tried helps."""
+    for one in cause.fields[:1] if cause is not None else ():
+        yield Patch(CORRECT, one.kind, one.name, f"{one.kind} {one.name}: correct {one.path}", (Field(one.path),))
 
 
 # --- the fields of each rule ------------------------------------------------------------------------------------

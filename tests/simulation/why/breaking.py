@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from tests.simulation.why import worlds
 from tests.simulation.why.worlds import (
     ARCH,
     CAPACITY,
     CATEGORY,
     CPUS,
-    HOST,
     NODEPOOL,
     POD,
     ROWS,
@@ -121,6 +119,10 @@ def _terms(path: str) -> Callable[[Draft, Random], Broken]:
     return lambda draft, dice: _class(draft, path, [{"tags": {"karpenter.sh/discovery": "sandbx"}}])
 
 
+def _no_image(draft: Draft, dice: Random) -> Broken:
+    return _class(draft, "spec.amiSelectorTerms", [{"alias": "al2023@v20200101"}])
+
+
 # --- of the pod -----------------------------------------------------------------------------------------------------
 def _selecting(key: str, value: str) -> Callable[[Draft, Random], Broken]:
     return lambda draft, dice: _shop(draft, f'nodeSelector["{key}"]', value)
@@ -140,9 +142,9 @@ def _contradicting(draft: Draft, dice: Random) -> Broken:
     return _shop(draft, "affinity.nodeAffinity", _node_affinity(row(ARCH, "arm64")))
 
 
-def _asking(resource: str, value: str) -> Callable[[Draft, Random], Broken]:
+def _asking(resource: str, *values: str) -> Callable[[Draft, Random], Broken]:
     def broken(draft: Draft, dice: Random) -> Broken:
-        path = f'containers[0].resources.requests["{resource}"]'
+        value, path = dice.choice(values), f'containers[0].resources.requests["{resource}"]'
         if "/" in resource:
             draft.shop(f'containers[0].resources.limits["{resource}"]', value)
         return _shop(draft, path, value)
@@ -212,7 +214,11 @@ def _other_claim(draft: Draft, dice: Random) -> Broken:
 
 def _daemons(draft: Draft, dice: Random) -> Broken:
     path = f"{POD}.containers[0].resources.requests.cpu"
-    return Broken("DaemonSet", "default/agent", path, (draft.set("DaemonSet", "default/agent", path, "3500m"),))
+    return Broken("DaemonSet", "default/agent", path, (draft.set("DaemonSet", "default/agent", path, "1400m"),))
+
+
+def _small_nodes(draft: Draft) -> None:
+    draft.pool(ROWS, [*draft.get("NodePool", draft.home, ROWS), row(CPUS, "3", operator="Lt")])
 
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -232,9 +238,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "the NodePool is deleted": Kind(_pool_deleted, _by_name),
     "subnets of the EC2NodeClass": Kind(_terms("spec.subnetSelectorTerms")),
     "security groups of the EC2NodeClass": Kind(_terms("spec.securityGroupSelectorTerms")),
-    "images of the EC2NodeClass": Kind(_terms("spec.amiSelectorTerms")),
-    "CPU of the pod": Kind(_asking("cpu", "40")),
-    "memory of the pod": Kind(_asking("memory", "200Gi")),
+    "images of the EC2NodeClass": Kind(_no_image),
+    "CPU of the pod": Kind(_asking("cpu", "9", "40")),
+    "memory of the pod": Kind(_asking("memory", "30Gi", "200Gi")),
     "an extended resource": Kind(_asking("example.com/fpga", "1")),
     "architecture of the pod": Kind(_selecting(ARCH, "x86_64")),
     "zone of the pod": Kind(_selecting(ZONE, "us-west-2d")),
@@ -250,6 +256,5 @@ KINDS: Final[Mapping[str, Kind]] = {
     "PersistentVolumeClaim is missing": Kind(_no_claim, volume),
     "StorageClass is missing": Kind(_other_claim, volume),
     "zones of the NodePool and a volume": Kind(_requirement(ZONE, "us-west-2b"), volume),
-    "requests of a DaemonSet": Kind(_daemons, worlds.host_names),
+    "requests of a DaemonSet": Kind(_daemons, _small_nodes),
 }
-assert HOST

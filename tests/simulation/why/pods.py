@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 
 from kerf.provisioning.why import Answer, why
@@ -14,10 +13,11 @@ from kerf.sandbox.api.admission import Refused
 from kerf.sandbox.world import World
 from kerf.scheduling.answers.patches import FieldRef, Patch
 from tests.simulation.scripts import TYPES
-from tests.simulation.stage import SETTINGS, Play
+from tests.simulation.stage import SETTINGS
 from tests.simulation.why import worlds
 from tests.simulation.why.breaking import KINDS, Broken
 from tests.simulation.why.manifests import covers, with_value
+from tests.simulation.why.play import SlowPlay, Unbroken
 from tests.simulation.why.worlds import Draft, Manifest
 
 #: Objects are applied in this order.
@@ -37,15 +37,12 @@ class Found:
     works: bool
     cause: str
     edit: str
+    action: str
 
     @property
     def miss(self) -> str:
         short = [*([] if self.named else ["named something else"]), *([] if self.works else ["the edit is not enough"])]
         return " and ".join(short)
-
-
-class Unbroken(Exception):
-    """The draw is no use."""
 
 
 def judged(seed: int) -> Found:
@@ -73,10 +70,11 @@ def _judged(kind: str, seed: int, dice: random.Random) -> Found:
     pod = play.waiting()
     answer = why(look(play.world.kube, play.world.cloud, SETTINGS, play.world.clock), pod)
     patch = next(iter(answer.patches), None)
-    works = patch is not None and play.applied(patch, broken, intact) and play.all_run()
+    works = patch is not None and play.applied(patch, broken, intact) and play.serves()
     cause, edit = answer.cause.text if answer.cause is not None else "", patch.text if patch is not None else ""
     pools = sum(1 for kind_, _ in draft.objects if kind_ == "NodePool")
-    return Found(kind, seed, pools, _named(answer, broken), works, cause, edit)
+    action = patch.action if patch is not None else ""
+    return Found(kind, seed, pools, _named(answer, broken), works, cause, edit, action)
 
 
 def _named(answer: Answer, broken: Broken) -> bool:
@@ -89,11 +87,11 @@ def _same(one: FieldRef, broken: Broken) -> bool:
     return (one.kind, one.name) == (broken.kind, broken.name) and covers(one.path, broken.path)
 
 
-class _Play(Play):
+class _Play(SlowPlay):
     """The world of a draft and its controller. `fresh`: no pod of `shop` runs when something is broken."""
 
     def __init__(self, draft: Draft, seed: int, *, fresh: bool) -> None:
-        super().__init__(World(seed=seed, types=TYPES), settings=SETTINGS)
+        super().__init__(World(seed=seed, types=TYPES))
         self._single = ("StorageClass", "gp3") in draft.objects
         self._fresh = fresh or self._single
         if self._single:
@@ -107,18 +105,17 @@ class _Play(Play):
 
     def settle(self) -> None:
         """Until all pods run; then, in a fresh world, without those of `shop` and their nodes."""
-        self._until(self._run, minutes=5)
-        if not self._run():
+        if not self.until(self.all_run, minutes=5):
             raise Unbroken("not all pods fit")
         if not self._fresh:
             return
         nodes = {pod["spec"]["nodeName"] for pod in self.shop_pods()}
         self._scale(0)
-        self.live(seconds=10)
+        self.wait(seconds=10)
         for claim in self.world.objects("NodeClaim"):
             if claim.get("status", {}).get("nodeName") in nodes:
                 self.world.delete("NodeClaim", claim["metadata"]["name"])
-        self._until(lambda: self._gone(nodes) and self._run(), minutes=10)
+        self.until(lambda: self._gone(nodes) and self.all_run(), minutes=10)
 
     def breaks(self, broken: Broken) -> None:
         for manifest in broken.applied:
@@ -127,10 +124,10 @@ class _Play(Play):
         for kind, name in broken.deleted:
             namespace, _, own = name.rpartition("/")
             self.world.delete(kind, own, namespace)
-        self.live(seconds=30)
+        self.wait(seconds=30)
         replicas = 1 if self._single else worlds.REPLICAS
         self.world.apply(self._draft.set("Deployment", "default/shop", "spec.replicas", replicas))
-        self._until(self._served, minutes=3)
+        self.until(self._served, minutes=3)
 
     def waiting(self) -> str:
         """The key of a pod of `shop` without a node."""
@@ -146,12 +143,22 @@ class _Play(Play):
                 made = intact.get((patch.kind, patch.name)) or _made_up(patch.kind, patch.name)
                 self.world.apply(made)
             elif patch.action == "Correct":
-                self.world.apply(intact[patch.kind, patch.name])
+                self._corrected(patch, broken, intact)
             elif patch.action == "Edit":
                 self.world.apply(self._edited(patch))
         except (Refused, KeyError, IndexError):
             return False
         return True
+
+    def _corrected(self, patch: Patch, broken: Broken, intact: dict[tuple[str, str], Manifest]) -> None:
+        """A user who reads the name of the field sets it right, if it is that one. Raises KeyError."""
+        right = any(_same(FieldRef(patch.kind, patch.name, one.path), broken) for one in patch.fields)
+        if not right:
+            raise KeyError(patch.name)
+        mended = intact[patch.kind, patch.name]
+        if patch.kind == "Deployment":
+            mended = with_value(mended, "spec.replicas", 1 if self._single else worlds.REPLICAS)
+        self.world.apply(mended)
 
     def _edited(self, patch: Patch) -> Manifest:
         made = self._draft.objects[patch.kind, patch.name]
@@ -159,10 +166,9 @@ class _Play(Play):
             made = with_value(made, one.path, one.value)
         return made
 
-    def all_run(self) -> bool:
+    def serves(self) -> bool:
         """Whether all pods of `shop` run in the end."""
-        self._until(self._served, minutes=8)
-        return self._served()
+        return self.until(self._served, minutes=8)
 
     def _served(self) -> bool:
         running = [pod for pod in self.shop_pods() if pod.get("status", {}).get("phase") == "Running"]
@@ -170,20 +176,10 @@ class _Play(Play):
         return len(running) >= wanted and all(pod["spec"].get("nodeName") for pod in self.shop_pods())
 
     def shop_pods(self) -> Iterator[Manifest]:
-        for pod in self.world.objects("Pod"):
-            gone = "deletionTimestamp" in pod["metadata"]
-            if pod["metadata"].get("labels", {}).get("app") == "shop" and not gone:
-                yield pod
-
-    def _until(self, so: Callable[[], bool], minutes: float) -> None:
-        """Live until something is so, for so long at most."""
-        self.world.run(self.controller, timedelta(minutes=minutes), stop_when=so)
+        return (pod for pod in self.pods() if pod["metadata"].get("labels", {}).get("app") == "shop")
 
     def _gone(self, nodes: Collection[str]) -> bool:
         return not any(node["metadata"]["name"] in nodes for node in self.world.objects("Node"))
-
-    def _run(self) -> bool:
-        return all(pod.get("status", {}).get("phase") == "Running" for pod in self.world.objects("Pod"))
 
     def _scale(self, replicas: int) -> None:
         self.world.scale("default", "shop", replicas)

@@ -1,5 +1,5 @@
-"""Drawn worlds: a NodePool that the pods of Deployment `shop` get their nodes from, and others with reasons of their own
-to refuse these pods."""
+"""Drawn worlds: a NodePool that the pods of Deployment `shop` get their nodes from, and others that refuse these pods,
+each for a reason of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.worlds import daemon_set, deployment, node_class, node_pool, storage_
 Manifest = dict[str, Any]
 ARCH, ZONE, CAPACITY = "kubernetes.io/arch", "topology.kubernetes.io/zone", "karpenter.sh/capacity-type"
 CATEGORY, CPUS = "karpenter.k8s.aws/instance-category", "karpenter.k8s.aws/instance-cpu"
-TYPE, NODEPOOL, HOST = "node.kubernetes.io/instance-type", "karpenter.sh/nodepool", "kubernetes.io/hostname"
+TYPE, NODEPOOL = "node.kubernetes.io/instance-type", "karpenter.sh/nodepool"
 STILL: Final = {"consolidateAfter": "Never", "budgets": [{"nodes": "0"}]}
 #: The pod template of a workload, and the requirements of a NodePool.
 POD, ROWS = "spec.template.spec", "spec.template.spec.requirements"
@@ -115,7 +115,7 @@ def dedicate(draft: Draft, value: str = "shop") -> None:
             {
                 "disruption": STILL,
                 "labels": {"spare": "true"},
-                "requirements": [row(CATEGORY, "c"), row(ARCH, "arm64")],
+                "requirements": [row(CATEGORY, "m"), row(ARCH, "arm64")],
             },
         )
     )
@@ -189,9 +189,3 @@ def unrelated(draft: Draft, dice: Random, count: int) -> None:
         if made is not None and count:
             draft.put(made)
             count -= 1
-
-
-def host_names(draft: Draft) -> None:
-    """One pod a node at most."""
-    term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "shop"}}}
-    draft.shop("affinity.podAntiAffinity", {"requiredDuringSchedulingIgnoredDuringExecution": [term]})

@@ -100,9 +100,9 @@ def of_fix(edit: Edit, pod: Pod, pools: Mapping[str, NodePool]) -> Patch:
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[Field]:
     """The fields of two manifests that are not equal, as deep as they have a counterpart."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        for key in sorted({*before, *after}):
-            yield from _below(before.get(key), after.get(key), within(path, key))
+    if _mappings(before, after):
+        for key in sorted({*(before or ()), *(after or ())}):
+            yield from _below((before or {}).get(key), (after or {}).get(key), within(path, key))
     elif _list(before) and _list(after):
         yield from _of_lists(before, after, path)
     else:
@@ -112,6 +112,12 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[Field]:
 def _below(before: Any, after: Any, path: str) -> Iterator[Field]:
     if before != after:
         yield from differences(before, after, path)
+
+
+def _mappings(before: Any, after: Any) -> bool:
+    """Whether both are objects, or one of them where the other is missing: a user's manifest may have more in it."""
+    found = [one for one in (before, after) if one is not None]
+    return bool(found) and all(isinstance(one, Mapping) for one in found)
 
 
 def _list(value: Any) -> bool:

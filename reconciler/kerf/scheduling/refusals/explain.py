@@ -25,7 +25,7 @@ from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.refusals import nearest
 from kerf.scheduling.refusals.existing_nodes import account_of
 from kerf.scheduling.refusals.filters import Filters, farthest
-from kerf.scheduling.refusals.kin import ALIKE, NONE, SIBLINGS, Kin
+from kerf.scheduling.refusals.kin import ALIKE, NONE, SIBLINGS, Kin, meant
 from kerf.scheduling.refusals.suggestions import suggested
 from kerf.scheduling.seating.reserved import DEFERRED, waits_for_reservation
 from kerf.scheduling.work import WORK_BUDGET
@@ -162,12 +162,12 @@ def _with_pools(
         problems = sorted(outcome.problems.items())[:MOST_POOLS]
         told = {name: why.text for name, why in problems} | {f.template.name: f.verdict for f, _ in asked}
         return replace(short, pools={name: cut(text) for name, text in told.items()})
-    example = outcome.snapshot.pods.get(pods[0])
-    kin = outcome.kin.scores(example) if example is not None else {}
-    asked.sort(key=lambda pair: _likely(pair[0], kin), reverse=True)
+    example = outcome.snapshot.pods.get(pods[0]) or Pod()
+    likely = _Likelihood(outcome, cls, example, outcome.kin.scores(example))
+    asked.sort(key=lambda pair: likely.of(pair[0]), reverse=True)
     others = list(_not_asked(outcome, waiting)) if outcome.open_new else []
-    rows = [(_likely(filters, kin), _pool(filters, steps)) for filters, steps in asked]
-    rows += [(_likely_aside(outcome, cls, one.pool, kin), one) for one in others]
+    rows = [(likely.of(filters), _pool(filters, steps)) for filters, steps in asked]
+    rows += [(likely.of_aside(one.pool), one) for one in others]
     pools = [one for _, one in sorted(rows, key=lambda row: row[0], reverse=True)]
     account = Account(
         len(pods),
@@ -180,26 +180,38 @@ def _with_pools(
 
 
 #: How likely an edit of a NodePool is what its user wants: pods of the same workload have nodes of it; it is one edit
-#: away; pods that are alike have nodes of it; its rank among the others.
-_Likely = tuple[bool, bool, int, int]
+#: away; the pod names something of its own; pods that are alike have nodes of it; its rank among the others.
+_Likely = tuple[bool, bool, bool, int, int]
 
 
-def _likely(filters: Filters, kin: Mapping[str, int]) -> _Likely:
-    score, close = kin.get(filters.template.name, NONE), nearest.close(filters) and not nearest.turned_off(filters)
-    return score == SIBLINGS, close, score, nearest.rank(filters)
+@dataclass(frozen=True, slots=True)
+class _Likelihood:
+    """Of the NodePools for one pod; `kin` are the scores of running pods."""
 
+    outcome: Outcome
+    cls: PodClass
+    pod: Pod
+    kin: Mapping[str, int]
 
-def _likely_aside(outcome: Outcome, cls: PodClass, name: str, kin: Mapping[str, int]) -> _Likely:
-    """Of a NodePool that is not asked. What is not ready is likelier the cause than what a user has written, where
-    nothing that is written keeps the pod away."""
-    pool, score = outcome.snapshot.node_pools.get(name), kin.get(name, NONE)
-    if pool is None or pool.metadata.deleting or pool.static or pool.metadata.unreadable:
-        return False, False, NONE, -1
-    demand = cls.relaxations[-1].demand
-    served = demand.tolerates(pool.spec.template.spec.taints) and pool.requirements().compatible(
-        demand.requirements, labels.WELL_KNOWN
-    )
-    return score == SIBLINGS, served, max(score, ALIKE) if served else score, 2 * len(RULES) if served else -1
+    def of(self, filters: Filters) -> _Likely:
+        """Of a NodePool that was asked; those that are several edits away are in the order of their rank."""
+        name = filters.template.name
+        score, near = self.kin.get(name, NONE), nearest.close(filters) and not nearest.turned_off(filters)
+        own, rank = meant(self.pod, filters.template.pool), nearest.rank(filters)
+        return score == SIBLINGS, near, own, score if near else rank, rank
+
+    def of_aside(self, name: str) -> _Likely:
+        """Of a NodePool that is not asked. What is not ready is likelier the cause than what a user has written, where
+        nothing that is written keeps the pod away."""
+        pool, score = self.outcome.snapshot.node_pools.get(name), self.kin.get(name, NONE)
+        if pool is None or pool.metadata.deleting or pool.static or pool.metadata.unreadable:
+            return False, False, False, NONE, -1
+        demand = self.cls.relaxations[-1].demand
+        tolerated = demand.tolerates(pool.spec.template.spec.taints)
+        served = tolerated and pool.requirements().compatible(demand.requirements, labels.WELL_KNOWN)
+        if not served:
+            return score == SIBLINGS, False, meant(self.pod, pool), -1, -1
+        return score == SIBLINGS, True, meant(self.pod, pool), max(score, ALIKE), 2 * len(RULES)
 
 
 def _pool(filters: Filters, steps: Sequence[Step]) -> PoolAccount:

@@ -6,15 +6,19 @@ Pods of the same workload are the best evidence; then pods that ask for nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
+from kerf_api.v1.nodepool import NodePool
 
 #: The scores of a NodePool, the best last.
 NONE, ALIKE, SIBLINGS = 0, 1, 2
 #: Of each NodePool so many nodes are read.
 _MOST_NODES = 20
+#: Two keys of taints of which one is a misspelled other are as alike as this.
+_LIKENESS = 0.85
 
 #: What a pod asks of labels and taints: its node selector, and the keys of its tolerations.
 _Asks = tuple[frozenset[tuple[str, str]], frozenset[str]]
@@ -47,6 +51,17 @@ class Kin:
             elif any(one <= selected and other <= tolerated for one, other in asks):
                 found[pool] = ALIKE
         return found
+
+
+def meant(pod: Pod, pool: NodePool) -> bool:
+    """Whether the pod names a NodePool's own: it selects one of its labels, or tolerates the key of one of its taints,
+    be it misspelled."""
+    template = pool.spec.template
+    tolerated = [one.key for one in pod.spec.tolerations if one.key]
+    taints = [taint.key for taint in template.spec.taints]
+    return bool(template.metadata.labels.items() & pod.spec.node_selector.items()) or any(
+        get_close_matches(key, taints, 1, _LIKENESS) for key in tolerated
+    )
 
 
 def _workload(pod: Pod) -> tuple[str, str, str]:

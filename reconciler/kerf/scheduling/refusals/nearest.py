@@ -23,6 +23,7 @@ from kerf_api.resources import Resources
 _MIB, _GIB = 1 << 20, 1 << 30
 #: Who asks for so many times what there is does not want to ask for less.
 FAR_FROM_IT = 4
+_OF_IMAGES = ("kubernetes.io/arch", "kubernetes.io/os")
 #: So many domains of a topology label are listed.
 _MOST_DOMAINS = 6
 
@@ -34,8 +35,11 @@ def nearest(filters: Filters) -> str:
 
 
 def rank(filters: Filters) -> int:
-    """The higher the nearer: NodePools with one apparent blocker, then others; then by how far it came."""
+    """The higher the nearer: NodePools with one apparent blocker, then others; then by how far it came, and those last
+    whose nodes cannot run the pod's images."""
     far = explanation.RULES.index(filters.rule)
+    if filters.rule == explanation.REQUIREMENTS and filters.about in _OF_IMAGES:
+        far = -1
     return far + len(explanation.RULES) if close(filters) else far
 
 
@@ -46,13 +50,16 @@ def turned_off(filters: Filters) -> bool:
 
 def close(filters: Filters) -> bool:
     """Whether its last step seems to be almost the only blocker."""
+    unknown = _unknown(filters)
+    if unknown and (filters.rule != explanation.RESOURCES or len(unknown) > 1):
+        return False
     if filters.rule == explanation.TAINTS:
         return filters.passes_behind_taints()
     if filters.rule in (explanation.REQUIREMENTS, explanation.VOLUMES):
         return bool(without_each(filters))
     if filters.rule == explanation.RESOURCES:
         within = filters.room[_before_resources(filters).any(axis=1)]
-        return bool((within * FAR_FROM_IT >= filters.need).all(axis=1).any()) and not _unknown(filters)
+        return bool((within * FAR_FROM_IT >= filters.need).all(axis=1).any())
     return True
 
 
