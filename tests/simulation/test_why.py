@@ -1,5 +1,5 @@
-"""`kerf why` beside what is really wrong: one thing is broken in a drawn world, the answer has to name it first, and its
-first edit has to be enough; the controller in the sandbox shows that. `python -m tests.simulation.why` has the rest."""
+"""`kerf why` beside the cause: one thing is broken in a drawn world, the answer has to name it first, and its first
+edit has to be enough; the controller in the sandbox shows that. `python -m tests.simulation.why` has the rest."""
 
 from __future__ import annotations
 

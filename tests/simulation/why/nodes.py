@@ -97,7 +97,7 @@ class _Play(SlowPlay):
         going = [name for name in found if nodes[name]["metadata"].get("deletionTimestamp")]
         if not found or going or len(nodes) != 2:
             raise Unbroken("the node is gone")
-        return found[0]
+        return str(found[0])
 
     def applied(self, patch: Patch) -> bool:
         try:

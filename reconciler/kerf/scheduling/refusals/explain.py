@@ -30,6 +30,7 @@ from kerf.scheduling.refusals.suggestions import suggested
 from kerf.scheduling.seating.reserved import DEFERRED, waits_for_reservation
 from kerf.scheduling.work import WORK_BUDGET
 from kerf_api import labels
+from kerf_api.v1.meta import ObjectMeta
 
 NO_POOL = "NoNodePool"
 NO_ROOM = "NoExistingCapacity"
@@ -162,7 +163,7 @@ def _with_pools(
         problems = sorted(outcome.problems.items())[:MOST_POOLS]
         told = {name: why.text for name, why in problems} | {f.template.name: f.verdict for f, _ in asked}
         return replace(short, pools={name: cut(text) for name, text in told.items()})
-    example = outcome.snapshot.pods.get(pods[0]) or Pod()
+    example = outcome.snapshot.pods.get(pods[0]) or Pod(metadata=ObjectMeta())
     likely = _Likelihood(outcome, cls, example, outcome.kin.scores(example))
     asked.sort(key=lambda pair: likely.of(pair[0]), reverse=True)
     others = list(_not_asked(outcome, waiting)) if outcome.open_new else []

@@ -45,7 +45,8 @@ def rank(filters: Filters) -> int:
 
 def turned_off(filters: Filters) -> bool:
     """Whether a limit of 0 keeps the pool from making any node."""
-    return filters.rule == explanation.LIMITS and not (filters.template.limits or {}).get(filters.about, 1)
+    limits = filters.template.limits
+    return filters.rule == explanation.LIMITS and limits is not None and not limits[filters.about]
 
 
 def close(filters: Filters) -> bool:
