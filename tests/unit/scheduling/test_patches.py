@@ -8,7 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model.kubernetes.objects import Pod
-from kerf.scheduling.answers.edits import DropPort, DropSelector, LowerRequest, PodEdit, RaiseLimits, Tolerate
+from kerf.scheduling.answers.edits import (
+    DropExpression,
+    DropPort,
+    DropSelector,
+    LowerRequest,
+    PodEdit,
+    RaiseLimits,
+    Tolerate,
+)
 from kerf.scheduling.answers.patches import Field, differences, of_fix, of_pool, owner_ref
 from kerf_api.v1.meta import OwnerReference, Taint
 from tests.unit.scheduling import worlds as w
@@ -31,8 +39,9 @@ def fields(pod: Pod, edit: PodEdit) -> list[tuple[str, Any]]:
     ("before", "after", "found"),
     [
         ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}, [("a.c", 3)]),
-        ({"a": {"x/y": 1}}, {}, [('a["x/y"]', None)]),
-        ({}, {"a": {"b.c": 1}}, [('a["b.c"]', 1)]),
+        ({"a": {"x/y": "1"}}, {}, [('a["x/y"]', None)]),
+        ({}, {"a": {"b.c": "1"}}, [('a["b.c"]', "1")]),
+        ({"a": {"b": {"c": [1]}}}, {"a": {}}, [("a.b", None)]),
         ({"a": [{"k": 1}]}, {"a": [{"k": 1}, {"k": 2}]}, [("a[-]", {"k": 2})]),
         ({"a": [{"k": 1}, {"k": 2}, {"k": 3}]}, {"a": [{"k": 2}]}, [("a[2]", None), ("a[0]", None)]),
         ({"a": [{"k": 1}, {"k": 2}]}, {"a": [{"k": 3}]}, [("a", [{"k": 3}])]),
@@ -67,6 +76,12 @@ def test_a_controller_is_edited_in_place_of_its_pods(kind: str, name: str, owner
     assert (patch.kind, patch.name) == owner
     assert patch.fields == (Field(f"{prefix}spec.nodeSelector.rev"),)
     assert owner_ref(pod, "spec.volumes").path == f"{prefix}spec.volumes"
+
+
+def test_a_node_affinity_of_which_nothing_is_left_is_removed() -> None:
+    pod = w.pod("p", affinity=w.node_affinity([("a", "Exists", [])]))
+    path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    assert fields(pod, DropExpression("a")) == [(path, None)]
 
 
 def test_a_toleration_is_added_after_those_of_the_template() -> None:

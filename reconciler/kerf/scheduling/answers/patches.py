@@ -115,8 +115,11 @@ def _below(before: Any, after: Any, path: str) -> Iterator[Field]:
 
 
 def _mappings(before: Any, after: Any) -> bool:
-    """Whether both are objects, or one of them where the other is missing: a user's manifest may have more in it."""
+    """Whether both are objects; or one of them a map of strings, as labels are, and the other missing: the manifest of
+    a user may have other keys."""
     found = [one for one in (before, after) if one is not None]
+    if len(found) == 1 and isinstance(found[0], Mapping):
+        return bool(found[0]) and all(isinstance(value, str) for value in found[0].values())
     return bool(found) and all(isinstance(one, Mapping) for one in found)
 
 
