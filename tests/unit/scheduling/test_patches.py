@@ -100,7 +100,7 @@ def test_a_request_is_lowered_where_it_is_written() -> None:
 def test_a_request_of_several_containers_is_lowered_for_the_whole_pod() -> None:
     needs = {"resources": {"requests": {"cpu": "2"}}}
     pod = w.pod("p", containers=[{"name": "a", **needs}, {"name": "b", **needs}])
-    assert fields(pod, LowerRequest("cpu", 4000, 3000)) == [("spec.resources.requests.cpu", "3")]
+    assert fields(pod, LowerRequest("cpu", 4000, 3000)) == [("spec.resources", {"requests": {"cpu": "3"}})]
 
 
 def test_a_host_port_is_removed_by_its_place() -> None:
