@@ -19,6 +19,7 @@ from kerf.model.changes.indexes import PodIndex
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.edits import PodEdit, PoolEdit
+from kerf.scheduling.answers.patches import EDIT, Field, Patch, of_pool, pod_patch, within
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.meta import Condition, ObjectMeta
@@ -27,46 +28,72 @@ from kerf_api.v1.nodepool import Budget
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Base. `made` is the snapshot after the change, an equal one when there is nothing to change."""
+    """Base. `made` is the snapshot after the change, an equal one when there is nothing to change; `patch` is the same
+    change of a manifest, as data."""
 
     def made(self, snapshot: Snapshot) -> Snapshot:
         raise NotImplementedError
 
+    def patch(self, snapshot: Snapshot) -> Patch:
+        raise NotImplementedError
 
-# --- of pods ----------------------------------------------------------------------------------------------------
+
 @dataclass(frozen=True, slots=True)
-class OfPods(Change):
-    """An edit of pods of one node; `whose` are they, for a person."""
+class _OfPods(Change):
+    """Base of changes of pods of one node; `whose` are they, for a person."""
 
     whose: str
     node: str
     pods: frozenset[str]
-    edit: PodEdit
+
+    def edited(self, pod: Pod) -> Pod:
+        """The pod after the change."""
+        raise NotImplementedError
 
     def made(self, snapshot: Snapshot) -> Snapshot:
-        return _with_pods(snapshot, self.node, self.pods, self.edit.made)
+        return _with_pods(snapshot, self.node, self.pods, self.edited)
+
+    def patch(self, snapshot: Snapshot) -> Patch:
+        first = snapshot.pods[min(self.pods)]
+        return pod_patch(first, self.edited(first), str(self))
+
+
+@dataclass(frozen=True, slots=True)
+class _OfPool(Change):
+    """Base of changes of a NodePool; `pool_name` is its name."""
+
+    @property
+    def pool_name(self) -> str:
+        raise NotImplementedError
+
+    def patch(self, snapshot: Snapshot) -> Patch:
+        name = self.pool_name
+        return of_pool(snapshot.node_pools[name], self.made(snapshot).node_pools[name], str(self))
+
+
+# --- of pods ----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class OfPods(_OfPods):
+    """An edit of pods of one node."""
+
+    edit: PodEdit
+
+    def edited(self, pod: Pod) -> Pod:
+        return self.edit.made(pod)
 
     def __str__(self) -> str:
         return f"{self.whose}: {self.edit}"
 
 
 @dataclass(frozen=True, slots=True)
-class Unmark(Change):
+class Unmark(_OfPods):
     """Pods of one node without the annotation that protects them."""
 
-    whose: str
-    node: str
-    pods: frozenset[str]
-
-    def made(self, snapshot: Snapshot) -> Snapshot:
-        return _with_pods(snapshot, self.node, self.pods, _unmarked)
+    def edited(self, pod: Pod) -> Pod:
+        return replace(pod, metadata=_unprotected(pod.metadata))
 
     def __str__(self) -> str:
         return f"{self.whose}: remove the annotation {labels.DO_NOT_DISRUPT}"
-
-
-def _unmarked(pod: Pod) -> Pod:
-    return replace(pod, metadata=_unprotected(pod.metadata))
 
 
 def _unprotected(meta: ObjectMeta) -> ObjectMeta:
@@ -91,6 +118,16 @@ class Permit(Change):
         open_ = dataclasses.replace(snapshot.pdb_budgets[self.key], allows=True, closed=False)
         return dataclasses.replace(snapshot, pdb_budgets={**snapshot.pdb_budgets, self.key: open_})
 
+    def patch(self, snapshot: Snapshot) -> Patch:
+        """One pod less that must be healthy."""
+        pdb = snapshot.pdbs[self.key]
+        status = pdb.status
+        if pdb.spec.min_available is not None:
+            row = Field("spec.minAvailable", max(status.current_healthy - 1, 0))
+        else:
+            row = Field("spec.maxUnavailable", max(status.expected_pods - status.current_healthy, 0) + 1)
+        return Patch(EDIT, "PodDisruptionBudget", self.key, str(self), (row,))
+
     def __str__(self) -> str:
         return f"PodDisruptionBudget {self.key}: let one pod go"
 
@@ -109,6 +146,10 @@ class UnmarkNode(Change):
         bare = dataclasses.replace(state, node=replace(state.node, metadata=_unprotected(state.node.metadata)))
         return dataclasses.replace(snapshot, state_nodes={**snapshot.state_nodes, self.key: bare})
 
+    def patch(self, snapshot: Snapshot) -> Patch:
+        row = Field(within("metadata.annotations", labels.DO_NOT_DISRUPT))
+        return Patch(EDIT, "Node", self.name, str(self), (row,))
+
     def __str__(self) -> str:
         return f"node {self.name}: remove the annotation {labels.DO_NOT_DISRUPT}"
 
@@ -124,16 +165,23 @@ class OpenGate(Change):
         gates = dataclasses.replace(snapshot.settings.gates, **{self.field: True})
         return dataclasses.replace(snapshot, settings=dataclasses.replace(snapshot.settings, gates=gates))
 
+    def patch(self, snapshot: Snapshot) -> Patch:
+        return Patch(EDIT, "Settings", "FEATURE_GATES", str(self), (Field(self.gate, True),))
+
     def __str__(self) -> str:
         return f"open the feature gate {self.gate}"
 
 
 # --- of the NodePool --------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class OfPool(Change):
+class OfPool(_OfPool):
     """An edit of what a NodePool makes nodes of."""
 
     edit: PoolEdit
+
+    @property
+    def pool_name(self) -> str:
+        return self.edit.pool
 
     def made(self, snapshot: Snapshot) -> Snapshot:
         return snapshot.with_node_pools(self.edit.made(snapshot.node_pools[self.edit.pool]))
@@ -143,10 +191,20 @@ class OfPool(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class AllowMore(Change):
-    """One of a NodePool's budgets that lets as many `nodes` go."""
+class _OfDisruption(_OfPool):
+    """Base of changes of `spec.disruption`."""
 
     pool: str
+
+    @property
+    def pool_name(self) -> str:
+        return self.pool
+
+
+@dataclass(frozen=True, slots=True)
+class AllowMore(_OfDisruption):
+    """One of a NodePool's budgets that lets as many `nodes` go."""
+
     index: int
     nodes: int
     before: str
@@ -161,10 +219,9 @@ class AllowMore(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class Adopt(Change):
+class Adopt(_OfDisruption):
     """Another `consolidationPolicy`."""
 
-    pool: str
     policy: str
 
     def made(self, snapshot: Snapshot) -> Snapshot:
@@ -175,10 +232,9 @@ class Adopt(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class Consolidate(Change):
+class Consolidate(_OfDisruption):
     """A `consolidateAfter` where there was Never, when that has passed for the node of this key of `state_nodes`."""
 
-    pool: str
     key: str
 
     def made(self, snapshot: Snapshot) -> Snapshot:

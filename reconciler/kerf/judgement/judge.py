@@ -5,6 +5,7 @@ A node is meant by its Node's name, by its NodeClaim's, or by the ID of its inst
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
@@ -30,8 +31,10 @@ from kerf.judgement.values import (
     together,
 )
 from kerf.model.boundaries import broken
+from kerf.model.instants import rfc3339
 from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot, StateNode
+from kerf.scheduling.answers.patches import WAIT, Patch
 from kerf_api import labels
 
 _COMING: Final = ("Launching", "Registering", "Initializing")
@@ -54,7 +57,8 @@ def why(snapshot: Snapshot, name: str, ask: Solve | None = None) -> Judgement:
     holds = together([*unasked, *(hold for end in ends for hold in end.holds)])
     code, text, at = _verdict(snapshot.now, stage, ends, holds)
     own_budgets = budgets(seen, state.pool_name) if stage.code == "InUse" else None
-    return Judgement(state.name, code, text, at, _about(snapshot, state), stage, ends, holds, own_budgets)
+    about, patches = _about(snapshot, state), tuple(_patches(state.name, code, at, ends))
+    return Judgement(state.name, code, text, at, about, stage, ends, holds, own_budgets, patches=patches)
 
 
 def _stage(seen: View, key: str) -> Stage:
@@ -121,6 +125,15 @@ def _verdict(
     if due is not None and any(end.wanted and not end.open for end in ends):
         return DUE, f"goes at the earliest ({due[1].code}: {due[1].text})", due[0]
     return STAYS, f"stays: {_first(ends, holds)}", due[0] if due is not None else None
+
+
+def _patches(name: str, code: str, at: datetime | None, ends: tuple[End, ...]) -> Iterator[Patch]:
+    """The changes that help, those of an end that is wanted first; or the time until nothing blocks the node."""
+    if code == DUE and at is not None:
+        yield Patch(WAIT, "Node", name, f"wait until {rfc3339(at)}")
+    for end in sorted(ends, key=lambda end: not end.wanted):
+        found = end.remedies.found if end.remedies is not None else ()
+        yield from (one.patch for one in found if one.patch is not None)
 
 
 def _first(ends: tuple[End, ...], holds: tuple[Hold, ...]) -> str:

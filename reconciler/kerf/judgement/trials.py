@@ -37,7 +37,7 @@ def remedies(view: View, key: str, end: End, ask: Solve, judge: Judge) -> Remedi
         tried += 1
         after = _after(view, key, ask, judge, change)
         if after.wanted and not after.open:
-            found[of_pods] = Remedy(str(change), after.saving)
+            found[of_pods] = Remedy(str(change), after.saving, change.patch(view.snapshot))
         elif halfway is None and after.open and before.isdisjoint(hold.code for hold in after.open):
             halfway = str(change), str(after.open[0])
     kept = tuple(sorted(found.values(), key=lambda one: -one.saving))

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from kerf.disruption.candidates.candidates import Blocker
+from kerf.scheduling.answers.patches import Patch
 
 #: The verdicts: no such node; none of ours; on its way to being usable; on its way out; free to go; bound to go at an
 #: instant; held.
@@ -82,10 +83,11 @@ def together(holds: list[Hold]) -> tuple[Hold, ...]:
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """A single change that was tried, and with which nothing lasting holds the node; what its end then saves, in
-    millionths of a dollar per hour."""
+    millionths of a dollar per hour. `patch` is the change as data."""
 
     text: str
     saving: int = 0
+    patch: Patch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,8 @@ class Budgets:
 class Judgement:
     """The answer about one node; `text` is the verdict in a line, `at` the instant that it speaks of.
 
-    `name` is the Node's, before there is one the NodeClaim's. `holds` are those of all ends, each once.
+    `name` is the Node's, before there is one the NodeClaim's. `holds` are those of all ends, each once. `patches` are
+    the changes that would let the node go, as data, the first one first.
     """
 
     name: str
@@ -171,3 +174,4 @@ class Judgement:
     holds: tuple[Hold, ...] = ()
     budgets: Budgets | None = None
     similar: tuple[str, ...] = ()
+    patches: tuple[Patch, ...] = ()

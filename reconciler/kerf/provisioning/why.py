@@ -15,10 +15,13 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot, StateNode
+from kerf.provisioning import missing
 from kerf.provisioning.boundary import solve_apart
+from kerf.provisioning.causes import cause_of, patches_of
 from kerf.provisioning.pending import pending_pods, rehoused_pods
 from kerf.provisioning.progress import with_progress
 from kerf.scheduling.answers.nodeclaims import pod_mark
+from kerf.scheduling.answers.patches import Cause, Patch
 from kerf.scheduling.offerings import prices
 from kerf.scheduling.offerings.learned import differences
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
@@ -32,17 +35,23 @@ LEFT_OUT, PLACED, PLANNED, REFUSED, UNKNOWN = "LeftOut", "Placed", "Planned", "R
 _MOST_NAMES = 5
 #: Every edit of one class may be tried, and each limit three times.
 _TRIALS = 40
+_GATED = "is gated"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`text` says it in a line; `details` are further lines. `refusal` is there when it was refused by the solver."""
+    """`text` says it in a line; `details` are further lines. `refusal` is there when it was refused by the solver.
+
+    `cause` is the likeliest cause, `patches` are the edits that help as data, the first one first.
+    """
 
     pod: str
     code: str
     text: str
     details: tuple[str, ...] = ()
     refusal: PodRefusal | None = None
+    cause: Cause | None = None
+    patches: tuple[Patch, ...] = ()
 
 
 def why(snapshot: Snapshot, key: str) -> Answer:
@@ -52,7 +61,7 @@ def why(snapshot: Snapshot, key: str) -> Answer:
         return Answer(key, UNKNOWN, "there is no such pod", _similar(snapshot, key))
     outside = left_out(pod, snapshot.nodes)
     if outside:
-        return Answer(key, LEFT_OUT, outside, _failing(snapshot, f"pod/{key}"))
+        return _gated(pod, Answer(key, LEFT_OUT, outside, _failing(snapshot, f"pod/{key}")))
     pending, refused = pending_pods(snapshot)
     if key in refused:
         text = refused[key].text
@@ -92,6 +101,14 @@ def _of_its_node(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
             yield f"node {node.name} was made for it: {'; '.join(map(str, found)) or 'it is as planned'}"
 
 
+def _gated(pod: Pod, answer: Answer) -> Answer:
+    """With the edit for a pod that only its scheduling gates keep waiting."""
+    if not answer.text.startswith(_GATED):
+        return answer
+    cause, patch = missing.gates(pod)
+    return replace(answer, cause=cause, patches=(patch,))
+
+
 def left_out(pod: Pod, nodes: Mapping[str, object]) -> str:
     """Why no node is made for a pod, whatever the cluster is like; empty when one may be. `nodes` are by name."""
     spec = pod.spec
@@ -107,7 +124,7 @@ def left_out(pod: Pod, nodes: Mapping[str, object]) -> str:
         return "is a static pod of its node's kubelet"
     if spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in spec.scheduling_gates[:_MOST_NAMES])
-        return f"is gated ({gates}): no scheduler handles it before its scheduling gates are removed"
+        return f"{_GATED} ({gates}): no scheduler handles it before its scheduling gates are removed"
     if pod.status.nominated_node_name in nodes:
         expected = f"is expected on node {pod.status.nominated_node_name}, where room is kept for it"
         return f"{expected}: that node was made for it, or other pods make way for it there (preemption)"
@@ -128,7 +145,9 @@ def _decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
         failing = _failing(snapshot, f"nodepool/{node.pool}")
         return Answer(key, PLANNED, f"gets a new node of NodePool {node.pool}", (*failing, *waits, *_about(node)))
     refusal = solution.unplaced[key]
-    return Answer(key, REFUSED, refusal.text, (), refusal)
+    pod = snapshot.pods[key]
+    cause, patches = cause_of(snapshot, pod, refusal), patches_of(snapshot, pod, refusal)
+    return Answer(key, REFUSED, refusal.text, (), refusal, cause, patches)
 
 
 def _named(state: StateNode) -> str:

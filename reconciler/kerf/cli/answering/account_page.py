@@ -16,12 +16,23 @@ _WIDTH = 52
 def page(answer: Answer) -> str:
     """The whole text, with a line break at its end."""
     lines = [f"pod {answer.pod} {_head(answer)}", *(f"  {line}" for line in answer.details)]
+    if answer.cause is not None:
+        lines.append(f"  cause: {answer.cause.text}")
     refusal = answer.refusal
     if refusal is not None and refusal.account is not None:
         lines += _account(refusal.account)
     elif refusal is not None:
         lines += [f"  NodePool {name}: {why}" for name, why in refusal.pools.items()]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return "\n".join(line.rstrip() for line in [*lines, *_to_do(answer)]) + "\n"
+
+
+def _to_do(answer: Answer) -> Iterator[str]:
+    """What is left to the user: edits of an account are listed with it."""
+    account = answer.refusal.account if answer.refusal is not None else None
+    if answer.patches and not (account is not None and account.fixes):
+        yield ""
+        yield "To do:"
+        yield from (f"  - {patch.text}" for patch in answer.patches)
 
 
 def _head(answer: Answer) -> str:

@@ -1,6 +1,7 @@
 """What `kerf why` and `kerf plan` answer for programs: the same values that its pages are made of, as JSON.
 
-Names are in camel case, instants in RFC 3339, edits in words; money is in millionths of a dollar per hour.
+Names are in camel case, instants in RFC 3339, edits of an account in words and of `patches` as data; money is in
+millionths of a dollar per hour.
 """
 
 from __future__ import annotations

@@ -100,13 +100,33 @@ class LowerRequest(PodEdit):
     after: int
 
     def made(self, pod: Pod) -> Pod:
-        """By a request of the pod as a whole, which stands above those of its containers."""
+        """Of the only container that asks for the resource; else by a request of the pod as a whole, which stands above
+        those of its containers."""
         own = self.after - Resources.parse(pod.spec.overhead)[self.resource]
         needs = pod.spec.resources or ResourceNeeds()
         if pods.requests(pod)[self.resource] <= self.after or own < 0:
             return pod
+        smaller = replace(
+            pod, spec=replace(pod.spec, containers=tuple(self._lower(c, own) for c in pod.spec.containers))
+        )
+        if pods.requests(smaller)[self.resource] == self.after:
+            return smaller
         lowered = {**needs.requests, self.resource: quantity.text(self.resource, own)}
         return replace(pod, spec=replace(pod.spec, resources=replace(needs, requests=lowered)))
+
+    def _lower(self, container: Container, most: int) -> Container:
+        """With no more than that, and no limit above it of a resource of which both must be equal."""
+        needs, text = container.resources, quantity.text(self.resource, most)
+        asked = self.resource in needs.requests or self.resource in needs.limits
+        if not asked or Resources.parse({**needs.limits, **needs.requests})[self.resource] <= most:
+            return container
+        requests, limits = {**needs.requests, self.resource: text}, dict(needs.limits)
+        if self.resource in limits and self.resource not in ("cpu", "memory", "ephemeral-storage"):
+            limits[self.resource] = text
+        if not most:
+            requests.pop(self.resource)
+            limits.pop(self.resource, None)
+        return replace(container, resources=replace(needs, requests=requests, limits=limits))
 
     def __str__(self) -> str:
         before = quantity.text(self.resource, self.before)

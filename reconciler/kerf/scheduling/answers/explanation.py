@@ -55,8 +55,9 @@ class Step:
 class PoolAccount:
     """Why a NodePool makes no node: the filters that its types went through, the rule at which none was left.
 
-    `verdict` is that rule's, `nearest` what came nearest. A pool that is not asked at all has no steps; `types` and
-    `offerings` are what it began with.
+    `verdict` is that rule's, `nearest` what came nearest. `about` is the label, the resource or the taint in
+    question; `crowded` is a pool that would do if nodes had no DaemonSet pods.
+    A pool that is not asked at all has no steps; `types` and `offerings` are what it began with.
     """
 
     pool: str
@@ -66,6 +67,8 @@ class PoolAccount:
     offerings: int = 0
     steps: tuple[Step, ...] = ()
     nearest: str = ""
+    about: str = ""
+    crowded: bool = False
 
     def __str__(self) -> str:
         return f"{self.verdict} ({self.nearest})" if self.nearest else self.verdict

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kerf.model.boundaries import MALFORMED as NONSENSE
 from kerf.model.boundaries import broken
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.answers.explanation import MOST_POOLS, MOST_STEPS, Account, PoolAccount, Step, cut
+from kerf.scheduling.answers.explanation import MOST_POOLS, MOST_STEPS, RULES, Account, PoolAccount, Step, cut
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.context import set_aside
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
@@ -24,9 +25,12 @@ from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.refusals import nearest
 from kerf.scheduling.refusals.existing_nodes import account_of
 from kerf.scheduling.refusals.filters import Filters, farthest
+from kerf.scheduling.refusals.kin import ALIKE, NONE, SIBLINGS, Kin, meant
 from kerf.scheduling.refusals.suggestions import suggested
 from kerf.scheduling.seating.reserved import DEFERRED, waits_for_reservation
 from kerf.scheduling.work import WORK_BUDGET
+from kerf_api import labels
+from kerf_api.v1.meta import ObjectMeta
 
 NO_POOL = "NoNodePool"
 NO_ROOM = "NoExistingCapacity"
@@ -54,7 +58,7 @@ def left_for_later(waiting: Iterable[Pod]) -> dict[str, PodRefusal]:
     return dict.fromkeys(sorted(pod.key for pod in waiting), LEFT_OVER)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """What a solve ended with. `problems` are of pools that could not be used; with `open_new` pools were asked.
 
@@ -72,6 +76,11 @@ class Outcome:
     accounts: int
     taken: frozenset[str] = frozenset()
 
+    @cached_property
+    def kin(self) -> Kin:
+        """The pods that run, by NodePool."""
+        return Kin(self.snapshot)
+
     @property
     def closed(self) -> int:
         """How many state nodes take no pods."""
@@ -82,20 +91,22 @@ def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
     """Refusals of the pods that are left."""
     left, cut_off = outcome.assignment.left, outcome.assignment.cut
     waiting = settling(outcome.snapshot) if left and outcome.open_new else {}
-    counts: dict[int, int] = {}
-    for cls, _ in left.values():
-        counts[cls.number] = counts.get(cls.number, 0) + 1
+    keys: dict[int, list[str]] = {}
+    for key, (cls, _) in left.items():
+        keys.setdefault(cls.number, []).append(key)
     answers: dict[int, PodRefusal] = {}
     for cls, _ in left.values():
         if cls.number not in answers and cls.number in cut_off:
             answers[cls.number] = LEFT_OVER
         elif cls.number not in answers:
-            answers[cls.number] = _refusal(outcome, cls, counts[cls.number], len(answers), waiting)
+            answers[cls.number] = _refusal(outcome, cls, keys[cls.number], len(answers), waiting)
     return {key: answers[cls.number] for key, (cls, _) in sorted(left.items())}
 
 
-def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int, waiting: Mapping[str, Settling]) -> PodRefusal:
-    """Of a class of which so many pods are left; `place` is how many classes have been reported before.
+def _refusal(
+    outcome: Outcome, cls: PodClass, pods: Sequence[str], place: int, waiting: Mapping[str, Settling]
+) -> PodRefusal:
+    """Of a class of which these pods are left; `place` is how many classes have been reported before.
 
     `waiting` are the NodePools that have not settled.
     """
@@ -138,20 +149,29 @@ def _no_existing(assignment: Assignment, cls: PodClass) -> str:
 
 
 def _with_pools(
-    outcome: Outcome, cls: PodClass, pods: int, place: int, short: PodRefusal, waiting: Mapping[str, Settling]
+    outcome: Outcome,
+    cls: PodClass,
+    pods: Sequence[str],
+    place: int,
+    short: PodRefusal,
+    waiting: Mapping[str, Settling],
 ) -> PodRefusal:
-    """With each pool's rule; for the first classes with the full account, in which the nearest pool comes first."""
+    """With each pool's rule; for the first classes with the full account, in which the likeliest pool comes first."""
     templates = outcome.templates if outcome.open_new and cls.relaxations[-1].demand.possible else ()
     asked = [farthest(template, outcome.assignment.columns, cls) for template in templates[:MOST_POOLS]]
     if place >= outcome.accounts or place * len(asked) >= MOST_ACCOUNTS:
         problems = sorted(outcome.problems.items())[:MOST_POOLS]
         told = {name: why.text for name, why in problems} | {f.template.name: f.verdict for f, _ in asked}
         return replace(short, pools={name: cut(text) for name, text in told.items()})
-    asked.sort(key=lambda pair: -nearest.rank(pair[0]))
-    others = _not_asked(outcome, waiting) if outcome.open_new else ()
-    pools = [*(_pool(filters, steps) for filters, steps in asked), *others]
+    example = outcome.snapshot.pods.get(pods[0]) or Pod(metadata=ObjectMeta())
+    likely = _Likelihood(outcome, cls, example, outcome.kin.scores(example))
+    asked.sort(key=lambda pair: likely.of(pair[0]), reverse=True)
+    others = list(_not_asked(outcome, waiting)) if outcome.open_new else []
+    rows = [(likely.of(filters), _pool(filters, steps)) for filters, steps in asked]
+    rows += [(likely.of_aside(one.pool), one) for one in others]
+    pools = [one for _, one in sorted(rows, key=lambda row: row[0], reverse=True)]
     account = Account(
-        pods,
+        len(pods),
         tuple(pools[:MOST_POOLS]),
         len(templates) - len(asked) + max(len(pools) - MOST_POOLS, 0),
         account_of(outcome.assignment, cls, outcome.closed),
@@ -160,11 +180,56 @@ def _with_pools(
     return replace(short, pools={pool.pool: cut(str(pool)) for pool in account.pools}, account=account)
 
 
+#: How likely an edit of a NodePool is what its user wants: pods of the same workload have nodes of it; it is one edit
+#: away; the pod names something of its own; pods that are alike have nodes of it; its rank among the others.
+_Likely = tuple[bool, bool, bool, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Likelihood:
+    """Of the NodePools for one pod; `kin` are the scores of running pods."""
+
+    outcome: Outcome
+    cls: PodClass
+    pod: Pod
+    kin: Mapping[str, int]
+
+    def of(self, filters: Filters) -> _Likely:
+        """Of a NodePool that was asked; those that are several edits away are in the order of their rank."""
+        name = filters.template.name
+        score, near = self.kin.get(name, NONE), nearest.close(filters) and not nearest.turned_off(filters)
+        own, rank = meant(self.pod, filters.template.pool), nearest.rank(filters)
+        return score == SIBLINGS, near, own, score if near else rank, rank
+
+    def of_aside(self, name: str) -> _Likely:
+        """Of a NodePool that is not asked. What is not ready is likelier the cause than what a user has written, where
+        nothing that is written keeps the pod away."""
+        pool, score = self.outcome.snapshot.node_pools.get(name), self.kin.get(name, NONE)
+        if pool is None or pool.metadata.deleting or pool.static or pool.metadata.unreadable:
+            return False, False, False, NONE, -1
+        demand = self.cls.relaxations[-1].demand
+        tolerated = demand.tolerates(pool.spec.template.spec.taints)
+        served = tolerated and pool.requirements().compatible(demand.requirements, labels.WELL_KNOWN)
+        if not served:
+            return score == SIBLINGS, False, meant(self.pod, pool), -1, -1
+        return score == SIBLINGS, True, meant(self.pod, pool), max(score, ALIKE), 2 * len(RULES)
+
+
 def _pool(filters: Filters, steps: Sequence[Step]) -> PoolAccount:
     kept = (*steps[: MOST_STEPS - 1], steps[-1]) if len(steps) > MOST_STEPS else tuple(steps)
     types, offerings = filters.at_first
     verdict, near = cut(filters.verdict), nearest.nearest(filters)
-    return PoolAccount(filters.template.name, verdict, filters.rule, types, offerings, kept, near)
+    return PoolAccount(
+        filters.template.name,
+        verdict,
+        filters.rule,
+        types,
+        offerings,
+        kept,
+        near,
+        nearest.about(filters),
+        nearest.crowded(filters),
+    )
 
 
 def _startup(outcome: Outcome) -> frozenset[tuple[str, str]]:

@@ -23,6 +23,7 @@ from kerf_api.resources import Resources
 _MIB, _GIB = 1 << 20, 1 << 30
 #: Who asks for so many times what there is does not want to ask for less.
 FAR_FROM_IT = 4
+_OF_IMAGES = ("kubernetes.io/arch", "kubernetes.io/os")
 #: So many domains of a topology label are listed.
 _MOST_DOMAINS = 6
 
@@ -34,21 +35,48 @@ def nearest(filters: Filters) -> str:
 
 
 def rank(filters: Filters) -> int:
-    """The higher the nearer: NodePools with one apparent blocker, then others; then by how far it came."""
+    """The higher the nearer: NodePools with one apparent blocker, then others; then by how far it came, and those last
+    whose nodes cannot run the pod's images."""
     far = explanation.RULES.index(filters.rule)
-    return far + len(explanation.RULES) if _close(filters) else far
+    if filters.rule == explanation.REQUIREMENTS and filters.about in _OF_IMAGES:
+        far = -1
+    return far + len(explanation.RULES) if close(filters) else far
 
 
-def _close(filters: Filters) -> bool:
+def turned_off(filters: Filters) -> bool:
+    """Whether a limit of 0 keeps the pool from making any node."""
+    limits = filters.template.limits
+    return filters.rule == explanation.LIMITS and limits is not None and not limits[filters.about]
+
+
+def close(filters: Filters) -> bool:
     """Whether its last step seems to be almost the only blocker."""
+    unknown = _unknown(filters)
+    if unknown and (filters.rule != explanation.RESOURCES or len(unknown) > 1):
+        return False
     if filters.rule == explanation.TAINTS:
         return filters.passes_behind_taints()
     if filters.rule in (explanation.REQUIREMENTS, explanation.VOLUMES):
         return bool(without_each(filters))
     if filters.rule == explanation.RESOURCES:
         within = filters.room[_before_resources(filters).any(axis=1)]
-        return bool((within * FAR_FROM_IT >= filters.need).all(axis=1).any()) and not _unknown(filters)
+        return bool((within * FAR_FROM_IT >= filters.need).all(axis=1).any())
     return True
+
+
+def about(filters: Filters) -> str:
+    """The label, the resource or the taint that an edit would be about; of labels the one whose edit leaves most."""
+    if filters.rule in (explanation.REQUIREMENTS, explanation.VOLUMES):
+        return next(iter(without_each(filters)), filters.about)
+    return filters.about
+
+
+def crowded(filters: Filters) -> bool:
+    """Whether a type would have enough resources if nodes had no DaemonSet pods."""
+    if filters.rule != explanation.RESOURCES or _unknown(filters):
+        return False
+    whole = (filters.template.table.allocatable >= filters.need).all(axis=1)
+    return bool((_before_resources(filters).any(axis=1) & whole).any())
 
 
 def _unknown(filters: Filters) -> list[str]:

@@ -1,0 +1,129 @@
+"""Objects that a pod or a NodePool names and that are missing or not ready: no edit of Kerf's makes them right.
+
+Each becomes a cause and a patch without values: create the object, or correct a field whose right value only the user
+knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.answers.patches import (
+    CORRECT,
+    CREATE,
+    EDIT,
+    WAIT,
+    Cause,
+    Field,
+    FieldRef,
+    Patch,
+    owner_ref,
+    within,
+)
+from kerf_api import labels
+from kerf_api.v1 import conditions
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.nodepool import NodePool
+
+#: The field of an EC2NodeClass that each of its conditions is about.
+_FIELDS: Final[Mapping[str, str]] = {
+    "AMIsReady": "spec.amiSelectorTerms",
+    "SubnetsReady": "spec.subnetSelectorTerms",
+    "SecurityGroupsReady": "spec.securityGroupSelectorTerms",
+    "InstanceProfileReady": "spec.role",
+    "CapacityReservationsReady": "spec.capacityReservationSelectorTerms",
+    "PlacementGroupReady": "spec.placementGroupSelector",
+}
+_CLASS_NAME: Final = "spec.template.spec.nodeClassRef.name"
+_REQUIREMENTS: Final = "spec.template.spec.requirements"
+
+
+# --- what a pod names -------------------------------------------------------------------------------------------
+def cause_of(snapshot: Snapshot, pod: Pod) -> Cause | None:
+    """The first object that the pod names and that is missing."""
+    found = next(_absent(snapshot, pod), None)
+    return found[0] if found is not None else None
+
+
+def patches_of(snapshot: Snapshot, pod: Pod) -> tuple[Patch, ...]:
+    """What to create for that."""
+    found = next(_absent(snapshot, pod), None)
+    return (found[1],) if found is not None else ()
+
+
+def gates(pod: Pod) -> tuple[Cause, Patch]:
+    """Of a pod with scheduling gates."""
+    ref = owner_ref(pod, "spec.schedulingGates")
+    names = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+    text = f"the pod: remove its scheduling gates ({names}), or wait for the controller that removes them"
+    return Cause(f"its scheduling gates: {names}", (ref,)), Patch(EDIT, ref.kind, ref.name, text, (Field(ref.path),))
+
+
+def _absent(snapshot: Snapshot, pod: Pod) -> Iterator[tuple[Cause, Patch]]:
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            key = f"{pod.metadata.namespace}/{volume.persistent_volume_claim.claim_name}"
+            claim = snapshot.volume_claims.get(key)
+            if claim is None:
+                yield _to_create("PersistentVolumeClaim", key, owner_ref(pod, "spec.volumes"))
+            elif not claim.spec.volume_name:
+                yield from _without_class(
+                    snapshot, claim.spec.storage_class_name, FieldRef("PersistentVolumeClaim", key)
+                )
+    name = pod.spec.node_selector.get(labels.NODEPOOL)
+    if name is not None and name not in snapshot.node_pools:
+        yield _to_create("NodePool", name, owner_ref(pod, within("spec.nodeSelector", labels.NODEPOOL)))
+
+
+def _without_class(snapshot: Snapshot, name: str | None, named_by: FieldRef) -> Iterator[tuple[Cause, Patch]]:
+    if name is not None and name not in snapshot.storage_classes:
+        yield _to_create("StorageClass", name, FieldRef(named_by.kind, named_by.name, "spec.storageClassName"))
+
+
+def _to_create(kind: str, name: str, named_by: FieldRef) -> tuple[Cause, Patch]:
+    """The object that does not exist, and the field that names it."""
+    cause = Cause(
+        f"{kind} {name} does not exist: {named_by.kind} {named_by.name} names it", (FieldRef(kind, name), named_by)
+    )
+    return cause, Patch(
+        CREATE, kind, name, f"create {kind} {name}, or correct {named_by.path} of {named_by.kind} {named_by.name}"
+    )
+
+
+# --- what a NodePool names --------------------------------------------------------------------------------------
+def cause_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> Cause:
+    """Of a NodePool that no node can be made from, whatever the pod."""
+    return Cause(f"NodePool {pool.name}: {verdict}", tuple(_refs(snapshot, pool)))
+
+
+def patches_of_pool(snapshot: Snapshot, pool: NodePool) -> tuple[Patch, ...]:
+    """What a user has to set right; nothing for a NodePool that is being deleted."""
+    if pool.metadata.deleting or pool.static:
+        return ()
+    ref = next(_refs(snapshot, pool), None)
+    if ref is None:
+        text = f"NodePool {pool.name}: wait until it is ready"
+        return (Patch(WAIT, "NodePool", pool.name, text),)
+    return (Patch(CORRECT, ref.kind, ref.name, f"{ref.kind} {ref.name}: correct {ref.path}", (Field(ref.path),)),)
+
+
+def _refs(snapshot: Snapshot, pool: NodePool) -> Iterator[FieldRef]:
+    node_class = snapshot.node_classes.get(pool.class_name)
+    if node_class is None:
+        yield FieldRef("NodePool", pool.name, _CLASS_NAME)
+        yield FieldRef("EC2NodeClass", pool.class_name)
+        return
+    broken = list(_of_class(node_class))
+    yield from broken
+    ready = conditions.get(pool.status.conditions, conditions.READY)
+    if not broken and ready is not None and ready.status == conditions.TRUE:
+        yield FieldRef("NodePool", pool.name, _REQUIREMENTS)
+
+
+def _of_class(node_class: EC2NodeClass) -> Iterator[FieldRef]:
+    for one in node_class.status.conditions:
+        if one.status == conditions.FALSE and one.type in _FIELDS:
+            yield FieldRef("EC2NodeClass", node_class.name, _FIELDS[one.type])
