@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, get_type_hints
 
-import msgspec
-
 from kerf.ec2.instance_types import catalogue
 from kerf.ec2.instance_types.formulas import Unresolvable
 from kerf.model import kinds
@@ -23,7 +21,8 @@ from kerf.snapshots.lines import FORMAT, VERSION, AnyLine, End, Fact, Header, Ob
 from kerf.snapshots.plain import typed
 from kerf_api.decoders import decoder_of
 
-_HINTS: Final = {**get_type_hints(Snapshot), "instances": Mapping[str, Instance]}
+#: The types of facts by their names.
+HINTS: Final = {**get_type_hints(Snapshot), "instances": Mapping[str, Instance]}
 
 
 class Unreadable(Exception):
@@ -49,7 +48,7 @@ class _Reader:
             if self.header is None and not isinstance(line, Header):
                 raise Unreadable(f"line {number}: a snapshot begins with its header")
             self._take(number, line)
-        except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
+        except (ArithmeticError, AttributeError, LookupError, ValueError, TypeError, RecursionError) as error:
             words = "it is no line of a snapshot" if self.header is None else str(error)
             raise Unreadable(f"line {number}: {words}") from error
 
@@ -88,8 +87,8 @@ class _Reader:
     def _fact(self, line: Fact) -> None:
         if line.name == "under_way":
             self.facts[line.name] = tuple(map(actions.from_plain, line.value))
-        elif line.name in FACTS and line.name in _HINTS:
-            self.facts[line.name] = typed(line.value, _HINTS[line.name])
+        elif line.name in FACTS and line.name in HINTS:
+            self.facts[line.name] = typed(line.value, HINTS[line.name])
         else:
             self.unknown.append(line.name)
 
@@ -122,6 +121,8 @@ def _captured(reader: _Reader, header: Header) -> Captured:
                 catalogues[name] = catalogue.build(classes[name], facts, reader.region, settings)  # type: ignore[arg-type]
             except (Unresolvable, ValueError):  # as for the controller: not known
                 continue
+            except (ArithmeticError, RuntimeError) as error:  # types with numbers that EC2 does not have
+                raise Unreadable(f"the instance types of EC2NodeClass {name} cannot be computed: {error}") from error
     snapshot = reader.cluster.snapshot(now=_utc(header.at), settings=settings, catalogues=catalogues, **reader.facts)
     return Captured(snapshot, reader.region, header.software, tuple(sorted(set(reader.unknown))), header.names, True)
 
