@@ -118,12 +118,28 @@ def _renamed(data: bytes) -> bytes:
 
 
 def _write(output: str, data: bytes) -> None:
-    """To a file that only its owner may read, whole or not at all. Raises OSError."""
+    """To standard output, a device, a pipe or a file. Raises PortError."""
     if output == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    from kerf.ports import PortError
+
     path = Path(output)
+    try:
+        if path.is_dir():
+            raise PortError(f"{output}: it is a folder; name a file in it")
+        if path.exists() and not path.is_file():  # a file must not take the place of a device
+            path.write_bytes(data)
+        else:
+            _write_file(path, data)
+    except OSError as error:
+        raise PortError(f"{output}: {error.strerror or error}") from error
+    say(f"{output}: {len(data):,} bytes", err=True)
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    """To a file that only its owner may read, whole or not at all. A link is replaced. Raises OSError."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -134,4 +150,3 @@ def _write(output: str, data: bytes) -> None:
         with suppress(OSError):
             Path(name).unlink()
         raise
-    say(f"{output}: {len(data):,} bytes", err=True)
