@@ -1,4 +1,4 @@
-"""The shapes of the values in a file, by their types: an object of JSON is a map, whose keys are data, or has fields."""
+"""The shapes of the values in a file, by their types: an object of JSON has fields, or is a map whose keys are data."""
 
 from __future__ import annotations
 

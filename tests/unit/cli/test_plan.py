@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -86,12 +87,23 @@ def test_markdown_has_a_table(snapshot: str, relabelled: str, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    "text", ["<script>", "a|b", "`x`", "@team", "[a](http://b)", "*bold*", "# head", "a\nb", "<!--"]
+    "text", ["<script>", "a|b", "`x`", "@team", "[a](http://b)", "*bold*", "# head", "a\nb", "<!--", "#1"]
 )
 def test_nothing_from_the_cluster_is_markup(text: str) -> None:
     told = plan_page._escaped(text)
     assert not {"<", ">", "\n", "@"} & {*told}
     assert all(told[i - 1] == "\\" for i, mark in enumerate(told) if mark in "|`[]*")
+    seen = html.unescape(told)
+    assert "@team" not in seen, "mentions are looked for in the text that a reader sees"
+    assert "#1" not in seen
+
+
+@pytest.mark.parametrize("text", ["see https://example.com/x", "www.example.com", "&lt;b&gt;"])
+def test_nothing_from_the_cluster_is_a_link_or_an_entity(text: str) -> None:
+    told = plan_page._escaped(text)
+    assert "://" not in told
+    assert "www." not in told
+    assert html.unescape(told.replace("\\", "")) == text
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +152,12 @@ def test_a_condition_that_holds_is_an_exit_code(
         (["--snapshot", "SNAPSHOT", "--batch-idle-duration=1s"], "--snapshot and --batch-idle-duration=1s exclude"),
         (["--snapshot", "SNAPSHOT", "--horizon", "soon"], "--horizon: "),
         (["--snapshot", "SNAPSHOT", "--horizon", "0s"], "is no duration above 0"),
+        (["--snapshot", "SNAPSHOT", "--horizon=-5m"], "is no duration above 0"),
+        (["--snapshot", "SNAPSHOT", "--horizon", "9999999h"], "up to 8784h (a year)"),
+        (["--snapshot", "SNAPSHOT", "--kubeconfig", "x"], "--snapshot and --kubeconfig exclude each other"),
+        (["-f", "POOL", "--context", "x"], "-f and --context exclude each other"),
+        (["--snapshot", "SNAPSHOT", "--fail-on", "cost+²%"], "--fail-on cost+²%: write"),
+        (["--snapshot", "SNAPSHOT", "--fail-on", ",,"], "--fail-on : write"),
         (
             ["--snapshot", "SNAPSHOT", "--fail-on", "rain"],
             "--fail-on rain: write unschedulable, cost+N% or disruption>N%",
@@ -173,6 +191,37 @@ def test_what_is_wrong_is_said(
 
 def test_help_says_how() -> None:
     assert "kerf plan" in CliRunner().invoke(app, ["plan", "--help"]).output
+
+
+def test_each_wrong_setting_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--batch-idle-duration=x", "--batch-max-duration=y", "--cluster-name=a")
+    assert (code, out) == (2, "")
+    assert [line.startswith("kerf plan: --batch-") for line in err.splitlines()] == [True, True]
+
+
+def test_an_object_that_is_deleted_twice_is_deleted(snapshot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = ["--delete", "NodePool/steady", "--delete", "nodepool/steady"]
+    code, text, err = run(capsys, *twice, "--snapshot", snapshot, "-o", "json")
+    assert (code, err) == (0, "")
+    assert {one["node"]["nodepool"] for one in json.loads(text)["planned"]["departures"]} == {"steady"}
+
+
+def test_a_terminal_gets_no_escape_sequence(
+    snapshot: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plan, "_text", lambda *_: "nodes\x1b]0;owned\x07\npods\n")
+    assert run(capsys, "--snapshot", snapshot)[1] == "nodes\\x1b]0;owned\\x07\npods\n"
+
+
+def test_a_name_that_no_api_server_has_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: str
+) -> None:
+    hostile = tmp_path / "hostile.snapshot"
+    text = b"\n".join(files.lines(Path(snapshot).read_bytes()))
+    hostile.write_bytes(text.replace(b'"steady"', b'"\\u001b[31m|@team"') + b"\n")
+    code, out, err = run(capsys, "--snapshot", str(hostile))
+    assert (code, out) == (2, "")
+    assert "'\\x1b[31m|@team' label values begin and end" in err
 
 
 # --- what differs from a commit ---------------------------------------------------------------------------------
