@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from tests.sources import ROOT
 
 CI = ROOT / "manifests/ci"
+MARK = "<!-- kerf plan -->"
 
 
 def _read(name: str) -> list[dict[Any, Any]]:
@@ -22,15 +23,16 @@ def _read(name: str) -> list[dict[Any, Any]]:
 
 @pytest.fixture
 def gh(tmp_path: Path) -> Path:
-    """A `gh` that notes its arguments, and knows one pull request."""
+    """A `gh` that notes its arguments, and knows one pull request; the comment of the plan is in the file `own`."""
     tool = tmp_path / "bin" / "gh"
     tool.parent.mkdir()
     tool.write_text(
-        f'#!/bin/sh\nif [ "$1" = api ]; then echo abc; exit; fi\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n'
-        f"cp comment.md {tmp_path}/posted\n"
+        f'#!/bin/sh\ncase "$*" in */pulls/*) echo abc; exit ;; *--paginate*) cat {tmp_path}/own; exit ;; esac\n'
+        f'printf "%s\\n" "$@" > {tmp_path}/arguments\ncp body.md {tmp_path}/posted\n'
     )
     tool.chmod(0o755)
     (tmp_path / "work" / "plan").mkdir(parents=True)
+    (tmp_path / "own").write_text("")
     return tmp_path
 
 
@@ -49,8 +51,20 @@ def _comment(folder: Path, number: str, plan: str, sha: str = "abc") -> subproce
 def test_a_plan_is_posted(gh: Path) -> None:
     done = _comment(gh, "17\n", "### the plan")
     assert done.returncode == 0, done.stderr
-    assert (gh / "arguments").read_text().split("\n")[:3] == ["pr", "comment", "17"]
-    assert (gh / "posted").read_text() == "### the plan"
+    assert (gh / "arguments").read_text().split("\n")[2:5] == ["--method", "POST", "repos/a/b/issues/17/comments"]
+    assert (gh / "posted").read_text() == f"{MARK}\n### the plan"
+
+
+def test_the_plan_of_a_later_commit_takes_the_place_of_the_first_alone(gh: Path) -> None:
+    (gh / "own").write_text("42\n43\n")
+    assert _comment(gh, "17\n", "### the plan").returncode == 0
+    assert (gh / "arguments").read_text().split("\n")[2:5] == ["--method", "PATCH", "repos/a/b/issues/comments/42"]
+
+
+def test_a_plan_that_is_no_text_is_posted_as_far_as_it_is(gh: Path) -> None:
+    done = _comment(gh, "17\n", "€" * 40_000)
+    assert done.returncode == 0, done.stderr
+    assert "The plan is longer" in (gh / "posted").read_text(encoding="utf-8")
 
 
 def test_a_long_plan_is_cut(gh: Path) -> None:
@@ -64,7 +78,7 @@ def test_a_long_plan_is_cut(gh: Path) -> None:
 def test_what_is_no_number_of_a_pull_request_is_refused(gh: Path, number: str) -> None:
     done = _comment(gh, number, "### the plan", sha="abc" if not number.startswith("1" * 30) else "other")
     posted = (gh / "arguments").read_text() if (gh / "arguments").exists() else ""
-    assert done.returncode == 1 or posted.split("\n")[2].isdigit()
+    assert done.returncode == 1 or posted.split("\n")[4].split("/")[4].isdigit()
     assert "rm" not in posted
     assert "other/x" not in posted
 
@@ -92,6 +106,9 @@ def test_no_workflow_has_code_of_a_pull_request_and_rights(name: str) -> None:
 def test_strangers_get_no_plan() -> None:
     (found,) = _read("github-plan.yml")
     assert found["jobs"]["plan"]["if"] == "github.event.pull_request.head.repo.full_name == github.repository"
+    (comment,) = _read("github-plan-comment.yml")
+    same = "github.event.workflow_run.head_repository.full_name == github.repository"
+    assert same in comment["jobs"]["comment"]["if"], "the artifact of a fork's workflow has any text"
     _, job = _read("gitlab-plan.yml")
     (rule,) = job["kerf-plan"]["rules"]
     assert "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_MERGE_REQUEST_PROJECT_ID" in rule["if"]

@@ -54,7 +54,9 @@ NOTHING: Final = Change()
 def apply(world: World, change: Change) -> None:
     """Apply a change to a world. Raises BadChange."""
     for manifest in sorted(change.applied, key=lambda one: one.get("kind") != kinds.NODE_CLASS.name):
-        name = f"{manifest.get('kind')} {(manifest.get('metadata') or {}).get('name', '')}"
+        name = f"{manifest.get('kind')} {key(manifest)[2]}"
+        if not key(manifest)[2]:
+            raise BadChange(f"{manifest.get('kind')}: metadata.name is missing")
         try:
             world.apply(manifest)
         except Refused as refused:
@@ -68,8 +70,13 @@ def apply(world: World, change: Change) -> None:
 
 def key(manifest: Mapping[str, Any]) -> Key:
     """The key of a manifest."""
-    meta = manifest.get("metadata") or {}
+    meta = _fields(manifest.get("metadata"))
     return str(manifest.get("kind", "")), str(meta.get("namespace") or ""), str(meta.get("name", ""))
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    """The fields of an object; none of anything else, which the API server then refuses."""
+    return value if isinstance(value, dict) else {}
 
 
 @dataclass(slots=True)
@@ -95,14 +102,14 @@ class Comparison:
         return self._pool(manifest) if manifest.get("kind") == kinds.NODE_POOL.name else manifest
 
     def _node_class(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-        spec, name = manifest.get("spec") or {}, key(manifest)[2]
+        spec, name = _fields(manifest.get("spec")), key(manifest)[2]
         text, known = spec.get("userData"), self.snapshot.node_classes.get(name)
-        if not text or known is None or not known.spec.user_data:
+        if not isinstance(text, str) or not text or known is None or not known.spec.user_data:
             return manifest
         old = self.before.get(key(manifest))
         if self.digest is not None:
             text = self.digest(text)
-        elif old is None or (old.get("spec") or {}).get("userData") == text:
+        elif old is None or _fields(old.get("spec")).get("userData") == text:
             text = known.spec.user_data
         if self.digest is None and old is None:
             words = "its user data is taken to be unchanged: KERF_DIGEST_KEY is not set"
@@ -123,10 +130,10 @@ class Comparison:
 
 
 def _template_annotations(manifest: Mapping[str, Any]) -> Mapping[str, str]:
-    template = (manifest.get("spec") or {}).get("template") or {}
-    return (template.get("metadata") or {}).get("annotations") or {}
+    template = _fields(_fields(manifest.get("spec")).get("template"))
+    return _fields(_fields(template.get("metadata")).get("annotations"))
 
 
 def relevant(manifests: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Those of kinds that change what Kerf does."""
-    return tuple(one for one in manifests if one.get("kind") in KINDS)
+    return tuple(one for one in manifests if str(one.get("kind")) in KINDS)

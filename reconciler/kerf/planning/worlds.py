@@ -22,6 +22,7 @@ from kerf.planning.clouds import SnapshotCloud
 from kerf.ports import Ports
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.sandbox.api.kinds import CUSTOM
+from kerf.sandbox.api.manifests import timestamp
 from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.sandbox.world import World
@@ -37,7 +38,7 @@ _LAST: Final = (kinds.NODE_CLAIM, kinds.NODE, kinds.CSI_NODE, kinds.VOLUME_ATTAC
 _LEFT_OUT: Final = frozenset({kinds.DEPLOYMENT})
 _GRACE_SECONDS: Final = 30
 #: What definitions require of a condition.
-_WHOLE: Final = {"message": "", "reason": "", "status": "Unknown", "lastTransitionTime": "1970-01-01T00:00:00Z"}
+_WHOLE: Final = {"message": "", "reason": "Unknown", "status": "Unknown", "lastTransitionTime": "1970-01-01T00:00:00Z"}
 
 
 class Unplannable(Exception):
@@ -173,7 +174,7 @@ def _objects(world: World, snapshot: Snapshot, keys: LaunchKeys) -> None:
     rest = [kind for kind in kinds.KNOWN if kind not in (*_FIRST, *_LAST) and kind not in _LEFT_OUT]
     for name in _spaces(snapshot):
         if name not in snapshot.namespaces:
-            world.server.restore(kinds.NAMESPACE, {"metadata": {"name": name}})
+            world.server.create(kinds.NAMESPACE, {"metadata": {"name": name}})
     for kind in (*_FIRST, *rest):
         _restore(world, kind, (_manifest(kind, one) for one in getattr(snapshot, FIELDS[kind.name]).values()))
     known = [one.metadata.uid for name in ("replica_sets", "stateful_sets") for one in getattr(snapshot, name).values()]
@@ -185,8 +186,11 @@ def _objects(world: World, snapshot: Snapshot, keys: LaunchKeys) -> None:
 
 
 def _restore(world: World, kind: Kind, manifests: Iterable[dict[str, Any]]) -> None:
+    """Objects of manifests, which no API server has had, are as old as the world."""
+    now = timestamp(world.clock.now())
     for manifest in manifests:
-        world.server.restore(kind, manifest)
+        meta = {"creationTimestamp": now, **manifest["metadata"]}
+        world.server.restore(kind, {**manifest, "metadata": meta})
 
 
 def _spaces(snapshot: Snapshot) -> list[str]:

@@ -28,11 +28,16 @@ def to_plain(action: Action, sanitizer: Sanitizer) -> dict[str, Any]:
 
 def from_plain(data: Mapping[str, Any]) -> Action:
     """Raises msgspec.ValidationError when it is no action of this version."""
+    found: Action = typed({key: value for key, value in data.items() if key != "action"}, type_of(data))
+    return found
+
+
+def type_of(data: Mapping[str, Any]) -> type[Action]:
+    """The type of an action. Raises msgspec.ValidationError when it is none of this version."""
     kind = _TYPES.get(str(data.get("action", "")))
     if kind is None:
         raise msgspec.ValidationError(f"there is no action {data.get('action')!r}")
-    found: Action = typed({key: value for key, value in data.items() if key != "action"}, kind)
-    return found
+    return kind
 
 
 @singledispatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
@@ -13,6 +14,8 @@ from kerf_api.decoders import decoder_of
 
 #: The only key of an object that stands for a map with keys that are no texts.
 PAIRS: Final = "$pairs"
+#: A fraction as `plain` writes it. Others that Python reads, such as 1e999999999, would take all memory.
+_FRACTION: Final = re.compile(r"-?[0-9]{1,40}(/0*[1-9][0-9]{0,39})?")
 
 
 def plain(value: Any) -> Any:
@@ -41,6 +44,8 @@ def _encoded(value: Any) -> Any:
 
 def _decoded(kind: type[Any], value: Any) -> Any:
     if kind is Fraction:
+        if not isinstance(value, str) or not _FRACTION.fullmatch(value):
+            raise ValueError(f"{str(value)[:20]!r} is no fraction")
         return Fraction(value)
     raise NotImplementedError(f"{kind.__name__} is no value of a snapshot")
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, get_type_hints
 
-import msgspec
-
 from kerf.ec2.instance_types import catalogue
 from kerf.ec2.instance_types.formulas import Unresolvable
 from kerf.model import kinds
@@ -25,7 +23,7 @@ from kerf_api.decoders import decoder_of
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import ObjectMeta
 
-#: The types of facts.
+#: The types of facts by their names.
 HINTS: Final = {**get_type_hints(Snapshot), "instances": Mapping[str, Instance]}
 
 
@@ -71,7 +69,7 @@ class Reader:
             if self.header is None and not isinstance(line, Header):
                 raise Unreadable(f"line {number}: a snapshot begins with its header")
             self._take(number, line)
-        except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
+        except (ArithmeticError, AttributeError, LookupError, ValueError, TypeError, RecursionError) as error:
             words = "it is no line of a snapshot" if self.header is None else str(error)
             raise Unreadable(f"line {number}: {words}") from error
 
@@ -159,11 +157,14 @@ def _version(one: _Built | ObjectMeta) -> tuple[str, int]:
 
 
 def _types(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings: Settings) -> Catalogue | None:
-    """None where they cannot be computed, as for the controller."""
+    """None where they cannot be computed, as for the controller. Raises Unreadable."""
     try:
         return catalogue.build(node_class, facts, region, settings)
     except (Unresolvable, ValueError):
         return None
+    except (ArithmeticError, RuntimeError) as error:  # types with numbers that EC2 does not have
+        name = node_class.metadata.name
+        raise Unreadable(f"the instance types of EC2NodeClass {name} cannot be computed: {error}") from error
 
 
 def read(lines: Iterable[bytes]) -> Captured:

@@ -24,6 +24,7 @@ from kerf.model.aws.cloud import DryRun, FleetRequest, Instance, LaunchTemplate
 from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.kinds import Kind
 from kerf.model.kubernetes.objects import Pod, PodTemplate
+from kerf.model.kubernetes.storage import PersistentVolume
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.snapshots.fields import ANNOTATIONS, MESSAGES_OF, TAG_PREFIXES, TAGS
 from kerf.snapshots.hashes import rewritten
@@ -59,6 +60,7 @@ class Sanitizer:
             kinds.NODE_POOL.name: self._pool,
             kinds.NODE_CLASS.name: self._class,
             kinds.POD_TEMPLATE.name: self._templated,
+            kinds.PV.name: self._volume,
             **{kind.name: self._workload for kind in _WORKLOADS},
         }
         #: Of objects as they are to those of objects as the file has them; empty until all are known.
@@ -125,6 +127,14 @@ class Sanitizer:
             return pod
         told = tuple(one if one.type in MESSAGES_OF else changed(one, message="") for one in conditions)
         return changed(pod, status=changed(pod.status, conditions=told))
+
+    def _volume(self, volume: PersistentVolume) -> PersistentVolume:
+        """Of where it is, only the kind: paths of a node and IDs of volumes are left out."""
+        spec = volume.spec
+        found: dict[str, Any] = {
+            name: {} for name in ("aws_elastic_block_store", "local", "host_path") if getattr(spec, name)
+        }
+        return changed(volume, spec=changed(spec, **found)) if found else volume
 
     def _pool(self, pool: NodePool) -> NodePool:
         meta = pool.spec.template.metadata

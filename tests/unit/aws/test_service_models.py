@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -81,6 +83,25 @@ def test_endpoints_and_partitions_are_those_of_the_whole_list() -> None:
 def test_models_of_other_services_are_whole() -> None:
     whole = get_session().get_service_model("sso")
     assert service_models.session().get_service_model("sso").operation_names == whole.operation_names
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"metadata": {}, "operations": {"GetQueueUrl": {"input": {"shape": "Missing"}}}, "shapes": {}},
+        {"metadata": {}, "operations": {}},
+        {"metadata": {}, "operations": [], "shapes": {}},
+    ],
+)
+def test_a_model_of_another_form_is_whole(content: dict[str, Any], tmp_path: Path) -> None:
+    """Another version of botocore, or a model in AWS_DATA_PATH: the SDK reads it as it always does."""
+    folder = tmp_path / "sqs" / "2012-11-05"
+    folder.mkdir(parents=True)
+    (folder / "service-2.json").write_text(json.dumps(content))
+    made = service_models.session()
+    loader = made.get_component("data_loader")
+    loader.search_paths.insert(0, str(tmp_path))
+    assert loader.load_service_model("sqs", "service-2", "2012-11-05") == content
 
 
 def test_clients_have_the_trimmed_models() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -24,6 +25,7 @@ from kerf.planning.outcomes import Waiting
 from kerf.snapshots import files, naming
 from kerf.snapshots.writing import lines
 from tests.gitops.repositories import repository, write
+from tests.sources import ROOT
 from tests.unit.snapshots.worlds import busy
 
 POOL: dict[str, Any] = next(one for one in manifests("NodePool") if one["metadata"]["name"] == "general")
@@ -87,12 +89,23 @@ def test_markdown_has_a_table(snapshot: str, relabelled: str, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    "text", ["<script>", "a|b", "`x`", "@team", "[a](http://b)", "*bold*", "# head", "a\nb", "<!--"]
+    "text", ["<script>", "a|b", "`x`", "@team", "[a](http://b)", "*bold*", "# head", "a\nb", "<!--", "#1"]
 )
 def test_nothing_from_the_cluster_is_markup(text: str) -> None:
     told = plan_page._escaped(text)
     assert not {"<", ">", "\n", "@"} & {*told}
     assert all(told[i - 1] == "\\" for i, mark in enumerate(told) if mark in "|`[]*")
+    seen = html.unescape(told)
+    assert "@team" not in seen, "mentions are looked for in the text that a reader sees"
+    assert "#1" not in seen
+
+
+@pytest.mark.parametrize("text", ["see https://example.com/x", "www.example.com", "&lt;b&gt;"])
+def test_nothing_from_the_cluster_is_a_link_or_an_entity(text: str) -> None:
+    told = plan_page._escaped(text)
+    assert "://" not in told
+    assert "www." not in told
+    assert html.unescape(told.replace("\\", "")) == text
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +154,12 @@ def test_a_condition_that_holds_is_an_exit_code(
         (["--snapshot", "SNAPSHOT", "--batch-idle-duration=1s"], "--snapshot and --batch-idle-duration=1s exclude"),
         (["--snapshot", "SNAPSHOT", "--horizon", "soon"], "--horizon: "),
         (["--snapshot", "SNAPSHOT", "--horizon", "0s"], "is no duration above 0"),
+        (["--snapshot", "SNAPSHOT", "--horizon=-5m"], "is no duration above 0"),
+        (["--snapshot", "SNAPSHOT", "--horizon", "9999999h"], "up to 8784h (a year)"),
+        (["--snapshot", "SNAPSHOT", "--kubeconfig", "x"], "--snapshot and --kubeconfig exclude each other"),
+        (["-f", "POOL", "--context", "x"], "-f and --context exclude each other"),
+        (["--snapshot", "SNAPSHOT", "--fail-on", "cost+²%"], "--fail-on cost+²%: write"),
+        (["--snapshot", "SNAPSHOT", "--fail-on", ",,"], "--fail-on : write"),
         (
             ["--snapshot", "SNAPSHOT", "--fail-on", "rain"],
             "--fail-on rain: write unschedulable, cost+N% or disruption>N%",
@@ -174,6 +193,90 @@ def test_what_is_wrong_is_said(
 
 def test_help_says_how() -> None:
     assert "kerf plan" in CliRunner().invoke(app, ["plan", "--help"]).output
+
+
+def test_each_wrong_setting_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--batch-idle-duration=x", "--batch-max-duration=y", "--cluster-name=a")
+    assert (code, out) == (2, "")
+    assert [line.startswith("kerf plan: --batch-") for line in err.splitlines()] == [True, True]
+
+
+def test_an_object_that_is_deleted_twice_is_deleted(snapshot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = ["--delete", "NodePool/steady", "--delete", "nodepool/steady"]
+    code, text, err = run(capsys, *twice, "--snapshot", snapshot, "-o", "json")
+    assert (code, err) == (0, "")
+    assert {one["node"]["nodepool"] for one in json.loads(text)["planned"]["departures"]} == {"steady"}
+
+
+def test_a_terminal_gets_no_escape_sequence(
+    snapshot: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plan, "_text", lambda *_: "nodes\x1b]0;owned\x07\npods\n")
+    assert run(capsys, "--snapshot", snapshot)[1] == "nodes\\x1b]0;owned\\x07\npods\n"
+
+
+def test_a_name_that_no_api_server_has_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: str
+) -> None:
+    hostile = tmp_path / "hostile.snapshot"
+    text = b"\n".join(files.lines(Path(snapshot).read_bytes()))
+    hostile.write_bytes(text.replace(b'"steady"', b'"\\u001b[31m|@team"') + b"\n")
+    code, out, err = run(capsys, "--snapshot", str(hostile))
+    assert (code, out) == (2, "")
+    assert "'\\x1b[31m|@team' label values begin and end" in err
+
+
+# --- a cluster of manifests ---------------------------------------------------------------------------------------
+PENDING = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: shop}
+spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "1"}}}]}
+"""
+FOREIGN = """\
+apiVersion: v1
+kind: Node
+metadata: {name: other, labels: {eks.amazonaws.com/nodegroup: ng, kubernetes.io/os: linux}}
+spec: {providerID: "aws:///us-west-2a/i-00000000000000abc"}
+status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}, conditions: [{type: Ready, status: "True"}]}
+"""
+
+
+@pytest.mark.parametrize(("cluster", "waiting"), [("", 0), (FOREIGN, 0), (PENDING, 1)])
+def test_a_cluster_without_nodes_of_kerf_has_a_plan(
+    cluster: str, waiting: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cluster.yaml").write_text(cluster)
+    code, text, err = run(capsys, "-f", str(tmp_path), "-o", "json")
+    assert (code, err) == (0, "")
+    assert len(json.loads(text)["planned"]["waiting"]) == waiting
+
+
+def test_manifests_of_a_cluster_give_a_pod_its_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pod.yaml").write_text(PENDING)
+    example = ROOT / "manifests/examples/general-purpose.yaml"
+    code, text, err = run(capsys, str(example), "-f", str(tmp_path), "-f", str(example), "-o", "json")
+    assert (code, err) == (0, "")
+    assert [one["pods"] for one in json.loads(text)["planned"]["arrivals"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        ({"metadata": ["a"]}, "NodePool: metadata.name is missing"),
+        ({"spec": []}, "NodePool: metadata.name is missing"),
+        ({"metadata": {"name": "a"}, "spec": []}, "NodePool a: spec: [] is a list, a map is needed"),
+        ({"metadata": {"name": "a"}, "spec": {"template": 7}}, "NodePool a: "),
+    ],
+)
+def test_a_manifest_of_another_form_is_refused(
+    manifest: dict[str, Any], words: str, snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "pool.json"
+    file.write_text(json.dumps({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", **manifest}))
+    code, out, err = run(capsys, str(file), "--snapshot", snapshot)
+    assert (code, out) == (2, "")
+    assert words in err
 
 
 # --- what differs from a commit ---------------------------------------------------------------------------------

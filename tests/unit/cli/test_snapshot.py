@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -55,6 +56,37 @@ def test_a_file_that_is_there_is_replaced(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_a_link_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("before")
+    (tmp_path / "now.snapshot").symlink_to(tmp_path / "other")
+    assert not _saved(tmp_path, "taint").is_symlink()
+    assert (tmp_path / "other").read_text() == "before"
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    """So it is for devices: a file must not take the place of /dev/null."""
+    pipe, found = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    done = kerf("snapshot", "-o", str(pipe), f"--file={CASES / 'cluster.yaml'}")
+    assert done.exit_code == 0
+    reader.join(10)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert len(read(files.lines(found[0])).snapshot.node_pools) > 0
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [("", "it is a folder; name a file in it"), ("none/now.snapshot", "No such file or directory")]
+)
+def test_a_place_that_cannot_be_written_is_named(place: str, words: str, tmp_path: Path) -> None:
+    output = str(tmp_path / place)
+    done = kerf("snapshot", "-o", output, f"--file={CASES / 'cluster.yaml'}")
+    assert done.exit_code == 1
+    assert f"kerf snapshot: {output}: {words}" in done.output
+    assert not list(tmp_path.iterdir())
+
+
 def test_standard_output() -> None:
     done = CliRunner().invoke(app, ["snapshot", "-o", "-", f"--file={CASES / 'cluster.yaml'}"])
     assert done.exit_code == 0
@@ -91,7 +123,7 @@ def test_the_same_key_gives_the_same_digests(tmp_path: Path, monkeypatch: pytest
     [
         (["-f", "x"], "-o FILE: the file to write is missing", 2),
         (["-o", "s", "-f", "/nowhere"], "/nowhere", 2),
-        (["-o", "/nowhere/s", "-f", str(CASES / "cluster.yaml")], "No such file or directory: '/nowhere/", 1),
+        (["-o", "/nowhere/s", "-f", str(CASES / "cluster.yaml")], "/nowhere/s: No such file or directory", 1),
         (["-o", "s", "--controller", "-f", "x"], "--controller: the controller has its own settings", 2),
         (["-o", "s", "-f", str(CASES / "cluster.yaml"), "--batch-max-durations", "1s"], "batch-max-duration", 2),
         (["-o", "s", "--controller", "--url", "http://127.0.0.1:9"], "no controller answers at http://127.0.0.1:9", 2),

@@ -138,6 +138,20 @@ def _header(change: Callable[[dict[str, object]], object]) -> list[bytes]:
     return [json.dumps(header).encode(), *rest]
 
 
+def _saving(share: str) -> bytes:
+    thresholds = {"minimum_saving": {"share": share, "micro_usd_per_hour": 0}}
+    fact = {"line": "fact", "name": "settings", "value": {"cluster_name": "a", "thresholds": thresholds}}
+    return json.dumps(fact).encode()
+
+
+def _types(**numbers: float) -> list[bytes]:
+    """A file whose instance types have these numbers."""
+    found = [json.loads(line) for line in written()]
+    region = next(line["region"] for line in found if line["line"] == "region")
+    region["types"] = {name: {**one, **numbers} for name, one in region["types"].items()}
+    return [json.dumps(line).encode() for line in found]
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -153,6 +167,12 @@ def _header(change: Callable[[dict[str, object]], object]) -> list[bytes]:
         ([written()[0], b'{"line":"fact","name":"batch","value":7}'], "line 2: Expected `object"),
         ([written()[0], b'{"line":"magic"}'], "line 2: Invalid value 'magic'"),
         ([written()[0], b'{"line":"end","lines":1}'], "it has no settings"),
+        ([written()[0], _saving("1/0")], "line 2: '1/0' is no fraction"),
+        ([written()[0], _saving("1e999999999")], "line 2: '1e999999999' is no fraction"),
+        ([written()[0], b'{"line":"fact","name":"kept","value":{"$pairs":7}}'], "line 2: "),
+        ([written()[0], b'{"line":"fact","name":"under_way","value":[7]}'], "line 2: "),
+        (_types(vcpus=-1), "the instance types of EC2NodeClass default cannot be computed"),
+        (_types(clock_speed_ghz=1e308), "the instance types of EC2NodeClass default cannot be computed"),
     ],
 )
 def test_what_is_no_snapshot_says_why(wrong: list[bytes], words: str) -> None:

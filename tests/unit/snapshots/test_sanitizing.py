@@ -102,6 +102,9 @@ PLACES: Mapping[str, tuple[str, dict[str, Any]]] = {
         "PersistentVolume",
         {"spec": {"csi": {"driver": "d", "volumeHandle": "v", "nodeStageSecretRef": {"name": SECRET}}}},
     ),
+    "path of a node": ("PersistentVolume", {"spec": {"hostPath": {"path": f"/{SECRET}"}}}),
+    "path of a local volume": ("PersistentVolume", {"spec": {"local": {"path": f"/{SECRET}"}}}),
+    "volume before CSI": ("PersistentVolume", {"spec": {"awsElasticBlockStore": {"volumeID": SECRET}}}),
     "parameters of a StorageClass": ("StorageClass", {"provisioner": "d", "parameters": {"key": SECRET}}),
     "parameters of a device": (
         "ResourceClaim",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,13 +96,20 @@ class _Files(JSONFileLoader):  # type: ignore[misc]  # botocore has no types
 
     def load_file(self, file_path: str) -> Any:
         """Return the content of a file, named without its ending; None when there is no such file."""
-        path = Path(file_path)
-        service = path.parts[-3] if len(path.parts) > 2 else ""
-        if path.name == "endpoints" and (content := _content(file_path)):
-            return trimmed_endpoints(content)
-        if path.name == "service-2" and service in OPERATIONS and (content := _content(file_path)):
-            return trimmed_model(content, OPERATIONS[service])
+        with suppress(LookupError, TypeError, ValueError):  # of a form that this version does not know: whole
+            if (found := _trimmed(Path(file_path))) is not None:
+                return found
         return super().load_file(file_path)
+
+
+def _trimmed(path: Path) -> dict[str, Any] | None:
+    """Return a file in part; None of a file that stays whole. Raises LookupError, TypeError, ValueError."""
+    service = path.parts[-3] if len(path.parts) > 2 else ""
+    if path.name == "endpoints" and (content := _content(str(path))):
+        return trimmed_endpoints(content)
+    if path.name == "service-2" and service in OPERATIONS and (content := _content(str(path))):
+        return trimmed_model(content, OPERATIONS[service])
+    return None
 
 
 def _content(file_path: str) -> bytes:

@@ -34,6 +34,8 @@ _UNSCHEDULABLE: Final = {
 #: Where nothing in the files speaks of a zone.
 _ZONES: Final = ("us-west-2a", "us-west-2b", "us-west-2c")
 _VERSION: Final = "1.34"
+#: As of EKS. User data has it; without one no EC2NodeClass is valid.
+_SERVICE_CIDR: Final = "10.100.0.0/16"
 
 
 class BadFile(Exception):
@@ -141,7 +143,13 @@ class ShippedTypes:
         return {}
 
     def cluster(self) -> ClusterFacts:
-        return ClusterFacts(name="", endpoint="", kubernetes_version=_VERSION, region=self.zones[0][:-1])
+        return ClusterFacts(
+            name="",
+            endpoint="",
+            service_cidr=_SERVICE_CIDR,
+            kubernetes_version=_VERSION,
+            region=self.zones[0][:-1],
+        )
 
     def impairments(self, of: Sequence[str] | None = None) -> tuple[()]:
         return ()

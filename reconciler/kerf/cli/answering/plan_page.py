@@ -37,6 +37,8 @@ def markdown(found: Forecast, *, most: int = MOST_ROWS) -> str:
     return "\n".join(lines) + "\n"
 
 
+#: Mentions and references are looked for after all escapes have been read: a space without width breaks them.
+_MARKS: Final = {"<": "&lt;", ">": "&gt;", "@": "&#64;&#8203;", "#": "\\#&#8203;"}
 _COLUMNS: Final = ("after", "NodeClaim", "NodePool", "node", "pods", "reason")
 _HEAD: Final = f"| {' | '.join(_COLUMNS)} |"
 _RULE: Final = "|---" * len(_COLUMNS) + "|"
@@ -156,6 +158,7 @@ def _percent(before: int, after: int) -> str:
 
 def _escaped(text: str) -> str:
     """For a cell or a point of Markdown: no markup, no HTML, no mention of a person."""
+    text = " ".join(text.replace("&", "&amp;").split())
     for mark in "\\`*_{}[]<>()#|~@!":
-        text = text.replace(mark, f"\\{mark}" if mark not in "<>@" else f"&#{ord(mark)};")
-    return " ".join(text.split())
+        text = text.replace(mark, _MARKS.get(mark, f"\\{mark}"))
+    return text.replace("://", "&#58;//").replace("www.", "www&#46;")

@@ -35,8 +35,16 @@ cluster's instances and subnets:
 - prices, instance types, subnet and security group IDs, the cluster's endpoint and the account's number in its ARN;
 - messages of AWS and of the API server about actions that fail.
 
-Give it to those who may see these. `--hash-names` replaces names, namespaces, labels, taints and the account's number,
-and keeps their order, so that the plan is the same up to names. Prices, sizes and counts stay. The file has mode 0600.
+Give it to those who may see these. The file has mode 0600.
+
+`--hash-names` replaces names, namespaces, labels, taints, tags, finalizers, roles, domains of custom resources, the
+cluster's endpoint and the account's number. Their order stays, so the plan is the same up to names. It leaves out the
+messages of conditions of pods and of failing actions. These stay:
+
+- prices, sizes, counts and times;
+- UIDs, and the IDs of AWS (instances, subnets, images, keys of KMS);
+- labels of instance types and zones, keys in the domains of Kubernetes, AWS and vendors of devices;
+- names of drivers, expressions (CEL) of devices, the cluster's CA certificate, and messages of AWS.
 
 In place of user data a file has `# digest:` and an HMAC-SHA256 of it. The key is random and is not kept, or that of the
 variable `KERF_DIGEST_KEY`: who has key and text can compare them. A hash that covers user data or annotations that are

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -36,6 +37,9 @@ N % above the price now), disruption>N% (more than N % of the nodes go because o
 
 Exit codes: 0 done; 1 a condition of --fail-on holds; 2 the command or a file is wrong, or something cannot be read."""
 _DEFAULT_HORIZON: Final = "24h"
+#: What never comes to rest is simulated to the horizon.
+_LONGEST_HORIZON: Final = timedelta(days=366)
+_PERCENTAGE: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -53,10 +57,11 @@ def main(arguments: Sequence[str]) -> int:
         change, assumed = _change(asked, captured)
         found = _forecast(captured, change, horizon, assumed)
     except (Mistake, BadChange, Unplannable, PortError) as error:
-        escaping.complain(f"kerf plan: {error}")
+        for line in str(error).split("\n"):
+            _note(line)
         return 2
     if asked.output == "text":
-        say(_text(found, asked), end="")
+        say("\n".join(map(escaping.visible, _text(found, asked).split("\n"))), end="")
     else:
         sys.stdout.write(_text(found, asked))
     failed = [text for text in conditions if _holds(text, found)]
@@ -90,8 +95,8 @@ def _horizon(text: str) -> timedelta:
         found = durations.parse_go(text)
     except ValueError as error:
         raise Mistake(f"--horizon: {error}") from error
-    if found is None or found <= timedelta(0):
-        raise Mistake(f"--horizon: {text!r} is no duration above 0, such as 24h")
+    if found is None or not timedelta(0) < found <= _LONGEST_HORIZON:
+        raise Mistake(f"--horizon: {text!r} is no duration above 0 and up to 8784h (a year), such as 24h")
     return found
 
 
@@ -99,9 +104,12 @@ def _horizon(text: str) -> timedelta:
 def _captured(asked: Namespace, rest: Sequence[str]) -> Captured:
     from kerf.cli.answering import captures
 
+    source = "--snapshot" if asked.snapshot else "-f" if asked.file else ""
+    others = {"-f": asked.file and source != "-f", "--kubeconfig": asked.kubeconfig, "--context": asked.context}
+    other = next((flag for flag, given in others.items() if given), rest[0] if asked.snapshot and rest else "")
+    if source and other:
+        raise Mistake(f"{source} and {other} exclude each other")
     if asked.snapshot:
-        if asked.file or rest:
-            raise Mistake(f"--snapshot and {'-f' if asked.file else rest[0]} exclude each other")
         return captures.of_file(asked.snapshot)
     options = captures.options(rest, offline=bool(asked.file))
     if asked.file:
@@ -119,7 +127,8 @@ def _change(asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:
         found = changed.since(asked.paths or ["."], asked.changed_since, _note)
     else:
         found = changed.of_files(asked.paths)
-    change = Change(found.change.applied, (*found.change.deleted, *map(_deleted, asked.delete)))
+    deleted = dict.fromkeys((*found.change.deleted, *map(_deleted, asked.delete)))
+    change = Change(found.change.applied, tuple(deleted))
     if change and captured.names != "plain":
         raise Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
     if not captured.of_file:
@@ -168,8 +177,7 @@ def _text(found: Forecast, asked: Namespace) -> str:
 # --- conditions -------------------------------------------------------------------------------------------------
 def _conditions(text: str) -> list[str]:
     """Raises Mistake."""
-
-    found = [one.strip() for one in text.split(",") if one.strip()]
+    found = [one.strip() for one in text.split(",")] if text else []
     for one in found:
         if one != "unschedulable" and _limit(one, "cost+") is None and _limit(one, "disruption>") is None:
             raise Mistake(f"--fail-on {one}: write unschedulable, cost+N% or disruption>N%")
@@ -179,7 +187,7 @@ def _conditions(text: str) -> list[str]:
 def _limit(text: str, prefix: str) -> float | None:
     """The number of a condition such as `cost+10%`; None when it is another one."""
     number = text.removeprefix(prefix).removesuffix("%")
-    if not text.startswith(prefix) or not text.endswith("%") or not number.replace(".", "", 1).isdigit():
+    if not text.startswith(prefix) or not text.endswith("%") or not _PERCENTAGE.fullmatch(number):
         return None
     return float(number)
 
