@@ -145,8 +145,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:Opening._routes_of",
-                "not relaxation.demand.tolerates(template.taints) or relaxation.demand.requirements.conflict(volume)",
-                "relaxation.demand.requirements.conflict(volume)",
+                "not demand.tolerates(template.taints) or demand.requirements.conflict(volume)",
+                "demand.requirements.conflict(volume)",
             ),
             Edit(
                 "reconciler/kerf/scheduling:stocks_of",

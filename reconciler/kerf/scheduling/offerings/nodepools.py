@@ -43,7 +43,12 @@ _MOST_JOINED: Final = 50_000
 #: So many needs are held against all types at a time.
 _CHUNK = 256
 #: What a unit cost is asked for: the bytes of a need, host ports, company.
-_Ask = tuple[bytes, tuple[HostPort, ...], int]
+Ask = tuple[bytes, tuple[HostPort, ...], int]
+
+
+def ask(need: Ints, ports: Sequence[HostPort], company: int) -> Ask:
+    """What the unit cost of a need is known by."""
+    return need.tobytes(), tuple(ports), company
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +102,7 @@ class NodeClaimTemplate:
         self._remembered: dict[object, object] = {}
         self._breadths: dict[Requirements, int] = {}
         self._served: dict[Requirements, Requirements | None] = {}
-        self._unit_costs: dict[Requirements, dict[_Ask, int | None]] = {}
+        self._unit_costs: dict[Requirements, dict[Ask, int | None]] = {}
         self._joined: dict[tuple[Requirements, Requirements], Requirements | None] = {}
         self._overheads(daemons)
 
@@ -275,6 +280,13 @@ class NodeClaimTemplate:
             known = self._open_domains[key, requirements] = sorted(v for v in values if row.has(v))
         return known
 
+    def unit_costs(self, requirements: Requirements) -> dict[Ask, int | None]:
+        """The unit costs under these requirements that are worked out by now; the mapping stays the same one."""
+        known = self._unit_costs.get(requirements)
+        if known is None:
+            known = self._unit_costs[requirements] = {}
+        return known
+
     def unit_cost(
         self, requirements: Requirements, need: Ints, ports: Sequence[HostPort], company: int = _MANY
     ) -> int | None:
@@ -283,18 +295,15 @@ class NodeClaimTemplate:
         Among so few pods (`company`) a node is theirs alone, and no share is less than one of so many. None when no
         type holds it, or too few for minValues.
         """
-        key = (need.tobytes(), tuple(ports), company)
-        known = self._unit_costs.get(requirements)
-        if known is None:
-            known = self._unit_costs[requirements] = {}
+        key, known = ask(need, ports, company), self.unit_costs(requirements)
         if key not in known:
             (known[key],) = self._reckoned(self.shape(requirements), need[None], ports, company)
         return known[key]
 
     def reckon(self, requirements: Requirements, needs: Iterable[Ints], company: int = _MANY) -> None:
         """Work out many unit costs at once (of pods without host ports), before they are asked for one by one."""
-        known = self._unit_costs.setdefault(requirements, {})
-        new = {key: need for need in needs if (key := (need.tobytes(), (), company)) not in known}
+        known = self.unit_costs(requirements)
+        new = {key: need for need in needs if (key := ask(need, (), company)) not in known}
         keys, shape = list(new), self.shape(requirements)
         for start in range(0, len(keys), _CHUNK):
             part = keys[start : start + _CHUNK]

@@ -95,11 +95,11 @@ class Company:
 
         Their places on nodes that are there may have room for the class, so no node is made for it before.
         """
+        others = cls.relaxations[-1].others
+        if not others:
+            return False
         last, priority = self._last, cls.sample.spec.priority
-        return any(
-            last.get((constraint.group, priority), turn) > turn and founded(constraint)
-            for constraint in cls.relaxations[-1].others
-        )
+        return any(last.get((constraint.group, priority), turn) > turn and founded(constraint) for constraint in others)
 
 
 def _held(rooms: Ints, whole: Ints, pods: int) -> Ints:

@@ -27,7 +27,8 @@ from kerf_api.resources import Resources
 class Relaxation:
     """One relaxation of a class with its topology constraints, by kind and key: `hosts` are those over hostnames.
 
-    `over_domains`: it has constraints over other keys, too.
+    `over_domains`: it has constraints over other keys, too. `steady`: of these it has affinity only, and none over
+    hostnames: as soon as an affinity is founded, pods on new nodes change nothing for further ones.
     """
 
     demand: Demand
@@ -36,12 +37,14 @@ class Relaxation:
     others: tuple[TopologyConstraint, ...] = field(init=False)
     hosts: tuple[TopologyConstraint, ...] = field(init=False)
     over_domains: bool = field(init=False)
+    steady: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.spreads = tuple(constraint for constraint in self.constraints if constraint.group.kind == SPREAD)
         self.others = tuple(constraint for constraint in self.constraints if constraint.group.kind != SPREAD)
         self.hosts = tuple(constraint for constraint in self.constraints if constraint.key == labels.HOSTNAME)
         self.over_domains = len(self.constraints) > len(self.hosts)
+        self.steady = all((one.group.kind == AFFINITY) != (one.key == labels.HOSTNAME) for one in self.constraints)
 
     @property
     def near(self) -> list[TopologyGroup]:
@@ -109,7 +112,7 @@ class PodClass:
 
         A preference that is given up mostly leaves others over the same keys.
         """
-        if self.beside_daemons:  # DaemonSet pods leave each constraint other nodes
+        if len(self.relaxations) == 1 or self.beside_daemons:  # DaemonSet pods leave each constraint other nodes
             return self.possible
         first: dict[object, int] = {}
         for number in self.possible:

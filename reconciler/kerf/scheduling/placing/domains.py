@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.offerings.instance_types import Ints
-from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.offerings.nodepools import Ask, NodeClaimTemplate, ask
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.packing_work import Packing
 from kerf.scheduling.placing.routes import Route, Wide, expect_daemons, routes
 from kerf.scheduling.placing.strategy import Pins, by_key
-from kerf.scheduling.placing.ways import Choice, ItemKey, PodGroup, Spent, Way
+from kerf.scheduling.placing.ways import TURN, Choice, ItemKey, PodGroup, Spent, Way
 from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
@@ -24,9 +24,6 @@ from kerf.scheduling.work import Work
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 
-#: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
-#: few pods share a node, many leave no domain empty that others must use.
-_TURN = 1_000_000
 #: What classes that differ in their size only have in common: a relaxation, who counts them, what their volumes demand.
 _Constraints = tuple[Relaxation, tuple[TopologyGroup, ...], tuple[Requirements, ...]]
 
@@ -60,9 +57,8 @@ class Opening:
         self._barred: int | None = None
         self._closed: set[int] = set()
         self._spent: defaultdict[Pins, Spent] = defaultdict(Spent)
-        self._looking = 1
+        self._looking, self._turn = 1, 0
         self._packing = Packing(self.work)
-        self._turn = 0
         self._alike: dict[_Constraints, list[Ints]] = {}
 
     def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
@@ -88,15 +84,28 @@ class Opening:
         wished = self._wished.get(cls.number, ())
         if wished:
             choices = [*(choice.only(pins) for pins in wished for choice in choices), *choices]
-        for done, pod in enumerate(pods):
+        done = 0
+        while done < len(pods):
             for choice in choices:
                 way = self._best(choice, cls, number, need)
                 if way is not None:
                     break
             else:
                 return done
-            self._put(cls, relaxation, way, (pod,), need)
-        return len(pods)
+            alike = 1
+            if relaxation.steady and len(pods) > 1 and self._steady(cls, relaxation, choices):
+                alike = way.spent.until_next_turn(way.cost, len(pods) - done)
+            self._put(cls, relaxation, way, pods[done : done + alike], need)
+            if alike > 1:  # each has a turn of its own
+                self._turn = self.items[way.key].last = self._turn + alike - 1
+            done += alike
+        return done
+
+    def _steady(self, cls: PodClass, relaxation: Relaxation, choices: Iterable[Choice]) -> bool:
+        """Whether a steady relaxation's best way for a pod stays the best until another domain has its turn."""
+        if self._caps or cls.keep_company_away or cls.number in self._closed:
+            return False
+        return not any(choice.wide for choice in choices) and admits.all_founded(relaxation.others)
 
     # --- again -------------------------------------------------------------------------------------------------
     def lift(self) -> None:
@@ -109,15 +118,12 @@ class Opening:
         if self._shut or not self._templates:
             return None
         found = (self._best(choice, cls, number, need) for choice in self._choices_of(cls, number, need))
-        way = next((way for way in found if way is not None), None)
-        if way is None:
-            return None
-        self._put(cls, relaxation, way, pods, need)
-        return self.items[way.key], way
+        if way := next(filter(None, found), None):
+            self._put(cls, relaxation, way, pods, need)
+        return (self.items[way.key], way) if way else None
 
     def withdraw(self, item: PodGroup, way: Way, number: int) -> None:
-        """The last pods of an item, so many of those that were put on the way, are planned no more, nor is any other
-        from now on."""
+        """The last pods of an item, so many of those on the way, are planned no more, nor is any other from now on."""
         del item.pods[len(item.pods) - number :]
         self._caps[item.key] = len(item.pods)
         if not item.pods:
@@ -180,7 +186,7 @@ class Opening:
             crowd = route.crowd(limits, cls.domains) if limits else 0
             if crowd is None or (least is not None and crowd > least[0]):
                 continue
-            rank = (crowd, way.cost, way.spent.amount // _TURN, way.key)
+            rank = (crowd, way.cost, way.spent.amount // TURN, way.key)
             if least is None or rank < least:
                 best, least = way, rank
         return best
@@ -245,9 +251,9 @@ class Opening:
 
         `gates` are its other constraints, `inverse` are those of others.
         """
-        every = self._pins_of(cls, need)
-        bound = gates or inverse
-        chosen = tuple([pins for pins in every if admits.admits_pins(pins, gates, inverse)]) if bound else every
+        chosen = self._pins_of(cls, need)
+        if gates or inverse:
+            chosen = tuple([pins for pins in chosen if admits.admits_pins(pins, gates, inverse)])
         if chosen not in self._domains:
             self._domains[chosen] = by_key(chosen)
         return self._domains[chosen]
@@ -298,7 +304,7 @@ class Opening:
             group.doubt(domain, number)
         for group, domain in route.owners:
             group.own(domain, number)
-        for group, domain in way.founds:
+        for group, domain in route.founds:
             before, now = way.spent.beside(group, number)
             group.count(domain, bool(now) - bool(before))
         for group in route.fresh:
@@ -332,19 +338,19 @@ class Opening:
         together: Sequence[Ints],
     ) -> Choice:
         company = 1 << (self._looking // max(len(listed), 1 if wide is None else wide.size)).bit_length()
-        choice = Choice([], wide, company)
+        choice, asked = Choice([], wide, company), ask(need, cls.ports, company)
         for route in listed:
             if together:
                 route.template.reckon(route.served, together, company)
-            self._add_way(choice, route, cls, number, need)
+            self._add_way(choice, route, cls, number, need, asked)
         return choice
 
-    def _add_way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints) -> None:
-        cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
+    def _add_way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints, asked: Ask) -> None:
+        if (cost := route.costs.get(asked)) is None and asked not in route.costs:
+            cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
         if cost is not None and (not cls.claiming or self._equips(cls, route)):
-            key, relaxation = (cls.number, number, route.alternative, route.pins), cls.relaxations[number]
-            founds = route.founds(relaxation) if relaxation.others else ()
-            choice.ways.append(Way(route, cost, key, self._spent[route.pins], founds))
+            key = (cls.number, number, route.alternative, route.pins)
+            choice.ways.append(Way(route, cost, key, self._spent[route.pins]))
 
     def _cost(self, choice: Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
         assert choice.wide is not None
@@ -370,13 +376,12 @@ class Opening:
             choice.known,
         )
         if route is not None and all(way.route.pins != route.pins for way in choice.ways):
-            self._add_way(choice, route, cls, number, need)
+            self._add_way(choice, route, cls, number, need, ask(need, cls.ports, choice.company))
 
     def _equips(self, cls: PodClass, route: Route) -> bool:
         """Whether a node of the pool could have the devices that the class's pod claims."""
-        if self._devices is None:
-            return True
-        return self._devices.possible(cls.sample, route.template.type_names(route.served), route.served)
+        devices, template = self._devices, route.template
+        return devices is None or devices.possible(cls.sample, template.type_names(route.served), route.served)
 
     def _routes_of(
         self, cls: PodClass, number: int, constraints: _Constraints
@@ -384,14 +389,12 @@ class Opening:
         known = self._routes.get(constraints)
         if known is None:
             known = self._routes[constraints] = []
-            relaxation = cls.relaxations[number]
+            relaxation, demand = cls.relaxations[number], cls.relaxations[number].demand
             for alternative, volume in enumerate(cls.volumes):
                 for template in self._templates:
-                    if not relaxation.demand.tolerates(template.taints) or relaxation.demand.requirements.conflict(
-                        volume
-                    ):
+                    if not demand.tolerates(template.taints) or demand.requirements.conflict(volume):
                         continue
-                    served = template.serve(relaxation.demand.requirements & volume)
+                    served = template.serve(demand.requirements & volume)
                     if served is not None:
                         known.append(routes(cls, relaxation, alternative, template, served))
         return known

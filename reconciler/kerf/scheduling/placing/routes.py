@@ -14,7 +14,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from kerf.scheduling.offerings.instance_types import Ints
-from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.offerings.nodepools import Ask, NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, far_from_domain, suited
 from kerf.scheduling.placing.planned_counting import counting, countings, planned_labels
@@ -45,7 +45,8 @@ class Route:
     host that has no name yet); spreads of `counts` that may not count the node are `unsure`. On its host the pod
     `follows` pods of other groups. `unpinned` are topology keys without a pin, `arrivals` the pods of DaemonSets that a
     node adds to the domains of spreads. Of each `company` one DaemonSet must have its pods on the node: none of its
-    groups may keep them off the domain.
+    groups may keep them off the domain. `founds` are the affinities that DaemonSet pods satisfy on the node, with its
+    domains: no gates are. `costs` are the unit costs in the NodePool under `served` (`NodeClaimTemplate.unit_costs`).
     """
 
     template: NodeClaimTemplate
@@ -64,12 +65,8 @@ class Route:
     unpinned: tuple[str, ...]
     arrivals: tuple[tuple[TopologyGroup, str, int], ...]
     company: tuple[tuple[tuple[Daemon, tuple[tuple[TopologyGroup, str], ...]], ...], ...]
-
-    def founds(self, relaxation: Relaxation) -> tuple[tuple[TopologyGroup, str], ...]:
-        """The affinities of the relaxation that DaemonSet pods satisfy on the node, with its domains: no gates are."""
-        at, gates = dict(self.pins), {constraint for constraint, _ in self.gates}
-        near = (one for one in relaxation.others if one.group.kind == AFFINITY and one not in gates)
-        return tuple([(one.group, at[one.key]) for one in near if one.key in at])
+    founds: tuple[tuple[TopologyGroup, str], ...]
+    costs: Mapping[Ask, int | None]
 
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
@@ -112,30 +109,30 @@ class Route:
             domains: those that each spread is measured over.
         """
         first = self.first_arrivals() if self.arrivals else ()
-        if not first:
-            return self._crowd(limits, domains)
-        for group, domain, number in first:
-            group.count(domain, number)
-        measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
-        after = {constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured}
-        crowd = self._crowd({**limits, **after}, domains)
-        for group, domain, number in first:
-            group.count(domain, -number)
-        return crowd
-
-    def _crowd(
-        self, limits: Mapping[TopologyConstraint, Bounds], domains: Mapping[TopologyGroup, Set[str]]
-    ) -> int | None:
-        crowd = 0
+        if first:
+            limits = {**limits, **self._limits_after(first, domains)}
+        crowd, admitted = 0, True
         for constraint, domain in self.gates:
             group = constraint.group
             count = group.ahead(domain, self.fresh) if group.following else group.counts.get(domain, 0)
             low, high, _ = limits[constraint]
             if not low <= count <= high and not (group.unsure and _admits_into(constraint, domain, count, domains)):
-                return None
+                admitted = False
+                break
             if group.kind == SPREAD:
                 crowd += count
-        return crowd
+        for group, domain, number in first:
+            group.count(domain, -number)
+        return crowd if admitted else None
+
+    def _limits_after(
+        self, first: Iterable[tuple[TopologyGroup, str, int]], domains: Mapping[TopologyGroup, Set[str]]
+    ) -> dict[TopologyConstraint, Bounds]:
+        """Count the first pods of DaemonSets; the limits of spreads with them."""
+        for group, domain, number in first:
+            group.count(domain, number)
+        measured = (constraint for constraint, _ in self.gates if constraint.group in domains)
+        return {constraint: admits.current(constraint, domains[constraint.group]) for constraint in measured}
 
 
 def routes(
@@ -304,6 +301,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
     at = dict(pins)
     pinned = [group for group in cls.counted if group.key in at]
     counts = countings(pinned, template, served)
+    near = [one for one in relaxation.others if one.group.kind == AFFINITY and one in beside.served]
     return Route(
         template,
         wide.alternative,
@@ -333,6 +331,8 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
             (group, at[group.key], arriving(group, template, served)) for group in cls.daemon_spreads if group.key in at
         ),
         tuple(tuple((daemon, _far(cls, daemon, at)) for daemon in some) for some in beside.company),
+        tuple([(one.group, at[one.key]) for one in near if one.key in at]),
+        template.unit_costs(served),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.offerings.instance_types import Ints
@@ -13,6 +13,9 @@ from kerf.scheduling.placing.strategy import Pins
 from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf_api.requirements import Requirements
 
+#: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
+#: few pods share a node, many leave no domain empty that others must use.
+TURN: Final = 1_000_000
 #: The group of a pod on a new node: class, relaxation, volume alternative, pinned labels.
 ItemKey = tuple[int, int, int, Pins]
 
@@ -45,6 +48,10 @@ class Spent:
     amount: int = 0
     founding: dict[TopologyGroup, int] = field(default_factory=dict)
 
+    def until_next_turn(self, cost: int, pods: int) -> int:
+        """How many of these pods, which cost so much each, come before another domain has its turn."""
+        return min(-(-(TURN - self.amount % TURN) // cost), pods) if cost > 0 else pods
+
     def beside(self, group: TopologyGroup, number: int) -> tuple[int, int]:
         """Count so many more pods that are near DaemonSet pods; the number before and now."""
         before = self.founding.get(group, 0)
@@ -53,14 +60,12 @@ class Spent:
 
 
 class Way(NamedTuple):
-    """A route with the cost of a pod of one class on it: the price of the share of a node that it needs. `founds` see
-    `Route.founds`."""
+    """A route with the cost of a pod of one class on it: the price of the share of a node that it needs."""
 
     route: Route
     cost: int
     key: ItemKey
     spent: Spent
-    founds: tuple[tuple[TopologyGroup, str], ...] = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -77,6 +77,11 @@ def founded(constraint: TopologyConstraint) -> bool:
     return any(group.anywhere() > 0 for group in constraint.together or (constraint.group,))
 
 
+def all_founded(constraints: Iterable[TopologyConstraint]) -> bool:
+    """Whether each affinity among the constraints is founded."""
+    return all(founded(constraint) for constraint in constraints if constraint.group.kind == AFFINITY)
+
+
 def founded_on_nodes(constraint: TopologyConstraint, seated: Collection[TopologyGroup]) -> bool:
     """`founded` of an affinity over hostnames while pods are seated on new nodes.
 
