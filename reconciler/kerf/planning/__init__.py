@@ -1,6 +1,8 @@
 """What would happen: a snapshot comes to life in the sandbox, with the real controller in it and a change applied.
 
 forecast.py      two lives of a snapshot, with a change and without; what differs
+estimates.py     the same without the roll-out, in one solve
+risks.py         facts about the end that an operator may want to know
 outcomes.py      a life and its nodes, pods, cost and duration, as values
 lives.py         one life: the controller at work until nothing happens any more
 worlds.py        a world of the sandbox as a snapshot has it

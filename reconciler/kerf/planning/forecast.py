@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from kerf.model.snapshot import Snapshot
 from kerf.planning.changes import NOTHING, Change
-from kerf.planning.lives import DAY, Life
+from kerf.planning.estimates import Estimate
+from kerf.planning.lives import DAY, Life, Progress
 from kerf.planning.outcomes import Departure, Outcome, PlannedNode, Waiting
+from kerf.planning.risks import Ending, Risk, risks
 from kerf.snapshots.captured import Captured
-from kerf_api import labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,6 @@ class Present:
     @property
     def total(self) -> int:
         return sum(self.cost.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """Something about the end that a person may want to know: a code, and words."""
-
-    code: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +63,52 @@ class Forecast:
         return _beyond(self.otherwise.waiting, self.planned.waiting)
 
 
-def forecast(captured: Captured, change: Change, *, horizon: timedelta = DAY) -> Forecast:
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a plan is made: how far it looks, whether the roll-out is simulated, and who hears of its progress."""
+
+    horizon: timedelta = DAY
+    simulate: bool = True
+    progress: Callable[[Progress], None] = lambda _: None
+
+
+def forecast(captured: Captured, change: Change, manner: Manner = Manner()) -> Forecast:
     """What comes of a change. Raises Unplannable and BadChange."""
-    life = Life(captured, change)
-    now = _present(life, captured.snapshot)
-    planned = life.run(horizon)
-    otherwise = Life(captured, NOTHING).run(horizon) if change else planned
-    return Forecast(now, planned, otherwise, tuple(_risks(life, planned)), tuple(life.guesses))
+    return forecasts(captured, [change], manner)[0]
+
+
+def forecasts(captured: Captured, changes: Sequence[Change], manner: Manner = Manner()) -> list[Forecast]:
+    """What comes of each change on its own; the life without a change is lived once. Raises Unplannable, BadChange."""
+    lived = [_lived(captured, change, manner) for change in changes]
+    present, without = next((one for change, one in zip(changes, lived, strict=True) if not change), (None, None))[:2]
+    if present is None or without is None:
+        present, without, _, _ = _lived(captured, NOTHING, manner)
+    return [Forecast(present, planned, without, risks, guesses) for _, planned, risks, guesses in lived]
+
+
+def _lived(
+    captured: Captured, change: Change, manner: Manner
+) -> tuple[Present, Outcome, tuple[Risk, ...], tuple[str, ...]]:
+    if manner.simulate:
+        life = Life(captured, change, progress=manner.progress)
+        present = _present(life, captured.snapshot)
+        outcome = life.run(manner.horizon)
+    else:
+        estimate = Estimate(captured, manner.horizon)
+        life = estimate.life
+        present = _present(life, captured.snapshot)
+        outcome = estimate.of(change)
+    snapshot = life.controller.state.snapshot(life.world.clock.now())
+    nodes = life.staying() if manner.simulate else _after(life, outcome)
+    found = risks(Ending(snapshot, outcome, nodes, manner.horizon, life.diary.guarded))
+    return present, outcome, found, tuple(life.guesses)
+
+
+def _after(life: Life, outcome: Outcome) -> tuple[PlannedNode, ...]:
+    """The nodes after an estimate."""
+    going = {one.node.name for one in outcome.departures}
+    stay = [one for one in life.staying() if one.name in life.diary.first and one.name not in going]
+    return (*stay, *outcome.arrivals)
 
 
 def _present(life: Life, snapshot: Snapshot) -> Present:
@@ -86,32 +118,6 @@ def _present(life: Life, snapshot: Snapshot) -> Present:
         cost[claim.pool_name] += machine.price if machine is not None else 0
     pods = len(snapshot.pods)
     return Present(len(snapshot.node_claims), pods, len(snapshot.pods.pending), dict(sorted(cost.items())))
-
-
-def _risks(life: Life, outcome: Outcome) -> Iterator[Risk]:
-    """Of the nodes at the end."""
-    nodes = life.staying()
-    spot = sum(one.price for one in nodes if one.capacity_type == labels.SPOT)
-    total = sum(one.price for one in nodes)
-    if total and spot * 2 > total:
-        share = 100 * spot // total
-        yield Risk("SpotShare", f"{share} % of the cost are spot instances, which AWS can reclaim at any time")
-    for pool, some in _by_pool(nodes).items():
-        zones = {one.zone for one in some}
-        if len(some) > 1 and len(zones) == 1:
-            yield Risk("SingleZone", f"all {len(some)} nodes of NodePool {pool} are in zone {zones.pop()}")
-    for held in outcome.held:
-        why = held.blocker or "what holds it is not known"
-        yield Risk("Held", f"NodeClaim {held.node} has drifted ({held.reason}) and stays: {why}")
-    if not outcome.at_rest:
-        yield Risk("Horizon", "more would happen after the horizon")
-
-
-def _by_pool(nodes: tuple[PlannedNode, ...]) -> dict[str, list[PlannedNode]]:
-    found: dict[str, list[PlannedNode]] = {}
-    for one in nodes:
-        found.setdefault(one.nodepool, []).append(one)
-    return dict(sorted(found.items()))
 
 
 def _beyond(some: tuple[Waiting, ...], others: tuple[Waiting, ...]) -> tuple[Waiting, ...]:

@@ -1,7 +1,7 @@
 """A world of the sandbox as a snapshot has it: the same objects and instances, at the same time.
 
 What the snapshot does not have is made up: workloads for pods (`owners.py`), and the user data of instances that have
-no node yet. Deployments are left out: their ReplicaSets keep the pods.
+no node yet. Deployments are paused: their ReplicaSets keep the pods, and CapacityBuffers read their templates.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from kerf_api.v1.nodeclaim import NodeClaim
 #: What others refer to comes first; the rest follows in any order.
 _FIRST: Final = (kinds.NAMESPACE, kinds.NODE_CLASS, kinds.NODE_POOL, kinds.STORAGE_CLASS, kinds.PV, kinds.PVC)
 _LAST: Final = (kinds.NODE_CLAIM, kinds.NODE, kinds.CSI_NODE, kinds.VOLUME_ATTACHMENT, kinds.POD)
-#: Their controllers would make other ReplicaSets.
-_LEFT_OUT: Final = frozenset({kinds.DEPLOYMENT})
 _GRACE_SECONDS: Final = 30
 #: What definitions require of a condition.
 _WHOLE: Final = {"message": "", "reason": "", "status": "Unknown", "lastTransitionTime": "1970-01-01T00:00:00Z"}
@@ -170,7 +168,7 @@ def _newest(snapshot: Snapshot) -> int:
 
 
 def _objects(world: World, snapshot: Snapshot, keys: LaunchKeys) -> None:
-    rest = [kind for kind in kinds.KNOWN if kind not in (*_FIRST, *_LAST) and kind not in _LEFT_OUT]
+    rest = [kind for kind in kinds.KNOWN if kind not in (*_FIRST, *_LAST)]
     for name in _spaces(snapshot):
         if name not in snapshot.namespaces:
             world.server.restore(kinds.NAMESPACE, {"metadata": {"name": name}})
@@ -211,6 +209,8 @@ def _manifest(kind: Kind, value: Any) -> dict[str, Any]:
         meta["annotations"] = {**meta.get("annotations", {}), NOT_READY: "true"}
     if kind in (kinds.REPLICA_SET, kinds.STATEFUL_SET):
         meta.pop("ownerReferences", None)
+    if kind is kinds.DEPLOYMENT:  # its controller would make other ReplicaSets
+        manifest["spec"] = {**manifest["spec"], "paused": True}
     status = manifest.get("status", {})
     if "conditions" in status and kind.name in CUSTOM:
         status["conditions"] = [{**_WHOLE, **one} for one in status["conditions"]]
