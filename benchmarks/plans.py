@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import timedelta
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ _LARGEST: Final = 64
 _TARGETED_NODES: Final = 1000
 _ESTIMATE_SECONDS: Final = 10
 _SIMULATION_SECONDS: Final = 180
+_UID: Final = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 #: Kinds and facts of a snapshot of which there is one for each node or pod.
 _COPIED: Final = frozenset({"NodeClaim", "Node", "CSINode", "Pod", "instances", "launch_marks"})
 
@@ -68,11 +69,12 @@ def _small(nodes: int) -> Captured:
 
 def _copied(found: Iterable[bytes], copies: int) -> Iterator[bytes]:
     """The lines of a file with the nodes and pods as often as there are copies."""
-    for line in found:
-        row = json.loads(line)
+    rows = [json.loads(line) for line in found]
+    kept = {one["metadata"]["uid"] for row in rows if row.get("kind") not in _COPIED for one in row.get("items", ())}
+    for row in rows:
         key = "items" if "items" in row else "value"
         if row.get("kind", row.get("name")) in _COPIED and row[key]:
-            parts = [json.loads(_renamed(json.dumps(row[key]), number)) for number in range(copies)]
+            parts = [json.loads(_renamed(json.dumps(row[key]), number, kept)) for number in range(copies)]
             row[key] = _joined(parts)
         yield json.dumps(row).encode()
 
@@ -84,11 +86,11 @@ def _joined(parts: Sequence[Any]) -> Any:
     return {name: value for part in parts for name, value in part.items()}
 
 
-def _renamed(text: str, number: int) -> str:
-    """The same objects under other names, instance IDs and UIDs; the first copy keeps them."""
+def _renamed(text: str, number: int, kept: Set[str]) -> str:
+    """The same objects under other names, instance IDs and UIDs but for the `kept` ones; the first copy keeps all."""
     if not number:
         return text
-    text = re.sub(r"\b[0-9a-f]{8}(?=-[0-9a-f]{4}-[0-9a-f]{4}-)", f"{number:08x}", text)
+    text = _UID.sub(lambda uid: uid[0] if uid[0] in kept else f"{number:08x}{uid[0][8:]}", text)
     text = re.sub(r"\bip-10-0-", f"ip-10-{number}-", text)
     text = re.sub(r"\bi-[0-9a-f]{3}(?=[0-9a-f]{14}\b)", f"i-{number:03x}", text)
     text = re.sub(r"\bgeneral-(?=[0-9a-f]{8}\b)", f"general-{number}-", text)

@@ -79,29 +79,37 @@ def forecast(captured: Captured, change: Change, manner: Manner = Manner()) -> F
 
 def forecasts(captured: Captured, changes: Sequence[Change], manner: Manner = Manner()) -> list[Forecast]:
     """What comes of each change on its own; the life without a change is lived once. Raises Unplannable, BadChange."""
-    lived = [_lived(captured, change, manner) for change in changes]
-    present, without = next((one for change, one in zip(changes, lived, strict=True) if not change), (None, None))[:2]
-    if present is None or without is None:
-        present, without, _, _ = _lived(captured, NOTHING, manner)
-    return [Forecast(present, planned, without, risks, guesses) for _, planned, risks, guesses in lived]
+    if not manner.simulate:
+        return _estimates(captured, changes, manner)
+    lives = [Life(captured, change, progress=manner.progress) for change in changes]
+    now = [_present(life, captured.snapshot) for life in lives]
+    planned = [life.run(manner.horizon) for life in lives]
+    without = next((one for change, one in zip(changes, planned, strict=True) if not change), None)
+    otherwise = without or Life(captured, NOTHING, progress=manner.progress).run(manner.horizon)
+    return [
+        _found(life, present, one, otherwise, life.staying(), manner)
+        for life, present, one in zip(lives, now, planned, strict=True)
+    ]
 
 
-def _lived(
-    captured: Captured, change: Change, manner: Manner
-) -> tuple[Present, Outcome, tuple[Risk, ...], tuple[str, ...]]:
-    if manner.simulate:
-        life = Life(captured, change, progress=manner.progress)
-        present = _present(life, captured.snapshot)
-        outcome = life.run(manner.horizon)
-    else:
+def _estimates(captured: Captured, changes: Sequence[Change], manner: Manner) -> list[Forecast]:
+    """The first change is made in the world in which nothing was changed before: another costs as much as an answer."""
+    found: list[Forecast] = []
+    for change in changes:
         estimate = Estimate(captured, manner.horizon)
-        life = estimate.life
-        present = _present(life, captured.snapshot)
-        outcome = estimate.of(change)
+        life, now = estimate.life, _present(estimate.life, captured.snapshot)
+        otherwise = found[0].otherwise if found else estimate.of(NOTHING)
+        planned = estimate.of(change) if change else otherwise
+        found.append(_found(life, now, planned, otherwise, _after(life, planned), manner))
+    return found
+
+
+def _found(
+    life: Life, now: Present, planned: Outcome, otherwise: Outcome, nodes: Sequence[PlannedNode], manner: Manner
+) -> Forecast:
     snapshot = life.controller.state.snapshot(life.world.clock.now())
-    nodes = life.staying() if manner.simulate else _after(life, outcome)
-    found = risks(Ending(snapshot, outcome, nodes, manner.horizon, life.diary.guarded))
-    return present, outcome, found, tuple(life.guesses)
+    ending = Ending(snapshot, planned, nodes, manner.horizon, life.diary.guarded)
+    return Forecast(now, planned, otherwise, risks(ending), tuple(life.guesses))
 
 
 def _after(life: Life, outcome: Outcome) -> tuple[PlannedNode, ...]:
