@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from kerf.model.kubernetes import workloads
 from kerf.model.snapshot import Snapshot
 from kerf.planning import owners, waits
 from kerf.planning.lives import Life
@@ -20,6 +21,7 @@ from kerf_api.v1.meta import decode, encode
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.snapshots.test_sanitizing import life
 from tests.unit.snapshots.worlds import busy
+from tests.worlds import deployment
 
 
 def _seen() -> Snapshot:
@@ -67,6 +69,20 @@ def test_a_launch_under_way_ends_as_the_one_that_it_is() -> None:
     assert not outcome.departures
     assert not outcome.waiting
     assert not outcome.passing
+
+
+def test_a_deployment_is_there_and_starts_no_roll_out() -> None:
+    """CapacityBuffers read its template; its own controller would replace all of its pods."""
+    manifest = deployment("web", {"replicas": 2})
+    manifest["metadata"]["uid"] = "c1b2"
+    known = {"default/web": decode(workloads.Deployment, manifest)}
+    found = restored(replace(busy(), snapshot=replace(busy().snapshot, deployments=known)))
+    before = [one["metadata"]["name"] for one in found.world.objects("ReplicaSet")]
+    found.world.step()
+    assert [one["metadata"]["name"] for one in found.world.objects("ReplicaSet")] == before
+    (restored_one,) = found.world.objects("Deployment")
+    assert restored_one["spec"]["paused"] is True
+    assert restored_one["spec"]["replicas"] == 2
 
 
 def test_a_snapshot_without_instance_types_has_no_plan() -> None:
