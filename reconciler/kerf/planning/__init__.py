@@ -7,6 +7,7 @@ outcomes.py      a life and its nodes, pods, cost and duration, as values
 lives.py         one life: the controller at work until nothing happens any more
 worlds.py        a world of the sandbox as a snapshot has it
 owners.py        workloads for pods whose controllers a snapshot does not have
+machines.py      instances that a snapshot does not list
 clouds.py        AWS as the snapshot knows it
 waits.py         how long starts and ends take in this cluster
 changes.py       manifests that are applied or deleted

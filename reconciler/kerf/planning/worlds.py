@@ -1,7 +1,8 @@
 """A world of the sandbox as a snapshot has it: the same objects and instances, at the same time.
 
-What the snapshot does not have is made up: workloads for pods (`owners.py`), and the user data of instances that have
-no node yet. Deployments are paused: their ReplicaSets keep the pods, and CapacityBuffers read their templates.
+What the snapshot does not have is made up: workloads for pods (`owners.py`), instances (`machines.py`), and the user
+data of instances that have no node yet. Deployments are paused: their ReplicaSets keep the pods, and CapacityBuffers
+read their templates.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from kerf.model.kinds import Kind
 from kerf.model.snapshot import Snapshot
 from kerf.planning import owners, waits
 from kerf.planning.clouds import SnapshotCloud
+from kerf.planning.machines import instances
 from kerf.ports import Ports
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.sandbox.api.kinds import CUSTOM
@@ -92,9 +94,9 @@ def restored(captured: Captured, seed: int = 0) -> Restored:
 def _subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
     """Those of the EC2NodeClasses, and those of instances in others."""
     found = {one.id: one for facts in snapshot.class_facts.values() for one in facts.subnets}
-    for one in snapshot.instances.values():
+    for one in instances(snapshot):
         found.setdefault(one.subnet_id, Subnet(one.subnet_id, one.zone, one.zone_id))
-    return tuple(found[id_] for id_ in sorted(found))
+    return tuple(found[id_] for id_ in sorted(found) if id_)
 
 
 def _stocks(world: World, snapshot: Snapshot) -> None:
@@ -112,7 +114,7 @@ def _stocks(world: World, snapshot: Snapshot) -> None:
 
 def _machines(world: World, snapshot: Snapshot, region: Region) -> None:
     """The instances; those with a Node are that node's."""
-    for number, one in enumerate(snapshot.instances.values(), 1):
+    for number, one in enumerate(instances(snapshot), 1):
         claim = next(iter(snapshot.claims_by_instance.get(one.id, ())), None)
         machine = _machine(number, one, region, snapshot, claim)
         world.ec2.adopt(machine)

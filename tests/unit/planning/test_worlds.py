@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from kerf.planning.lives import Life
 from kerf.planning.worlds import Unplannable, restored
 from kerf.runtime.controller import Controller
 from kerf.runtime.parts import Parts
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.weather import Weather
 from kerf.snapshots.reading import read
 from kerf.snapshots.writing import lines
@@ -52,6 +54,22 @@ def test_instances_and_prices_are_the_same() -> None:
         id_: (one.instance_type, one.zone) for id_, one in before.instances.items()
     }
     assert after.region == busy().region
+
+
+def test_missing_instances_are_those_of_node_claims() -> None:
+    """A live cluster is read without them, and manifests have none."""
+    listed, claims = restored(busy()).world.ec2.instances, busy().snapshot.node_claims.values()
+    unlisted = restored(replace(busy(), snapshot=replace(busy().snapshot, instances={}))).world.ec2.instances
+    known = {one.instance_id for one in claims if one.is_true("Launched")}
+    assert known
+    assert unlisted.keys() == known
+
+    def facts(id_: str, found: Mapping[str, Machine]) -> tuple[object, ...]:
+        one = found[id_]
+        placed = one.instance_type, one.zone, one.zone_id, one.capacity_type, one.price, one.image_id
+        return (*placed, one.subnet_id, one.security_group_ids, one.profile)
+
+    assert {id_: facts(id_, unlisted) for id_ in known} == {id_: facts(id_, listed) for id_ in known}
 
 
 def test_the_first_look_finds_nodes_with_their_claims() -> None:
