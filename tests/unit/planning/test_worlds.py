@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.kubernetes import workloads
 from kerf.model.snapshot import Snapshot
 from kerf.planning import owners, waits
@@ -59,7 +60,8 @@ def test_instances_and_prices_are_the_same() -> None:
 def test_missing_instances_are_those_of_node_claims() -> None:
     """A live cluster is read without them, and manifests have none."""
     listed, claims = restored(busy()).world.ec2.instances, busy().snapshot.node_claims.values()
-    unlisted = restored(replace(busy(), snapshot=replace(busy().snapshot, instances={}))).world.ec2.instances
+    without = replace(busy().snapshot, instances=InstanceIndex.of({}))
+    unlisted = restored(replace(busy(), snapshot=without)).world.ec2.instances
     known = {one.instance_id for one in claims if one.is_true("Launched")}
     assert known
     assert unlisted.keys() == known
