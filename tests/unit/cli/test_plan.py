@@ -230,7 +230,10 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_one_line_that_is_removed() -> None:
+def test_progress_is_one_line_that_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     terminal = _Terminal()
     with plan_progress.shown(terminal) as show:
         show(Progress(timedelta(seconds=90), 5, 3))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TextIO
 
+from kerf.cli.terminal import plain, width
 from kerf_api import durations
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ _CLEAR: Final = "\r\x1b[K"
 @contextmanager
 def shown(stream: TextIO) -> Iterator[Callable[[Progress], None]]:
     """Show the progress that the yielded function gets, and remove the line at the end."""
-    if not stream.isatty():
+    columns = width(stream)
+    if not columns or plain():
         yield lambda _: None
         return
     latest = 0.0
@@ -31,7 +33,7 @@ def shown(stream: TextIO) -> Iterator[Callable[[Progress], None]]:
         now = time.monotonic()
         if now - latest >= _EVERY_SECONDS:
             latest = now
-            stream.write(_CLEAR + line(progress))
+            stream.write(f"{_CLEAR}{line(progress)[: columns - 1]}")
             stream.flush()
 
     try:
