@@ -6,29 +6,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kerf.model.settings import FeatureGates
 from tests.worlds import daemon_set, deployment, node_class, node_pool, stateful_set, storage_class
 
 Manifest = dict[str, Any]
 ALL: Final = [{"nodes": "100%"}]
 NEVER: Final = {"consolidateAfter": "Never", "budgets": ALL}
 SOON: Final = {"consolidateAfter": "0s", "budgets": ALL}
-CATEGORY, CAPACITY, ZONE = (
+CATEGORY, CAPACITY, ZONE, ARCH = (
     "karpenter.k8s.aws/instance-category",
     "karpenter.sh/capacity-type",
     "topology.kubernetes.io/zone",
+    "kubernetes.io/arch",
 )
 
 
 @dataclass(frozen=True)
 class Case:
     """`scaled` are Deployments that get another number of replicas before the plan; `hours` is how long what happens is
-    watched."""
+    watched. `reserved` machines of a capacity reservation are there, with the tag `RESERVED`."""
 
     before: tuple[Manifest, ...]
     applied: tuple[Manifest, ...] = ()
     deleted: tuple[tuple[str, str, str], ...] = ()
     hours: float = 0.7
     scaled: Mapping[str, int] = field(default_factory=dict)
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    reserved: int = 0
 
 
 def pool(name: str = "general", **given: Any) -> Manifest:
@@ -72,6 +76,26 @@ def _plain(*applied: Manifest, hours: float = 0.7) -> Case:
     return Case((node_class(), pool(), web()), applied, hours=hours)
 
 
+def overlay(**spec: Any) -> Manifest:
+    kind = {"apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay"}
+    return {**kind, "metadata": {"name": "prices"}, "spec": spec}
+
+
+def buffer(replicas: int) -> Manifest:
+    kind = {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer"}
+    spec = {"scalableRef": {"kind": "Deployment", "name": "web"}, "replicas": replicas}
+    return {**kind, "metadata": {"name": "spare", "namespace": "default"}, "spec": spec}
+
+
+def _reserving(*applied: Manifest, reserved: int) -> Case:
+    terms = [{"tags": RESERVED}]
+    return Case((classed(capacityReservationSelectorTerms=terms), pool(), web()), applied, reserved=reserved)
+
+
+#: The tag of the capacity reservation of cases that have one.
+RESERVED: Final = {"reserved-for": "web"}
+OVERLAYS: Final = FeatureGates(node_overlay=True)
+BUFFERS: Final = FeatureGates(capacity_buffer=True)
 TEAM: Final = {"team": "a"}
 DEDICATED: Final = [{"key": "dedicated", "value": "a", "effect": "NoSchedule"}]
 TOLERATING: Final[Mapping[str, Any]] = {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}
@@ -167,6 +191,25 @@ LONG: Final[Mapping[str, Callable[[], Case]]] = {
     ),
     "consolidation and a label": lambda: Case(
         (node_class(), pool(), web(16)), (pool(disruption=SOON, labels=TEAM),), scaled={"web": 5}
+    ),
+    "an overlay makes ARM expensive": lambda: Case(
+        (node_class(), requiring(CAPACITY, "on-demand", disruption=SOON), web()),
+        (overlay(requirements=[{"key": ARCH, "operator": "In", "values": ["arm64"]}], priceAdjustment="+300%"),),
+        gates=OVERLAYS,
+    ),
+    "an overlay and a label": lambda: Case(
+        (node_class(), pool(), web()),
+        (
+            overlay(requirements=[{"key": ARCH, "operator": "In", "values": ["arm64"]}], priceAdjustment="+300%"),
+            pool(labels=TEAM),
+        ),
+        gates=OVERLAYS,
+    ),
+    "a capacity reservation and a label": lambda: _reserving(pool(labels=TEAM), reserved=6),
+    "a full capacity reservation and a label": lambda: _reserving(pool(labels=TEAM), reserved=2),
+    "a CapacityBuffer": lambda: Case((node_class(), pool(), web()), (buffer(4),), gates=BUFFERS),
+    "a CapacityBuffer and a label": lambda: Case(
+        (node_class(), pool(), web(), buffer(4)), (pool(labels=TEAM),), gates=BUFFERS
     ),
 }
 #: Misses, and why.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from statistics import median
 
+from kerf.model.aws.cloud import CapacityReservation
 from kerf.model.settings import Settings
 from kerf.planning.changes import Change
 from kerf.planning.lives import Life
@@ -19,9 +20,10 @@ from kerf.planning.outcomes import Outcome
 from kerf.runtime.controller import Controller
 from kerf.runtime.observe.looking import captured
 from kerf.sandbox.world import World
+from kerf.snapshots.captured import Captured
 from kerf.snapshots.reading import read
 from kerf.snapshots.writing import lines
-from tests.simulation.plan_cases import CASES, EXPLAINED, Case
+from tests.simulation.plan_cases import CASES, EXPLAINED, RESERVED, Case
 from tests.simulation.scripts import TYPES
 from tests.simulation.trouble import lives
 from tests.sources import ROOT
@@ -70,20 +72,36 @@ class Played:
 def played(which: str) -> Played:
     """A case, planned from a file and then lived."""
     case = CASES[which]()
+    world, loop = prepared(case)
+    return _lived(world, loop, case, _planned(world, loop, case))
+
+
+def prepared(case: Case) -> tuple[World, Controller]:
+    """The cluster of a case before its change, at rest."""
     world = World(seed=SEED, types=TYPES)
-    loop = Controller(world.ports, settings=SETTINGS, inline=True)
+    if case.reserved:
+        zone = world.ec2.region.zones[0]
+        one = CapacityReservation("cr-00000000000000001", "m5.large", zone, case.reserved, owner="123456789012")
+        world.ec2.reserve(one, RESERVED)
+    loop = Controller(world.ports, settings=replace(SETTINGS, gates=case.gates), inline=True)
     for manifest in case.before:
         world.apply(manifest)
     world.run(loop, timedelta(minutes=10))
     for name, replicas in case.scaled.items():
         world.scale("default", name, replicas)
     world.run(loop, timedelta(minutes=5))
-    return _lived(world, loop, case, _planned(world, loop, case))
+    return world, loop
+
+
+def saved(world: World, loop: Controller) -> Captured:
+    """The cluster as a file of `kerf snapshot` has it."""
+    return read(lines(captured(loop.state, world.clock.now()), b"key"))
 
 
 def _planned(world: World, loop: Controller, case: Case) -> Outcome:
-    found = read(lines(captured(loop.state, world.clock.now()), b"key"))
-    return Life(found, Change(case.applied, case.deleted), seed=PLANNED_SEED).run(timedelta(hours=case.hours))
+    return Life(saved(world, loop), Change(case.applied, case.deleted), seed=PLANNED_SEED).run(
+        timedelta(hours=case.hours)
+    )
 
 
 def _lived(world: World, loop: Controller, case: Case, planned: Outcome) -> Played:

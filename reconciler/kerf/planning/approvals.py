@@ -45,19 +45,24 @@ class Approval:
 
 
 class Approvals:
-    """The NodePools of a world whose changes wait for approval; from then on none waits there."""
+    """The NodePools of a world whose changes wait for approval; from then on none waits there.
 
-    def __init__(self, world: World, captured: Captured, change: Change) -> None:
+    `earlier` are those before another change in the same world.
+    """
+
+    def __init__(self, world: World, captured: Captured, change: Change, earlier: Approvals | None = None) -> None:
         self._world, self._captured = world, captured
         self._written = {key(one): one for one in change.written}
         setting = captured.snapshot.settings.plan_first
         classes = {one.key[1]: one.value.metadata.annotations for one in world.server.records(kinds.NODE_CLASS)}
         #: By NodePool, the digest that its annotation approves.
         self._waiting: dict[str, str] = {}
+        waited = earlier._waiting if earlier is not None else {}
         for record in world.server.records(kinds.NODE_POOL):
             pool: NodePool = record.value
             notes = pool.metadata.annotations
-            if pool.managed and approval.of(notes, classes.get(pool.class_name, {}), setting).on:
+            kept = pool.name in waited and labels.PLAN_FIRST not in notes
+            if pool.managed and (kept or approval.of(notes, classes.get(pool.class_name, {}), setting).on):
                 self._waiting[pool.name] = notes.get(labels.APPROVED_PLAN, "")
         for kind in (kinds.NODE_POOL, kinds.NODE_CLASS):
             for record in list(world.server.records(kind)):

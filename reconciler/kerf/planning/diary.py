@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kerf.model import kinds
+from kerf.model.ends import HELD
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import of_daemon_set
 from kerf.planning.outcomes import Departure, Move, PlannedNode
@@ -28,6 +29,8 @@ class Diary:
         self.departures: dict[str, Departure] = {}
         self.passing: dict[str, PlannedNode] = {}
         self.moves: list[Move] = []
+        #: By NodePool, the NodeClaims whose drain the deletion guard has delayed, in the order in which it did.
+        self.guarded: dict[str, list[str]] = {}
         for kind in (kinds.NODE_CLAIM, kinds.POD):
             for record in world.server.records(kind):
                 self._heard(record, record)
@@ -73,6 +76,8 @@ class Diary:
             self.changed = now
         if claim.status.node_name:
             self._claims[claim.status.node_name] = claim.name
+        if claim.is_true(HELD) and claim.name not in (names := self.guarded.setdefault(claim.pool_name, [])):
+            names.append(claim.name)
         if claim.metadata.deleting and claim.name not in self.departures and claim.name not in self.passing:
             self.changed = now
             if claim.name in self.first:

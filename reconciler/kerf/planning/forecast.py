@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from kerf.model.snapshot import Snapshot
 from kerf.planning.approvals import Approval
 from kerf.planning.changes import NOTHING, Change
-from kerf.planning.lives import DAY, Life
+from kerf.planning.estimates import Estimate
+from kerf.planning.lives import DAY, Life, Progress
 from kerf.planning.outcomes import Departure, Outcome, PlannedNode, Waiting
+from kerf.planning.risks import Ending, Risk, risks
 from kerf.snapshots.captured import Captured
-from kerf_api import labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,6 @@ class Present:
     @property
     def total(self) -> int:
         return sum(self.cost.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """Something about the end that a person may want to know: a code, and words."""
-
-    code: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +66,60 @@ class Forecast:
         return _beyond(self.otherwise.waiting, self.planned.waiting)
 
 
-def forecast(captured: Captured, change: Change, *, horizon: timedelta = DAY) -> Forecast:
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a plan is made: how far it looks, whether the roll-out is simulated, and who hears of its progress."""
+
+    horizon: timedelta = DAY
+    simulate: bool = True
+    progress: Callable[[Progress], None] = lambda _: None
+
+
+def forecast(captured: Captured, change: Change, manner: Manner = Manner()) -> Forecast:
     """What comes of a change. Raises Unplannable and BadChange."""
-    life = Life(captured, change)
-    now = _present(life, captured.snapshot)
-    planned = life.run(horizon)
-    otherwise = Life(captured, NOTHING).run(horizon) if change else planned
-    return Forecast(now, planned, otherwise, tuple(_risks(life, planned)), tuple(life.guesses), life.approvals())
+    return forecasts(captured, [change], manner)[0]
+
+
+def forecasts(captured: Captured, changes: Sequence[Change], manner: Manner = Manner()) -> list[Forecast]:
+    """What comes of each change on its own; the life without a change is lived once. Raises Unplannable, BadChange."""
+    if not manner.simulate:
+        return _estimates(captured, changes, manner)
+    lives = [Life(captured, change, progress=manner.progress) for change in changes]
+    now = [_present(life, captured.snapshot) for life in lives]
+    planned = [life.run(manner.horizon) for life in lives]
+    without = next((one for change, one in zip(changes, planned, strict=True) if not change), None)
+    otherwise = without or Life(captured, NOTHING, progress=manner.progress).run(manner.horizon)
+    return [
+        _found(life, present, one, otherwise, life.staying(), manner)
+        for life, present, one in zip(lives, now, planned, strict=True)
+    ]
+
+
+def _estimates(captured: Captured, changes: Sequence[Change], manner: Manner) -> list[Forecast]:
+    """The first change is made in the world in which nothing was changed before: another costs as much as an answer."""
+    found: list[Forecast] = []
+    for change in changes:
+        estimate = Estimate(captured, manner.horizon)
+        life, now = estimate.life, _present(estimate.life, captured.snapshot)
+        otherwise = found[0].otherwise if found else estimate.of(NOTHING)
+        planned = estimate.of(change) if change else otherwise
+        found.append(_found(life, now, planned, otherwise, _after(life, planned), manner))
+    return found
+
+
+def _found(
+    life: Life, now: Present, planned: Outcome, otherwise: Outcome, nodes: Sequence[PlannedNode], manner: Manner
+) -> Forecast:
+    snapshot = life.controller.state.snapshot(life.world.clock.now())
+    ending = Ending(snapshot, planned, nodes, manner.horizon, life.diary.guarded)
+    return Forecast(now, planned, otherwise, risks(ending), tuple(life.guesses), life.approvals())
+
+
+def _after(life: Life, outcome: Outcome) -> tuple[PlannedNode, ...]:
+    """The nodes after an estimate."""
+    going = {one.node.name for one in outcome.departures}
+    stay = [one for one in life.staying() if one.name in life.diary.first and one.name not in going]
+    return (*stay, *outcome.arrivals)
 
 
 def _present(life: Life, snapshot: Snapshot) -> Present:
@@ -89,32 +129,6 @@ def _present(life: Life, snapshot: Snapshot) -> Present:
         cost[claim.pool_name] += machine.price if machine is not None else 0
     pods = len(snapshot.pods)
     return Present(len(snapshot.node_claims), pods, len(snapshot.pods.pending), dict(sorted(cost.items())))
-
-
-def _risks(life: Life, outcome: Outcome) -> Iterator[Risk]:
-    """Of the nodes at the end."""
-    nodes = life.staying()
-    spot = sum(one.price for one in nodes if one.capacity_type == labels.SPOT)
-    total = sum(one.price for one in nodes)
-    if total and spot * 2 > total:
-        share = 100 * spot // total
-        yield Risk("SpotShare", f"{share} % of the cost are spot instances, which AWS can reclaim at any time")
-    for pool, some in _by_pool(nodes).items():
-        zones = {one.zone for one in some}
-        if len(some) > 1 and len(zones) == 1:
-            yield Risk("SingleZone", f"all {len(some)} nodes of NodePool {pool} are in zone {zones.pop()}")
-    for held in outcome.held:
-        why = held.blocker or "what holds it is not known"
-        yield Risk("Held", f"NodeClaim {held.node} has drifted ({held.reason}) and stays: {why}")
-    if not outcome.at_rest:
-        yield Risk("Horizon", "more would happen after the horizon")
-
-
-def _by_pool(nodes: tuple[PlannedNode, ...]) -> dict[str, list[PlannedNode]]:
-    found: dict[str, list[PlannedNode]] = {}
-    for one in nodes:
-        found.setdefault(one.nodepool, []).append(one)
-    return dict(sorted(found.items()))
 
 
 def _beyond(some: tuple[Waiting, ...], others: tuple[Waiting, ...]) -> tuple[Waiting, ...]:

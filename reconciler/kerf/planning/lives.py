@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,7 +14,7 @@ from kerf.planning import changes
 from kerf.planning.approvals import Approval, Approvals
 from kerf.planning.changes import NOTHING, Change
 from kerf.planning.diary import Diary
-from kerf.planning.outcomes import Held, Outcome, PlannedNode, Waiting
+from kerf.planning.outcomes import Departure, Held, Outcome, PlannedNode, Waiting
 from kerf.planning.pace import Pace
 from kerf.planning.worlds import restored
 from kerf.runtime.controller import Controller
@@ -26,6 +26,17 @@ from kerf_api.approval import OFF
 from kerf_api.v1.nodeclaim import NodeClaim
 
 DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a life is: the time since its start, and the nodes of the snapshot that go so far and that are gone."""
+
+    lived: timedelta
+    going: int
+    gone: int
+
+
 _DRIFTED: Final = "Drifted"
 #: A deletion of many nodes by a person is held for some minutes, and a drain may take its time.
 _DELETIONS_WAIT: Final = timedelta(hours=1)
@@ -34,56 +45,69 @@ _DELETIONS_WAIT: Final = timedelta(hours=1)
 class Life:
     """See the module. Raises Unplannable, and BadChange when the API server would refuse the change."""
 
-    def __init__(self, captured: Captured, change: Change = NOTHING, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        captured: Captured,
+        change: Change = NOTHING,
+        *,
+        seed: int = 0,
+        parts: Parts | None = None,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        """`parts` are those of the controller; `progress` is called after each reconcile."""
         found = restored(captured, seed)
         self.world, self.guesses = found.world, found.cloud.guesses
-        self.controller = Controller(
-            found.ports,
-            Parts(keys=found.keys),
-            settings=replace(captured.snapshot.settings, plan_first=OFF),
-            inline=True,
-        )
-        self._pace = Pace(found.world)
+        own = replace(parts or Parts(), keys=found.keys)
+        settings = replace(captured.snapshot.settings, plan_first=OFF)
+        self.controller = Controller(found.ports, own, settings=settings, inline=True)
+        self.pace, self._progress = Pace(found.world), progress
         self._later: datetime | None = None
-        self._began = found.world.clock.now()
+        self.began = found.world.clock.now()
         self._refusals: dict[str, str] = {}
-        self._diary = Diary(found.world)
-        changes.apply(self.world, change)
-        self._approvals, self._unknown = Approvals(self.world, captured, change), found.cloud.unknown_images
+        self.diary = Diary(found.world)
+        self._captured, self._unknown = captured, found.cloud.unknown_images
+        self._approvals: Approvals | None = None
+        self.apply(change)
 
     def run(self, horizon: timedelta = DAY) -> Outcome:
         """Live until nothing more would happen, for at most so long; what came of it."""
-        end = self._began + horizon
-        self.world.run(self, end, stop_when=self._at_rest)
+        self.world.run(self, self.began + horizon, stop_when=self._at_rest)
         return self._outcome(at_rest=self._at_rest())
+
+    def apply(self, change: Change) -> None:
+        """Make a change in the world, as approved. Raises BadChange."""
+        changes.apply(self.world, change)
+        self._approvals = Approvals(self.world, self._captured, change, self._approvals)
 
     def approvals(self) -> tuple[Approval, ...]:
         """The changes that need an approval, once the life is over."""
-        return self._approvals.found(self._unknown)
+        return self._approvals.found(self._unknown) if self._approvals is not None else ()
 
-    # --- as the world's loop wants it -----------------------------------------------------------------------------
+    # --- as the world's loop calls it -----------------------------------------------------------------------------
     @property
     def next_due(self) -> datetime | None:
         return self._later or self.controller.next_due
 
     def tick(self) -> Plan:
-        self._diary.acting = True
+        self.diary.acting = True
         try:
             plan = self.controller.tick()
         finally:
-            self._diary.acting = False
+            self.diary.acting = False
         self._refusals.update({one.subject: str(one.reason) for one in plan.refusals})
-        self._later = self._pace.until(plan, self.controller.next_due)
+        self._later = self.pace.until(plan, self.controller.next_due)
+        gone = sum(one.ended is not None for one in self.diary.departures.values())
+        self._progress(Progress(self.world.clock.now() - self.began, len(self.diary.departures), gone))
         return plan
 
     def _at_rest(self) -> bool:
         """Whether nothing has happened for so long that nothing will, and nothing is left to be done."""
         now, claims = self.world.clock.now(), [one.value for one in self.world.server.records(kinds.NODE_CLAIM)]
         going = any(claim.metadata.deleting for claim in claims)
-        if now - self._diary.changed < max(self._patience(), _DELETIONS_WAIT if going else CALM):
+        if now - self.diary.changed < max(self._patience(), _DELETIONS_WAIT if going else CALM):
             return False
         held = going or any(claim.is_true(_DRIFTED) for claim in claims)
-        return not (held and any(self._pace.turns(now)))
+        return not (held and any(self.pace.turns(now)))
 
     def _patience(self) -> timedelta:
         """Consolidation waits for as long as a NodePool says after the last change to pods of a node."""
@@ -93,30 +117,33 @@ class Life:
 
     def staying(self) -> tuple[PlannedNode, ...]:
         """The nodes that are there and do not go, by name."""
-        return tuple(self._diary.node(one) for one in self._claims_staying())
+        return tuple(self.diary.node(one) for one in self.claims_staying())
 
-    def _claims_staying(self) -> list[NodeClaim]:
+    def claims_staying(self) -> list[NodeClaim]:
         claims: list[NodeClaim] = [record.value for record in self.world.server.records(kinds.NODE_CLAIM)]
         return sorted((one for one in claims if not one.metadata.deleting), key=lambda one: one.name)
 
     # --- what came of it --------------------------------------------------------------------------------------------
     def _outcome(self, *, at_rest: bool) -> Outcome:
-        staying = self._claims_staying()
+        staying = self.claims_staying()
         cost: dict[str, int] = {}
         for claim in staying:
-            cost[claim.pool_name] = cost.get(claim.pool_name, 0) + self._diary.node(claim).price
+            cost[claim.pool_name] = cost.get(claim.pool_name, 0) + self.diary.node(claim).price
         return Outcome(
-            began=self._began,
-            ended=self._diary.changed if at_rest else self.world.clock.now(),
+            began=self.began,
+            ended=self.diary.changed if at_rest else self.world.clock.now(),
             at_rest=at_rest,
-            departures=tuple(sorted(self._diary.departures.values(), key=lambda one: (one.started, one.node.name))),
-            arrivals=tuple(self._diary.node(one) for one in staying if one.name not in self._diary.first),
-            passing=tuple(self._diary.passing.values()),
-            moves=tuple(self._diary.moves),
+            departures=tuple(sorted(self.diary.departures.values(), key=self._order)),
+            arrivals=tuple(self.diary.node(one) for one in staying if one.name not in self.diary.first),
+            passing=tuple(self.diary.passing.values()),
+            moves=tuple(self.diary.moves),
             waiting=tuple(self._waiting()),
             held=tuple(self._held(one) for one in staying if one.is_true(_DRIFTED)),
             cost=dict(sorted(cost.items())),
         )
+
+    def _order(self, one: Departure) -> tuple[datetime, str]:
+        return one.started or self.began, one.node.name
 
     def _waiting(self) -> Iterator[Waiting]:
         for record in sorted(self.world.server.records(kinds.POD), key=lambda record: record.key):

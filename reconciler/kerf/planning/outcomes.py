@@ -22,11 +22,14 @@ class PlannedNode:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A node of the snapshot that goes: from when its disruption started until its instance ended (None: not yet)."""
+    """A node of the snapshot that goes: from when its disruption started until its instance ended (None: not yet).
+
+    An estimate knows neither time.
+    """
 
     node: PlannedNode
     reason: str
-    started: datetime
+    started: datetime | None
     ended: datetime | None = None
 
 
@@ -71,6 +74,7 @@ class Outcome:
         waiting: pods without a place at the end, by name.
         held: nodes that should have gone and were still there at the end.
         cost: of all nodes at the end, by NodePool.
+        simulated: False for an estimate, which has neither an order nor a duration.
     """
 
     began: datetime
@@ -83,6 +87,7 @@ class Outcome:
     waiting: tuple[Waiting, ...] = ()
     held: tuple[Held, ...] = ()
     cost: Mapping[str, int] = field(default_factory=dict)
+    simulated: bool = True
 
     @property
     def duration(self) -> timedelta:

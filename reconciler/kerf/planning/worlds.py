@@ -1,7 +1,8 @@
 """A world of the sandbox as a snapshot has it: the same objects and instances, at the same time.
 
-What the snapshot does not have is made up: workloads for pods (`owners.py`), and the user data of instances that have
-no node yet. Deployments are left out: their ReplicaSets keep the pods.
+What the snapshot does not have is made up: workloads for pods (`owners.py`), instances (`machines.py`), and the user
+data of instances that have no node yet. Deployments are paused: their ReplicaSets keep the pods, and CapacityBuffers
+read their templates.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from kerf.model.kinds import Kind
 from kerf.model.snapshot import Snapshot
 from kerf.planning import owners, waits
 from kerf.planning.clouds import SnapshotCloud
+from kerf.planning.machines import instances
 from kerf.ports import Ports
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.sandbox.api.kinds import CUSTOM
@@ -34,8 +36,6 @@ from kerf_api.v1.nodeclaim import NodeClaim
 #: What others refer to comes first; the rest follows in any order.
 _FIRST: Final = (kinds.NAMESPACE, kinds.NODE_CLASS, kinds.NODE_POOL, kinds.STORAGE_CLASS, kinds.PV, kinds.PVC)
 _LAST: Final = (kinds.NODE_CLAIM, kinds.NODE, kinds.CSI_NODE, kinds.VOLUME_ATTACHMENT, kinds.POD)
-#: Their controllers would make other ReplicaSets.
-_LEFT_OUT: Final = frozenset({kinds.DEPLOYMENT})
 _GRACE_SECONDS: Final = 30
 #: What definitions require of a condition.
 _WHOLE: Final = {"message": "", "reason": "Unknown", "status": "Unknown", "lastTransitionTime": "1970-01-01T00:00:00Z"}
@@ -95,9 +95,9 @@ def restored(captured: Captured, seed: int = 0) -> Restored:
 def _subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
     """Those of the EC2NodeClasses, and those of instances in others."""
     found = {one.id: one for facts in snapshot.class_facts.values() for one in facts.subnets}
-    for one in snapshot.instances.values():
+    for one in instances(snapshot):
         found.setdefault(one.subnet_id, Subnet(one.subnet_id, one.zone, one.zone_id))
-    return tuple(found[id_] for id_ in sorted(found))
+    return tuple(found[id_] for id_ in sorted(found) if id_)
 
 
 def _stocks(world: World, snapshot: Snapshot) -> None:
@@ -115,7 +115,7 @@ def _stocks(world: World, snapshot: Snapshot) -> None:
 
 def _machines(world: World, snapshot: Snapshot, region: Region) -> None:
     """The instances; those with a Node are that node's."""
-    for number, one in enumerate(snapshot.instances.values(), 1):
+    for number, one in enumerate(instances(snapshot), 1):
         claim = next(iter(snapshot.claims_by_instance.get(one.id, ())), None)
         machine = _machine(number, one, region, snapshot, claim)
         world.ec2.adopt(machine)
@@ -171,7 +171,7 @@ def _newest(snapshot: Snapshot) -> int:
 
 
 def _objects(world: World, snapshot: Snapshot, keys: LaunchKeys) -> None:
-    rest = [kind for kind in kinds.KNOWN if kind not in (*_FIRST, *_LAST) and kind not in _LEFT_OUT]
+    rest = [kind for kind in kinds.KNOWN if kind not in (*_FIRST, *_LAST)]
     for name in _spaces(snapshot):
         if name not in snapshot.namespaces:
             world.server.create(kinds.NAMESPACE, {"metadata": {"name": name}})
@@ -215,6 +215,8 @@ def _manifest(kind: Kind, value: Any) -> dict[str, Any]:
         meta["annotations"] = {**meta.get("annotations", {}), NOT_READY: "true"}
     if kind in (kinds.REPLICA_SET, kinds.STATEFUL_SET):
         meta.pop("ownerReferences", None)
+    if kind is kinds.DEPLOYMENT:  # its controller would make other ReplicaSets
+        manifest["spec"] = {**manifest["spec"], "paused": True}
     status = manifest.get("status", {})
     if "conditions" in status and kind.name in CUSTOM:
         status["conditions"] = [{**_WHOLE, **one} for one in status["conditions"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -13,14 +14,15 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from kerf.cli.answering import answers, plan_page
+from kerf.cli.answering import answers, plan_page, plan_progress
 from kerf.cli.app import app
 from kerf.cli.demonstration.demo import manifests
 from kerf.cli.verbs import plan
 from kerf.cli.verbs.plan import main
 from kerf.planning.approvals import Approval
 from kerf.planning.changes import Change
-from kerf.planning.forecast import Forecast, forecast
+from kerf.planning.forecast import Forecast, Manner, forecast
+from kerf.planning.lives import Progress
 from kerf.planning.outcomes import Waiting
 from kerf.snapshots import files, naming
 from kerf.snapshots.writing import lines
@@ -92,7 +94,7 @@ def test_markdown_has_a_table(snapshot: str, relabelled: str, capsys: pytest.Cap
     "text", ["<script>", "a|b", "`x`", "@team", "[a](http://b)", "*bold*", "# head", "a\nb", "<!--", "#1"]
 )
 def test_nothing_from_the_cluster_is_markup(text: str) -> None:
-    told = plan_page._escaped(text)
+    told = plan_page.escaped(text)
     assert not {"<", ">", "\n", "@"} & {*told}
     assert all(told[i - 1] == "\\" for i, mark in enumerate(told) if mark in "|`[]*")
     seen = html.unescape(told)
@@ -102,7 +104,7 @@ def test_nothing_from_the_cluster_is_markup(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["see https://example.com/x", "www.example.com", "&lt;b&gt;"])
 def test_nothing_from_the_cluster_is_a_link_or_an_entity(text: str) -> None:
-    told = plan_page._escaped(text)
+    told = plan_page.escaped(text)
     assert "://" not in told
     assert "www." not in told
     assert html.unescape(told.replace("\\", "")) == text
@@ -112,7 +114,7 @@ def test_nothing_from_the_cluster_is_a_link_or_an_entity(text: str) -> None:
 def found(relabelled: str) -> Forecast:
     """The plan of the changed label."""
     change = Change((json.loads(json.dumps(YAML(typ="safe").load(Path(relabelled)))),))
-    return forecast(busy(), change, horizon=timedelta(hours=1))
+    return forecast(busy(), change, Manner(timedelta(hours=1)))
 
 
 @pytest.mark.parametrize(
@@ -168,6 +170,14 @@ def test_a_condition_that_holds_is_an_exit_code(
         (["--snapshot", "SNAPSHOT", "--delete", "NodePool/none"], "NodePool none: "),
         (["EMPTY", "--snapshot", "SNAPSHOT"], "no object of a kind that changes a plan"),
         (["REFUSED", "--snapshot", "SNAPSHOT"], "NodePool general: "),
+        (["--compare", "POOL", "POOL", "--snapshot", "SNAPSHOT"], "both changes are the same"),
+        (["POOL", "--compare", "POOL", "EMPTY", "--snapshot", "SNAPSHOT"], "--compare and PATH exclude each other"),
+        (["--compare", "POOL", "EMPTY", "--snapshot", "SNAPSHOT"], "empty.yaml: no object of a kind that changes"),
+        (["--compare", "POOL", "/nowhere.yaml", "--snapshot", "SNAPSHOT"], "/nowhere.yaml"),
+        (
+            ["--compare", "POOL", "EMPTY", "--delete", "NodePool/a", "--snapshot", "SNAPSHOT"],
+            "--compare and --delete exclude each other",
+        ),
         (["POOL", "--snapshot", "PSEUDONYMS"], "the snapshot has pseudonyms in place of names"),
     ],
 )
@@ -189,6 +199,75 @@ def test_what_is_wrong_is_said(
     code, out, err = run(capsys, *(places.get(one, one) for one in arguments))
     assert (code, out) == (2, "")
     assert words in err
+
+
+# --- two changes, and no simulation -----------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def onto_demand(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same NodePool with on-demand nodes alone."""
+    file = tmp_path_factory.mktemp("plan") / "other.json"
+    changed = json.loads(json.dumps(POOL))
+    row = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
+    spec = changed["spec"]["template"]["spec"]
+    spec["requirements"] = [*(one for one in spec["requirements"] if one["key"] != row["key"]), row]
+    file.write_text(json.dumps(changed))
+    return str(file)
+
+
+def test_two_changes_side_by_side(
+    snapshot: str, relabelled: str, onto_demand: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--compare", relabelled, onto_demand, "--snapshot", snapshot, "--no-simulate"]
+    code, text, err = run(capsys, *asked, "-o", "json")
+    rows = json.loads(text)["compared"]
+    assert (code, err, [one["change"] for one in rows]) == (0, "", [relabelled, onto_demand])
+    costs = [sum(one["planned"]["cost"].values()) for one in rows]
+    assert costs[0] < costs[1]
+    assert rows[0]["now"] == rows[1]["now"]
+    code, page, _ = run(capsys, *asked)
+    line = next(line for line in page.splitlines() if line.startswith("price"))
+    assert [f"${cost / 1e6:,.3f}/h" in line for cost in costs] == [True, True]
+    code, table, err = run(capsys, *asked, "-o", "markdown", "--fail-on", "disruption>0%")
+    assert table.startswith("### Kerf's plans for two changes")
+    assert (code, err.count("--fail-on disruption>0%: it holds")) == (1, 2)
+    assert err.startswith(f"kerf plan: {relabelled}: ")
+
+
+def test_without_simulation_the_same_nodes_go(snapshot: str, relabelled: str, found: Forecast) -> None:
+    change = Change((json.loads(json.dumps(YAML(typ="safe").load(Path(relabelled)))),))
+    estimated = forecast(busy(), change, Manner(timedelta(hours=1), simulate=False))
+    assert {one.node.name for one in estimated.caused} == {one.node.name for one in found.caused}
+    assert len(estimated.newly_waiting) == len(found.newly_waiting)
+    assert {one.started for one in estimated.caused} == {None}
+    page = plan_page.page(estimated)
+    assert "not simulated" in page
+    assert "after  NodeClaim" not in page
+    assert "Horizon" not in {one.code for one in estimated.risks}
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_one_line_that_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = _Terminal()
+    with plan_progress.shown(terminal) as show:
+        show(Progress(timedelta(seconds=90), 5, 3))
+        show(Progress(timedelta(seconds=91), 5, 3))
+    lines = terminal.getvalue().split("\r")
+    assert lines[1] == "\x1b[Kkerf plan: simulated 1m30s; disruption started: 5, nodes deleted: 3"
+    assert lines[2:] == ["\x1b[K"]
+
+
+def test_without_a_terminal_there_is_no_progress() -> None:
+    stream = io.StringIO()
+    with plan_progress.shown(stream) as show:
+        show(Progress(timedelta(seconds=90), 5, 3))
+    assert stream.getvalue() == ""
 
 
 def test_help_says_how() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from kerf.model.changes.indexes import InstanceIndex
+from kerf.model.kubernetes import workloads
 from kerf.model.snapshot import Snapshot
 from kerf.planning import owners, waits
 from kerf.planning.lives import Life
 from kerf.planning.worlds import Unplannable, restored
 from kerf.runtime.controller import Controller
 from kerf.runtime.parts import Parts
+from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.weather import Weather
 from kerf.snapshots.reading import read
 from kerf.snapshots.writing import lines
@@ -20,6 +24,7 @@ from kerf_api.v1.meta import decode, encode
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.snapshots.test_sanitizing import life
 from tests.unit.snapshots.worlds import busy
+from tests.worlds import deployment
 
 
 def _seen() -> Snapshot:
@@ -52,6 +57,23 @@ def test_instances_and_prices_are_the_same() -> None:
     assert after.region == busy().region
 
 
+def test_missing_instances_are_those_of_node_claims() -> None:
+    """A live cluster is read without them, and manifests have none."""
+    listed, claims = restored(busy()).world.ec2.instances, busy().snapshot.node_claims.values()
+    without = replace(busy().snapshot, instances=InstanceIndex.of({}))
+    unlisted = restored(replace(busy(), snapshot=without)).world.ec2.instances
+    known = {one.instance_id for one in claims if one.is_true("Launched")}
+    assert known
+    assert unlisted.keys() == known
+
+    def facts(id_: str, found: Mapping[str, Machine]) -> tuple[object, ...]:
+        one = found[id_]
+        placed = one.instance_type, one.zone, one.zone_id, one.capacity_type, one.price, one.image_id
+        return (*placed, one.subnet_id, one.security_group_ids, one.profile)
+
+    assert {id_: facts(id_, unlisted) for id_ in known} == {id_: facts(id_, listed) for id_ in known}
+
+
 def test_the_first_look_finds_nodes_with_their_claims() -> None:
     before, after = busy().snapshot.state_nodes, _seen().state_nodes
     assert {key for key, one in after.items() if one.claim and one.node} == {
@@ -67,6 +89,20 @@ def test_a_launch_under_way_ends_as_the_one_that_it_is() -> None:
     assert not outcome.departures
     assert not outcome.waiting
     assert not outcome.passing
+
+
+def test_a_deployment_is_there_and_starts_no_roll_out() -> None:
+    """CapacityBuffers read its template; its own controller would replace all of its pods."""
+    manifest = deployment("web", {"replicas": 2})
+    manifest["metadata"]["uid"] = "c1b2"
+    known = {"default/web": decode(workloads.Deployment, manifest)}
+    found = restored(replace(busy(), snapshot=replace(busy().snapshot, deployments=known)))
+    before = [one["metadata"]["name"] for one in found.world.objects("ReplicaSet")]
+    found.world.step()
+    assert [one["metadata"]["name"] for one in found.world.objects("ReplicaSet")] == before
+    (restored_one,) = found.world.objects("Deployment")
+    assert restored_one["spec"]["paused"] is True
+    assert restored_one["spec"]["replicas"] == 2
 
 
 def test_a_snapshot_without_instance_types_has_no_plan() -> None:

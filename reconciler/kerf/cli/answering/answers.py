@@ -27,6 +27,12 @@ def as_json(answer: Judgement | Answer | PoolJudgement | Forecast) -> str:
     return json.dumps({"version": 1, **_plain(answer)}, indent=2) + "\n"
 
 
+def compared_as_json(found: Mapping[str, Forecast]) -> str:
+    """The plans of several changes by name, as one JSON object with a line break at its end."""
+    rows = [{"change": name, **_plain(one)} for name, one in found.items()]
+    return json.dumps({"version": 1, "compared": rows}, indent=2) + "\n"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, PodEdit | PoolEdit):
         return str(value)

@@ -25,14 +25,15 @@ def page(found: Forecast, *, most: int = MOST_ROWS) -> str:
 
 def markdown(found: Forecast, *, most: int = MOST_ROWS) -> str:
     """The same as Markdown; whatever comes from the cluster is escaped."""
-    rows = [f"| {what} | {_escaped(text)} |" for what, text in _figures(found)]
+    rows = [f"| {what} | {escaped(text)} |" for what, text in _figures(found)]
     lines = ["### Kerf's plan for this change", "", "| | |", "|---|---|", *rows]
     if found.planned.departures:
-        lines += ["", "<details><summary>Nodes that go</summary>", "", _HEAD, _RULE]
-        lines += [f"| {' | '.join(map(_escaped, row))} |" for row in _rows(found, most)]
-        lines += [*_more(len(found.planned.departures), most), "", "</details>"]
+        head, *table = _rows(found, most)
+        lines += ["", "<details><summary>Nodes that go</summary>", "", cells(head), "|---" * len(head) + "|"]
+        lines += [cells(map(escaped, row)) for row in table]
+        lines += [*more(len(found.planned.departures), most), "", "</details>"]
     for title, points in (("Pods", _pods(found, most)), ("Risks", _risks(found)), ("Assumed", found.guesses)):
-        listed = [f"- {_escaped(text)}" for text in points]
+        listed = [f"- {escaped(text)}" for text in points]
         lines += ["", f"**{title}**", "", *listed] if listed else []
     return "\n".join(lines) + "\n"
 
@@ -40,8 +41,11 @@ def markdown(found: Forecast, *, most: int = MOST_ROWS) -> str:
 #: Mentions and references are looked for after all escapes have been read: a space without width breaks them.
 _MARKS: Final = {"<": "&lt;", ">": "&gt;", "@": "&#64;&#8203;", "#": "\\#&#8203;"}
 _COLUMNS: Final = ("after", "NodeClaim", "NodePool", "node", "pods", "reason")
-_HEAD: Final = f"| {' | '.join(_COLUMNS)} |"
-_RULE: Final = "|---" * len(_COLUMNS) + "|"
+
+
+def cells(row: Iterable[str]) -> str:
+    """A row of a table of Markdown."""
+    return f"| {' | '.join(row)} |"
 
 
 # --- the parts --------------------------------------------------------------------------------------------------
@@ -57,14 +61,14 @@ def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
     yield "pods", f"{_count(evicted, 'eviction')}{f', {anyway} without the change' if otherwise is not planned else ''}"
     new, placed = len(found.newly_waiting), len(found.newly_placed)
     yield "unschedulable", f"{_count(len(planned.waiting), 'pod')} after; {new} more and {placed} fewer than without it"
-    change = _percent(found.now.total, planned.total)
-    other = f"; without the change {_price(otherwise.total)}" if otherwise is not planned else ""
-    yield "price", f"{_price(found.now.total)} now, {_price(planned.total)} after{change}{other}"
+    change = percent(found.now.total, planned.total)
+    other = f"; without the change {price(otherwise.total)}" if otherwise is not planned else ""
+    yield "price", f"{price(found.now.total)} now, {price(planned.total)} after{change}{other}"
     for pool in sorted({*found.now.cost, *planned.cost}):
         before, then = found.now.cost.get(pool, 0), planned.cost.get(pool, 0)
         if before != then:
-            yield f"  NodePool {pool}", f"{_price(before)} now, {_price(then)} after{_percent(before, then)}"
-    yield "duration", _duration(planned)
+            yield f"  NodePool {pool}", f"{price(before)} now, {price(then)} after{percent(before, then)}"
+    yield "duration", duration(planned)
     for one in found.approvals:
         yield _approval(one)
 
@@ -85,7 +89,10 @@ def _departing(found: Forecast) -> str:
     return f"{len(found.planned.departures)} go{f' ({counts}{also})' if counts else ''}"
 
 
-def _duration(outcome: Outcome) -> str:
+def duration(outcome: Outcome) -> str:
+    """Until nothing more happens, in words."""
+    if not outcome.simulated:
+        return "not simulated"
     if not outcome.departures and not outcome.arrivals:
         return "nothing changes"
     length = durations.go_text(timedelta(seconds=round(outcome.duration.total_seconds())))
@@ -96,12 +103,18 @@ def _order(found: Forecast, most: int) -> Iterator[str]:
     if not found.planned.departures:
         return
     yield ""
-    yield "Nodes that go, in order:"
-    yield from (f"  {line}" for line in columns([_COLUMNS, *_rows(found, most)]))
-    yield from (f"  {text}" for text in _more(len(found.planned.departures), most))
+    yield "Nodes that go, in order:" if found.planned.simulated else "Nodes that go:"
+    yield from (f"  {line}" for line in columns(list(_rows(found, most))))
+    yield from (f"  {text}" for text in more(len(found.planned.departures), most))
 
 
 def _rows(found: Forecast, most: int) -> Iterator[tuple[str, ...]]:
+    """The head and the rows of the table; an estimate has no times."""
+    rows = [_COLUMNS, *_departures(found, most)]
+    yield from rows if found.planned.simulated else (row[1:] for row in rows)
+
+
+def _departures(found: Forecast, most: int) -> Iterator[tuple[str, ...]]:
     caused = {one.node.name for one in found.caused}
     for one in found.planned.departures[:most]:
         reason = one.reason if one.node.name in caused or found.otherwise is found.planned else f"{one.reason} (anyway)"
@@ -109,6 +122,8 @@ def _rows(found: Forecast, most: int) -> Iterator[tuple[str, ...]]:
 
 
 def _after(found: Forecast, one: Departure) -> str:
+    if one.started is None:
+        return ""
     return durations.go_text(timedelta(seconds=round((one.started - found.planned.began).total_seconds())))
 
 
@@ -116,7 +131,8 @@ def _node(one: Departure) -> str:
     return " ".join(filter(None, (one.node.instance_type, one.node.zone, one.node.capacity_type)))
 
 
-def _more(count: int, most: int) -> list[str]:
+def more(count: int, most: int) -> list[str]:
+    """A line for the rows that are not shown."""
     return [f"... and {count - most} more; --all shows them"] if count > most else []
 
 
@@ -128,7 +144,7 @@ def _waiting(found: Forecast, most: int) -> Iterator[str]:
 def _pods(found: Forecast, most: int) -> Iterator[str]:
     for one in found.newly_waiting[:most]:
         yield f"unschedulable because of the change: pod {one.pod}: {one.reason or 'its reason is not known'}"
-    yield from _more(len(found.newly_waiting), most)
+    yield from more(len(found.newly_waiting), most)
     for one in found.newly_placed[:most]:
         yield f"schedulable because of the change: pods like {one.pod}"
 
@@ -148,15 +164,17 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _price(amount: int) -> str:
+def price(amount: int) -> str:
+    """Millionths of a dollar per hour, for a person."""
     return f"${amount / 1e6:,.3f}/h"
 
 
-def _percent(before: int, after: int) -> str:
+def percent(before: int, after: int) -> str:
+    """The change in parentheses, after a space; empty when there is no price before."""
     return f" ({100 * (after - before) / before:+.1f} %)" if before else ""
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """For a cell or a point of Markdown: no markup, no HTML, no mention of a person."""
     text = " ".join(text.replace("&", "&amp;").split())
     for mark in "\\`*_{}[]<>()#|~@!":

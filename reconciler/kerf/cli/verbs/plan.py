@@ -15,6 +15,7 @@ from kerf.cli.parser import Parser
 from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
+    from kerf.cli.answering.changed import Changed
     from kerf.planning.changes import Change
     from kerf.planning.forecast import Forecast
     from kerf.snapshots.captured import Captured
@@ -26,6 +27,9 @@ evictions, pods that become unschedulable or schedulable, price, and duration un
 
 The cluster is simulated in memory, with the same controller, twice: with the change and without it. Neither the
 cluster nor AWS is changed. Without files the plan is what will happen anyway.
+
+--no-simulate answers in seconds in large clusters: nodes that go, unschedulable pods and price, without order and
+duration. --compare shows two changes side by side, each planned on its own.
 """
 _EPILOG: Final = """\
 Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
@@ -54,19 +58,20 @@ def main(arguments: Sequence[str]) -> int:
         conditions = _conditions(asked.fail_on)
         horizon = _horizon(asked.horizon)
         captured = _captured(asked, rest)
-        change, assumed = _change(asked, captured)
-        found = _forecast(captured, change, horizon, assumed)
+        named = _changes(asked, captured)
+        found = _forecasts(captured, named, horizon, asked)
     except (Mistake, BadChange, Unplannable, PortError) as error:
         for line in str(error).split("\n"):
             _note(line)
         return 2
+    names = [name for name, _, _ in named]
     if asked.output == "text":
-        say("\n".join(map(escaping.visible, _text(found, asked).split("\n"))), end="")
+        say("\n".join(map(escaping.visible, _text(names, found, asked).split("\n"))), end="")
     else:
-        sys.stdout.write(_text(found, asked))
-    failed = [text for text in conditions if _holds(text, found)]
-    for text in failed:
-        escaping.complain(f"kerf plan: --fail-on {text}: it holds")
+        sys.stdout.write(_text(names, found, asked))
+    failed = [(name, text) for name, one in zip(names, found, strict=True) for text in conditions if _holds(text, one)]
+    for name, text in failed:
+        escaping.complain(f"kerf plan: {f'{name}: ' if name else ''}--fail-on {text}: it holds")
     return 1 if failed else 0
 
 
@@ -84,6 +89,9 @@ def _parser() -> Parser:
     add("--horizon", default=_DEFAULT_HORIZON, metavar="DURATION", help=f"how far to simulate ({_DEFAULT_HORIZON})")
     add("--fail-on", default="", metavar="CONDITIONS", help="conditions under which the exit code is 1")
     add("-o", "--output", choices=FORMATS, default="text", help="format of the plan (text)")
+    add("--no-simulate", action="store_true", help="no roll-out: neither order nor duration, but in seconds")
+    two = "two changes side by side, instead of PATH; each a file or a folder"
+    add("--compare", nargs=2, default=[], metavar=("A", "B"), help=two)
     add("--all", action="store_true", help="all nodes and pods, however many")
     return parser
 
@@ -117,16 +125,30 @@ def _captured(asked: Namespace, rest: Sequence[str]) -> Captured:
     return captures.live("plan", options, asked.kubeconfig, asked.context)
 
 
-def _change(asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:
-    """What is applied and deleted, and what had to be assumed. Raises Mistake."""
-    from kerf.cli.answering import captures, changed
-    from kerf.planning.changes import Change, Comparison
-    from kerf.snapshots.sanitizing import digest
+def _changes(asked: Namespace, captured: Captured) -> list[tuple[str, Change, list[str]]]:
+    """The changes: a name where there are two, the objects, and what had to be assumed. Raises Mistake."""
+    from kerf.cli.answering import changed
 
+    if asked.compare:
+        others = [("PATH", asked.paths), ("--changed-since", asked.changed_since), ("--delete", asked.delete)]
+        if given := next((name for name, value in others if value), None):
+            raise Mistake(f"--compare and {given} exclude each other; give both changes as files or folders")
+        if len(set(asked.compare)) == 1:
+            raise Mistake(f"--compare {' '.join(asked.compare)}: both changes are the same; name two files or folders")
+        return [(path, *_change(changed.of_files([path]), asked, captured)) for path in asked.compare]
     if asked.changed_since:
         found = changed.since(asked.paths or ["."], asked.changed_since, _note)
     else:
         found = changed.of_files(asked.paths)
+    return [("", *_change(found, asked, captured))]
+
+
+def _change(found: Changed, asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:
+    """What is applied and deleted, and what had to be assumed. Raises Mistake."""
+    from kerf.cli.answering import captures
+    from kerf.planning.changes import Change, Comparison
+    from kerf.snapshots.sanitizing import digest
+
     deleted = dict.fromkeys((*found.change.deleted, *map(_deleted, asked.delete)))
     change = Change(found.change.applied, tuple(deleted))
     if change and captured.names != "plain":
@@ -156,22 +178,37 @@ def _deleted(text: str) -> tuple[str, str, str]:
     return known[kind.lower()], namespace, own
 
 
-def _forecast(captured: Captured, change: Change, horizon: timedelta, assumed: list[str]) -> Forecast:
+def _forecasts(
+    captured: Captured, named: Sequence[tuple[str, Change, list[str]]], horizon: timedelta, asked: Namespace
+) -> list[Forecast]:
     from dataclasses import replace
 
-    from kerf.planning.forecast import forecast
+    from kerf.cli.answering.plan_progress import shown
+    from kerf.planning.forecast import Manner, forecasts
 
-    found = forecast(captured, change, horizon=horizon)
-    return replace(found, guesses=(*assumed, *found.guesses))
+    with shown(sys.stderr) as progress:
+        manner = Manner(horizon, simulate=not asked.no_simulate, progress=progress)
+        found = forecasts(captured, [change for _, change, _ in named], manner)
+    rows = zip(found, named, strict=True)
+    return [replace(one, guesses=(*assumed, *one.guesses)) for one, (_, _, assumed) in rows]
 
 
-def _text(found: Forecast, asked: Namespace) -> str:
-    from kerf.cli.answering import answers, plan_page
+def _text(names: Sequence[str], found: Sequence[Forecast], asked: Namespace) -> str:
+    from kerf.cli.answering import answers, compare_page, plan_page
 
     most = sys.maxsize if asked.all else plan_page.MOST_ROWS
+    if len(found) > 1:
+        both = dict(zip(names, found, strict=True))
+        if asked.output == "json":
+            return answers.compared_as_json(both)
+        if asked.output == "markdown":
+            return compare_page.markdown(both, most=most)
+        return compare_page.page(both, most=most)
     if asked.output == "json":
-        return answers.as_json(found)
-    return plan_page.markdown(found, most=most) if asked.output == "markdown" else plan_page.page(found, most=most)
+        return answers.as_json(found[0])
+    if asked.output == "markdown":
+        return plan_page.markdown(found[0], most=most)
+    return plan_page.page(found[0], most=most)
 
 
 # --- conditions -------------------------------------------------------------------------------------------------

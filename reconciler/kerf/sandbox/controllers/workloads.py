@@ -65,7 +65,7 @@ class Children:
 
 
 class Deployments:
-    """Keeps one ReplicaSet per template, and the newest at the wanted size."""
+    """Keeps one ReplicaSet per template, and the newest at the wanted size; nothing of one that is paused."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
@@ -75,7 +75,8 @@ class Deployments:
         dirty = self._sets.take_dirty()
         for _, key in dirty:
             record = self._server.find(model.DEPLOYMENT, *key)
-            if record is not None and not record.value.metadata.deleting:
+            paused = record is not None and record.manifest["spec"].get("paused", False)
+            if record is not None and not paused and not record.value.metadata.deleting:
                 self._reconcile(record)
         return bool(dirty)
 
