@@ -87,7 +87,10 @@ def test_a_node_as_json_holds_what_its_page_holds() -> None:
     world = snapshot([on_demand(), *machine("a"), *machine("b"), worker("v", "b", "1", of="x"), *marked])
     told = json.loads(answers.as_json(why_node(world, "a")))
     end = next(end for end in told["ends"] if end["code"] == "Underutilized")
-    remedy = {"text": "Deployment shop/web: remove the annotation karpenter.sh/do-not-disrupt", "saving": 96_000}
+    text = "Deployment shop/web: remove the annotation karpenter.sh/do-not-disrupt"
+    removed = {"path": f'spec.template.metadata.annotations["{labels.DO_NOT_DISRUPT}"]', "value": None}
+    patch = {"action": "Edit", "kind": "Deployment", "name": "shop/web", "text": text, "fields": [removed]}
+    remedy = {"text": text, "saving": 96_000, "patch": patch}
     assert (told["name"], told["code"], told["at"]) == ("node-a", "Stays", "2026-04-01T23:30:14Z")
     assert (end["saving"], end["remedies"]["found"], end["remedies"]["tried"]) == (96_000, [remedy], 1)
     assert told["holds"][0]["code"] == "PodDoNotDisrupt"

@@ -7,6 +7,7 @@ the zones those that the files speak of.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -164,12 +165,17 @@ class ShippedTypes:
         images = account.images_of(account.images(_VERSION), node_class)
         return ClassFacts(
             generation=node_class.metadata.generation,
-            subnets=tuple(Subnet(f"subnet-{zone}", zone, zone_id, 250) for zone, zone_id in sorted(zones.items())),
-            security_groups=(SecurityGroup("sg"),),
-            images=images or (Image("ami-amd64"), Image("ami-arm64", architecture="arm64")),
+            subnets=tuple(Subnet(_id("subnet", zone), zone, zone_id, 250) for zone, zone_id in sorted(zones.items())),
+            security_groups=(SecurityGroup(_id("sg", "nodes")),),
+            images=images or tuple(Image(_id("ami", one), architecture=one) for one in ("amd64", "arm64")),
             instance_profile="profile",
             placement_group=_group(node_class.spec.placement_group_selector),
         )
+
+
+def _id(kind: str, name: str) -> str:
+    """An ID of the form that EC2 has, for a resource that the files do not name."""
+    return f"{kind}-{hashlib.sha256(name.encode()).hexdigest()[:17]}"
 
 
 def _group(selector: PlacementGroupSelector | None) -> PlacementGroup | None:
