@@ -69,7 +69,7 @@ _SHOWN = 5
 #: Of candidates whose pods, with all that take part, are more work than one candidate may take.
 _TOO_MUCH_WORK: Final = Blocker(
     WORK_BUDGET,
-    "finding nodes for its pods takes more work than one node may use:  too many pods, of this node or pending, have "
+    "finding nodes for its pods takes more work than one node may use: too many pods, of this node or pending, have "
     "constraints of their own; give them equal affinities and spreads, or drain the node by hand",
 )
 

@@ -45,53 +45,58 @@ class Approval:
 
 
 class Approvals:
-    """The NodePools of a world whose changes wait for approval; from then on none waits there.
+    """The NodePools of a world whose changes wait for approval; after `note` none waits there.
 
-    `earlier` are those before another change in the same world.
+    `guessed` has the names of classes with unknown images.
     """
 
-    def __init__(self, world: World, captured: Captured, change: Change, earlier: Approvals | None = None) -> None:
-        self._world, self._captured = world, captured
-        self._written = {key(one): one for one in change.written}
-        setting = captured.snapshot.settings.plan_first
-        classes = {one.key[1]: one.value.metadata.annotations for one in world.server.records(kinds.NODE_CLASS)}
+    def __init__(self, world: World, captured: Captured, guessed: Mapping[str, Any]) -> None:
+        self._world, self._captured, self._guessed = world, captured, guessed
+        self._written: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         #: By NodePool, the digest that its annotation approves.
         self._waiting: dict[str, str] = {}
-        waited = earlier._waiting if earlier is not None else {}
-        for record in world.server.records(kinds.NODE_POOL):
+
+    def note(self, change: Change) -> None:
+        """A change was made in the world: what waits now, and that it is approved."""
+        self._written |= {key(one): one for one in change.written}
+        setting, earlier = self._captured.snapshot.settings.plan_first, self._waiting
+        classes = {one.key[1]: one.value.metadata.annotations for one in self._world.server.records(kinds.NODE_CLASS)}
+        self._waiting = {}
+        for record in self._world.server.records(kinds.NODE_POOL):
             pool: NodePool = record.value
             notes = pool.metadata.annotations
-            kept = pool.name in waited and labels.PLAN_FIRST not in notes
+            kept = pool.name in earlier and labels.PLAN_FIRST not in notes
             if pool.managed and (kept or approval.of(notes, classes.get(pool.class_name, {}), setting).on):
                 self._waiting[pool.name] = notes.get(labels.APPROVED_PLAN, "")
         for kind in (kinds.NODE_POOL, kinds.NODE_CLASS):
-            for record in list(world.server.records(kind)):
+            for record in list(self._world.server.records(kind)):
                 if labels.PLAN_FIRST in record.value.metadata.annotations:
-                    world.server.patch(kind, *record.key, {"metadata": {"annotations": {labels.PLAN_FIRST: None}}})
+                    removed = {"metadata": {"annotations": {labels.PLAN_FIRST: None}}}
+                    self._world.server.patch(kind, *record.key, removed)
 
-    def found(self, guessed: Mapping[str, Any]) -> tuple[Approval, ...]:
-        """The changes that need an approval, by NodePool; `guessed` has the names of classes with unknown images."""
-        rows = (self._one(name, guessed) for name in sorted(self._waiting))
+    def found(self) -> tuple[Approval, ...]:
+        """The changes that need an approval, by NodePool, once the controller has seen them."""
+        rows = map(self._one, sorted(self._waiting))
         return tuple(row for row in rows if row is not None)
 
-    def _one(self, name: str, guessed: Mapping[str, Any]) -> Approval | None:
+    def _one(self, name: str) -> Approval | None:
         record = self._world.server.find(kinds.NODE_POOL, "", name)
         if record is None:
             return None
         pool: NodePool = record.value
         before = self._captured.snapshot.node_pools.get(name)
         seen = seen_of(before, self._captured.snapshot.now) if before is not None else None
-        found = self._parts(pool, seen.parts if seen is not None else None, guessed)
+        found = self._parts(pool, seen.parts if seen is not None else None)
         if isinstance(found, str):
             return Approval(name, unknown=found)
         if seen is not None and seen.settled == found:
             return None
         return Approval(name, found.digest, self._waiting[name] == found.digest)
 
-    def _parts(self, pool: NodePool, seen: Parts | None, guessed: Mapping[str, Any]) -> Parts | str:
+    def _parts(self, pool: NodePool, seen: Parts | None) -> Parts | str:
         """The digests of a NodePool after the change, or why they are not known."""
         record = self._world.server.find(kinds.NODE_CLASS, "", pool.class_name)
-        if record is None or not record.value.status.amis or pool.class_name in guessed:
+        if record is None or not record.value.status.amis or pool.class_name in self._guessed:
             return f"the images of EC2NodeClass {pool.class_name} are not known before the change is applied"
         before = self._captured.snapshot.node_pools.get(pool.name)
         noted = seen if before is not None and before.class_name == pool.class_name else None

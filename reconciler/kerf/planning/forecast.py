@@ -112,7 +112,7 @@ def _found(
 ) -> Forecast:
     snapshot = life.controller.state.snapshot(life.world.clock.now())
     ending = Ending(snapshot, planned, nodes, manner.horizon, life.diary.guarded)
-    return Forecast(now, planned, otherwise, risks(ending), tuple(life.guesses), life.approvals())
+    return Forecast(now, planned, otherwise, risks(ending), tuple(life.guesses), life.approvals.found())
 
 
 def _after(life: Life, outcome: Outcome) -> tuple[PlannedNode, ...]:

@@ -11,7 +11,7 @@ from kerf.model import kinds
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Plan
 from kerf.planning import changes
-from kerf.planning.approvals import Approval, Approvals
+from kerf.planning.approvals import Approvals
 from kerf.planning.changes import NOTHING, Change
 from kerf.planning.diary import Diary
 from kerf.planning.outcomes import Departure, Held, Outcome, PlannedNode, Waiting
@@ -65,8 +65,7 @@ class Life:
         self.began = found.world.clock.now()
         self._refusals: dict[str, str] = {}
         self.diary = Diary(found.world)
-        self._captured, self._unknown = captured, found.cloud.unknown_images
-        self._approvals: Approvals | None = None
+        self.approvals = Approvals(found.world, captured, found.cloud.unknown_images)
         self.apply(change)
 
     def run(self, horizon: timedelta = DAY) -> Outcome:
@@ -77,11 +76,7 @@ class Life:
     def apply(self, change: Change) -> None:
         """Make a change in the world, as approved. Raises BadChange."""
         changes.apply(self.world, change)
-        self._approvals = Approvals(self.world, self._captured, change, self._approvals)
-
-    def approvals(self) -> tuple[Approval, ...]:
-        """The changes that need an approval, once the life is over."""
-        return self._approvals.found(self._unknown) if self._approvals is not None else ()
+        self.approvals.note(change)
 
     # --- as the world's loop calls it -----------------------------------------------------------------------------
     @property

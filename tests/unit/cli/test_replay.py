@@ -13,6 +13,7 @@ from kerf.records.replaying import Outcome
 from kerf.runtime.recording import software
 from kerf.snapshots import files
 from kerf.snapshots.reading import read
+from tests.unit.records.lives import Life
 
 RECORD = Path("tests/unit/records/versions/1.record")
 START = "2026-01-01T00:00:00Z"
@@ -23,9 +24,11 @@ def _said(capsys: pytest.CaptureFixture[str]) -> str:
     return found.out + found.err
 
 
-def test_all_decisions_of_a_file_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    """The file is of this version."""
-    assert replay.main([str(RECORD)]) == 0
+def test_all_decisions_of_a_folder_are_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    life = Life(tmp_path)
+    life.live(1)
+    life.recorder.close()
+    assert replay.main([str(tmp_path)]) == 0
     assert f" decisions from {START} to 2026-01-01T00:" in _said(capsys)
 
 

@@ -103,7 +103,7 @@ def test_a_renamed_pool_in_a_renamed_file(repo: Path, capsys: Capture) -> None:
     write(repo, {"pools/standard.yaml": POOL.replace("name: general\nspec", "name: standard\nspec")})
     assert told(capsys) == [("pools/standard.yaml", 4, "KERF-DIFF-301")]
     assert validate.main(["--changed-since", "main", "."]) == 0
-    assert "this renames NodePool general: for a cluster that is another pool" in capsys.readouterr().out
+    assert "this renames NodePool general: a cluster sees another NodePool" in capsys.readouterr().out
     assert validate.main(["--changed-since", "main", ".", "--strict"]) == 1
 
 

@@ -125,7 +125,7 @@ def test_a_given_token_is_used_and_kept(folder: Path, monkeypatch: pytest.Monkey
 def test_a_file_without_a_token_is_refused(folder: Path, content: bytes) -> None:
     file = folder / "wrong"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match="does not hold a token"):
+    with pytest.raises(ValueError, match="contains no token"):
         DebugServer(0, ASKED, str(file))
 
 

@@ -21,7 +21,7 @@ from .test_preflight_controller import KERF, deployment, found, server, variable
     [
         ({"controller": {"env": {"AWS_REGION": "x"}}}, "controller.env: must be a list of {name: …, value: …}"),
         ({"controller": {"env": "AWS_REGION"}}, "controller.env: must be a list"),
-        ({"controller": {"env": ["AWS_REGION"]}}, "and holds 'AWS_REGION'"),
+        ({"controller": {"env": ["AWS_REGION"]}}, "and has 'AWS_REGION'"),
         ({"controller": {"env": [{"value": "x"}]}}, "and has {'value': 'x'}"),
         ({"settings": {"featureGates": "NodeRepair=true"}}, "featureGates: must be a map"),
     ],

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         saved.write(asked.output, bundle.archive())
     except OSError as error:
-        escaping.complain(f"kerf bundle: {asked.output}: {error.strerror or error}")
+        escaping.complain(f"kerf bundle: {error}")
         return 2
     say(bundle.contents(), err=True, end="")
     return 1 if bundle.missing else 0
