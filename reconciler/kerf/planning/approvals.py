@@ -86,10 +86,10 @@ class Approvals:
         pool: NodePool = record.value
         before = self._captured.snapshot.node_pools.get(name)
         seen = seen_of(before, self._captured.snapshot.now) if before is not None else None
-        found = self._parts(pool, seen.parts if seen is not None else None)
+        found = self._parts(pool, self._real(seen.parts) if seen is not None else None)
         if isinstance(found, str):
             return Approval(name, unknown=found)
-        if seen is not None and seen.settled == found:
+        if seen is not None and seen.settled is not None and self._real(seen.settled) == found:
             return None
         return Approval(name, found.digest, self._waiting[name] == found.digest)
 
@@ -107,6 +107,12 @@ class Approvals:
             return f"the snapshot does not have all of {missing}; add its manifest"
         images = plan_digest.of_images(image.id for image in record.value.status.amis)
         return Parts(node_pool=own, node_class=its, images=images)
+
+    def _real(self, parts: Parts) -> Parts:
+        """The digests as the cluster has them; a file has others in their place."""
+        real = self._captured.plans
+        pool, node_class = (real.get(one, one) for one in (parts.node_pool, parts.node_class))
+        return Parts(node_pool=pool, node_class=node_class, images=parts.images)
 
     def _digest(self, kind: str, value: NodePool | EC2NodeClass, noted: str) -> str:
         """The digest of one object; empty when it is not known."""

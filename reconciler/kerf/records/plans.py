@@ -10,7 +10,7 @@ memory may reconcile earlier than necessary.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final
 
@@ -45,13 +45,14 @@ def decision(plan: Plan, sanitizer: Sanitizer, **given: Any) -> Decision:
     """The line of a plan. `given` are the fields of Decision that are not in the plan."""
     acts, digests = list[Act](), list[str]()
     for action, form in zip(_ordered(plan.actions), forms(plan.actions, sanitizer), strict=True):
-        digests.append(_digest(form))
+        digests.append(_digest(form, sanitizer.text))
         if len(acts) < MOST_ACTIONS:
-            acts.append(Act(key=action.key, reason=str(action.reason), digest=digests[-1][:_DIGITS]))
+            reason = sanitizer.text(str(action.reason))
+            acts.append(Act(key=action.key, reason=reason, digest=digests[-1][:_DIGITS]))
     foreseen = [plain(sanitizer.object(kinds.NODE_CLAIM, claim)) for claim in plan.foreseen]
     whole = [digests, foreseen, *(_sorted(plain(getattr(plan, name))) for name in _REST)]
     return Decision(
-        digest=_digest(whole),
+        digest=_digest(whole, sanitizer.text),
         due=plan.next_due,
         actions=tuple(acts),
         more_actions=len(digests) - len(acts),
@@ -65,8 +66,9 @@ def forms(found: Sequence[Action], sanitizer: Sanitizer) -> Iterator[Mapping[str
     return (actions.to_plain(_bare(one), sanitizer) for one in _ordered(found))
 
 
-def _digest(value: Any) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
+def _digest(value: Any, text: Callable[[str], str] = str) -> str:
+    """`text` puts the hashes of the record into a text: reasons and events may name digests of plans."""
+    return hashlib.sha256(text(msgspec.json.encode(value, order="deterministic").decode()).encode()).hexdigest()
 
 
 def _sorted(data: Any) -> Any:

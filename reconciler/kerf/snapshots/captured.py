@@ -20,6 +20,7 @@ class Captured:
         unknown: kinds and facts of a file that this version does not know.
         of_file: it has been read from a file, which lacks user data and annotations.
         names: `plain`, or `pseudonyms` for those of a file in their place.
+        plans: digests of plans in the file, with those in the cluster.
     """
 
     snapshot: Snapshot
@@ -28,3 +29,4 @@ class Captured:
     unknown: tuple[str, ...] = ()
     names: str = "plain"
     of_file: bool = False
+    plans: Mapping[str, str] = field(default_factory=dict)

@@ -22,13 +22,17 @@ class Line(Struct, frozen=True, kw_only=True, tag_field="line", rename="camel", 
 
 
 class Header(Line, frozen=True, kw_only=True, tag="header"):
-    """The first line. `at` is the time of the snapshot; `names` is `plain` or `pseudonyms`."""
+    """The first line. `at` is the time of the snapshot; `names` is `plain` or `pseudonyms`.
+
+    `plans` has digests of plans in the file, with those in the cluster.
+    """
 
     format: str = FORMAT
     version: int = VERSION
     at: datetime
     names: str = "plain"
     software: Mapping[str, str] = {}
+    plans: Mapping[str, str] = {}
 
 
 class Objects(Line, frozen=True, kw_only=True, tag="objects"):

@@ -240,7 +240,7 @@ def _known(key: str) -> bool:
 def _renamed(line: Mapping[str, Any], table: Mapping[str, str]) -> Mapping[str, Any]:
     match line.get("line"):
         case "header":
-            return {**line, "names": "pseudonyms"}
+            return {**{key: value for key, value in line.items() if key != "plans"}, "names": "pseudonyms"}
         case "objects":
             kind = kinds.BY_NAME.get(line["kind"])
             return {**line, "items": [_replaced(one, table, kind.type if kind else Any) for one in line["items"]]}

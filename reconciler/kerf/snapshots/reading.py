@@ -129,7 +129,8 @@ class Reader:
             now=_utc(at), settings=settings, catalogues=self._catalogues(settings), **facts
         )
         header = self.header or Header(at=at)
-        return Captured(snapshot, self.region, header.software, tuple(sorted(set(self.unknown))), header.names, True)
+        unknown = tuple(sorted(set(self.unknown)))
+        return Captured(snapshot, self.region, header.software, unknown, header.names, True, header.plans)
 
     def _catalogues(self, settings: Settings) -> dict[str, Catalogue]:
         """By class name; a catalogue is computed again when one of its inputs has changed, as the controller does."""

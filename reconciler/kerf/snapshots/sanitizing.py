@@ -27,7 +27,7 @@ from kerf.model.kubernetes.objects import Pod, PodTemplate
 from kerf.model.kubernetes.storage import PersistentVolume
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.snapshots.fields import ANNOTATIONS, MESSAGES_OF, TAG_PREFIXES, TAGS
-from kerf.snapshots.hashes import rewritten
+from kerf.snapshots.hashes import plans, rewritten
 from kerf_api import labels
 from kerf_api.decoders import decoder_of
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -65,16 +65,22 @@ class Sanitizer:
         }
         #: Of objects as they are to those of objects as the file has them; empty until all are known.
         self._hashes: dict[str, str] = {}
+        pairs = [(one, snapshot.node_classes.get(one.class_name)) for one in snapshot.node_pools.values()]
+        #: The same of the digests of plans.
+        self.plans: Mapping[str, str] = plans(pairs, self._written)
         bundle, found = snapshot.cluster.ca_bundle if snapshot.cluster is not None else "", dict(known)
         for kind, table in ((kinds.NODE_POOL, snapshot.node_pools), (kinds.NODE_CLASS, snapshot.node_classes)):
             for value in table.values():
                 found |= rewritten(value, self.object(kind, value), bundle)
-        self._hashes = found
+        self._hashes = {**found, **self.plans}
 
     @property
     def hashes(self) -> Mapping[str, str]:
         """Hashes of objects as they are, to those of the same objects in the file."""
         return self._hashes
+
+    def _written(self, value: NodePool | EC2NodeClass) -> NodePool | EC2NodeClass:
+        return self._pool(value) if isinstance(value, NodePool) else self._class(value)
 
     def object(self, kind: Kind, value: Any) -> Any:
         """An object of the cluster as the file has it."""
@@ -137,6 +143,9 @@ class Sanitizer:
         return changed(volume, spec=changed(spec, **found)) if found else volume
 
     def _pool(self, pool: NodePool) -> NodePool:
+        told = tuple(changed(one, message=self.text(one.message)) for one in pool.status.conditions)
+        if told != pool.status.conditions:
+            pool = changed(pool, status=changed(pool.status, conditions=told))
         meta = pool.spec.template.metadata
         kept = {key: text for key, text in meta.annotations.items() if key in ANNOTATIONS}
         if len(kept) == len(meta.annotations):
@@ -175,6 +184,10 @@ class Sanitizer:
             return self.launch_request(text)
         if key == labels.COMMAND:
             text = self._command(text)
+        return self.text(text)
+
+    def text(self, text: str) -> str:
+        """A text with the hashes of the file."""
         for real, written in self._hashes.items():
             text = text.replace(real, written)
         return text

@@ -47,7 +47,8 @@ def encoded(line: Line) -> bytes:
 
 def _lines(captured: Captured, sanitizer: Sanitizer) -> Iterator[Line]:
     snapshot = captured.snapshot
-    yield Header(at=snapshot.now, software=captured.software)
+    plans = {written: real for real, written in sanitizer.plans.items()}
+    yield Header(at=snapshot.now, software=captured.software, plans=plans)
     for kind, name in FIELDS.items():
         yield from objects(sanitizer, kind, list(getattr(snapshot, name).values()))
     yield from objects(

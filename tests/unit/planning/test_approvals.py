@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from kerf.disruption.candidates.approval import gate_of
+from kerf.disruption.view import view
+from kerf.model.memory import Memory
 from kerf.planning.approvals import Approval
 from kerf.planning.changes import Change, Comparison
 from kerf.planning.forecast import forecast
@@ -108,6 +111,33 @@ def test_images_that_aws_alone_knows_are_no_digest() -> None:
     (row,) = planned(captured(staged(), file=False), changed_class(amiSelectorTerms=terms))
     assert row.digest == ""
     assert row.unknown == "the images of EC2NodeClass default are not known before the change is applied"
+
+
+def test_an_approved_change_is_approved_in_a_file_too() -> None:
+    """The digest covers user data, which the file does not have: the annotations follow."""
+    story = staged()
+    story.play({"run": "1m"})
+    (found,) = planned(captured(story, file=True), changed_pool())
+    story.world.apply(changed_pool())
+    story.play({"run": "1m"})
+    assert found.digest == waiting(story)
+    assert [_reason(captured(story, file=one)) for one in (False, True)] == ["", ""]
+    story.play({"annotate": {"NodePool": {"general": {labels.APPROVED_PLAN: found.digest}}}})
+    story.play({"run": "1s"})
+    assert [_reason(captured(story, file=one)) for one in (False, True)] == ["Approved", "Approved"]
+
+
+def _reason(found: Captured) -> str:
+    seen = view(found.snapshot, Memory().turn(found.snapshot))
+    return gate_of(seen, found.snapshot.node_pools["general"]).reason
+
+
+def test_a_plan_of_a_file_without_the_class_has_the_digest_of_the_cluster() -> None:
+    """The file has another digest of the class in place of the one that covers user data."""
+    story = staged()
+    live, file = (planned(captured(story, file=one), changed_pool()) for one in (False, True))
+    assert live == file
+    assert live[0].digest
 
 
 def test_a_class_that_the_file_lacks_in_part_is_no_digest() -> None:

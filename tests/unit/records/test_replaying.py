@@ -22,6 +22,7 @@ from kerf.runtime.recording.ring import parts
 from kerf.snapshots import files
 from kerf.snapshots.reading import Unreadable
 from kerf.snapshots.sanitizing import Sanitizer
+from kerf_api import labels
 from tests.unit.snapshots.test_sanitizing import PLACES, SECRET, planted
 from tests.unit.snapshots.worlds import SETTINGS, busy
 from tests.worlds import deployment, node_class, node_pool
@@ -104,6 +105,21 @@ def test_decisions_about_removed_texts_are_the_same(tmp_path: Path) -> None:
     assert SECRET.encode() not in whole
     assert b"# digest:" in whole
     assert any(one.key.startswith("StartCommand") for outcome in outcomes for one in outcome.recorded.actions)
+
+
+def test_decisions_about_a_change_that_waits_are_the_same(tmp_path: Path) -> None:
+    """The digest of the plan covers user data, and is in annotations, conditions, events and reasons."""
+    pool = node_pool("general", {"disruption": {"consolidateAfter": "Never", "budgets": [{"nodes": "100%"}]}})
+    pool["metadata"]["annotations"] = {labels.PLAN_FIRST: "90s"}
+    life = Life(tmp_path, manifests=(_class(f"#!/bin/sh\n# {SECRET}"), pool, deployment("web", {"replicas": 3})))
+    life.live(1.5)
+    life.world.apply(_class("#!/bin/sh\necho two"))
+    life.live(4)
+    life.recorder.close()
+    outcomes = list(replayed(tmp_path))
+    assert [list(one.difference()) for one in outcomes if not one.same] == []
+    keys = {one.key.partition("/")[0] for outcome in outcomes for one in outcome.recorded.actions}
+    assert {"SetConditions nodepool", "StartCommand nodeclaim"} <= keys
 
 
 def test_the_form_has_no_user_data_and_no_names_of_templates() -> None:

@@ -50,6 +50,8 @@ In place of user data a file has `# digest:` and an HMAC-SHA256 of it. The key i
 variable `KERF_DIGEST_KEY`: who has key and text can compare them. A hash that covers user data or annotations that are
 left out (`karpenter.k8s.aws/ec2nodeclass-hash`, `karpenter.sh/nodepool-hash`) is written as the hash of what is left,
 so that the same nodes drift.
+The same applies to the digests of plans (`kerf.sh/approved-plan`, `kerf.sh/seen-plan`); the first line of the file maps
+them to those of the cluster, for `kerf plan`.
 
 ## Lines
 
