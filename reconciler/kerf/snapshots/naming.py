@@ -18,6 +18,7 @@ from kerf.model import kinds
 from kerf.model.failures import Failure
 from kerf.model.kubernetes.objects import PodCondition
 from kerf.snapshots import actions
+from kerf.snapshots.fields import TAGS
 from kerf.snapshots.hashes import rewritten
 from kerf.snapshots.plain import PAIRS, typed
 from kerf.snapshots.reading import HINTS, Unreadable
@@ -84,7 +85,7 @@ _API_WORDS: Final = """
 #: Free texts of others, which decisions do not read, by the type that has them.
 _TEXTS: Final[Mapping[Any, str]] = {Failure: "error", PodCondition: "message"}
 _OF_THE_API: Final = frozenset(_API_FIELDS.split())
-_WORDS: Final = frozenset(_API_WORDS.split()) | {NODEPOOL_HASH_VERSION, NODECLASS_HASH_VERSION}
+_WORDS: Final = frozenset(_API_WORDS.split()) | {NODEPOOL_HASH_VERSION, NODECLASS_HASH_VERSION} | TAGS
 
 
 def renamed(lines: Iterable[bytes]) -> Iterator[bytes]:
