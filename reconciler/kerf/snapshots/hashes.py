@@ -1,7 +1,7 @@
 """The hashes that cover names, user data and annotations: a file that changes these has other ones in their place.
 
-So do the digests of plans (`kerf_api.v1.plan_digest`), by which changes are approved. `kerf plan` needs them as they are
-in the cluster: the header of the file has those.
+So do the digests of plans (`kerf_api.v1.plan_digest`), by which changes are approved. `kerf plan` needs them as they
+are in the cluster: the header of the file has those.
 """
 
 from __future__ import annotations

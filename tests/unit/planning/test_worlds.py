@@ -10,6 +10,7 @@ import pytest
 
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.kubernetes import workloads
+from kerf.model.kubernetes.objects import Node
 from kerf.model.snapshot import Snapshot
 from kerf.planning import owners, waits
 from kerf.planning.lives import Life
@@ -86,6 +87,19 @@ def test_a_launch_under_way_ends_as_the_one_that_it_is() -> None:
     found = life().launching
     assert not found.snapshot.instances
     outcome = Life(read(lines(found, b"key"))).run(timedelta(hours=1))
+    assert not outcome.departures
+    assert not outcome.waiting
+    assert not outcome.passing
+
+
+def test_a_new_node_has_no_name_of_another() -> None:
+    """Nodes of a cluster may have the names that the sandbox gives."""
+    found = read(lines(life().launching, b"key"))
+    nodes = {
+        name: decode(Node, {"metadata": {"name": name, "uid": name}, "spec": {"unschedulable": True}})
+        for name in (f"ip-10-0-0-{number}.us-west-2.compute.internal" for number in range(1, 9))
+    }
+    outcome = Life(replace(found, snapshot=replace(found.snapshot, nodes=nodes))).run(timedelta(hours=1))
     assert not outcome.departures
     assert not outcome.waiting
     assert not outcome.passing

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from kerf.ec2.instance_types import capacity
 from kerf.model import kinds
@@ -42,6 +42,8 @@ NOT_READY = "kubelet.kerf.test/not-ready"
 #: A node with this label has no kubelet at all.
 STOPPED_LABEL = "kubelet.kerf.test/stopped"
 
+#: The addresses of the network that instances get.
+_ADDRESSES: Final = 1 << 16
 #: The hypervisor takes a little less than what is planned with, so that a node never has less than was promised.
 _MEMORY_OVERHEAD = 0.065
 _ABSENT = ("vpc.amazonaws.com/pod-eni",)
@@ -86,10 +88,20 @@ class Kubelets:
         if machine.state == "running" and machine.boots:
             self._agenda.after(self._ec2.weather.boot_seconds, lambda: self._register(machine))
 
+    def _name(self, machine: Machine) -> str:
+        """A name that no other machine's Node has: in a restored cluster Nodes were there before."""
+        number = machine.number
+        while True:
+            name = f"ip-10-0-{number >> 8}-{number & 255}.{self._ec2.region.name}.compute.internal"
+            known = self._machines.get(name)
+            if known is machine or (known is None and self._server.find(kinds.NODE, "", name) is None):
+                return name
+            number += _ADDRESSES
+
     def _register(self, machine: Machine) -> None:
         if machine.state != "running":
             return
-        name = f"ip-10-0-{machine.number >> 8}-{machine.number & 255}.{self._ec2.region.name}.compute.internal"
+        name = self._name(machine)
         settings, info = user_data.read(machine.user_data), self._ec2.region.types[machine.instance_type]
         full, planned = _room(info, settings, machine)
         usable = self._differences.allocatable(machine, planned)
