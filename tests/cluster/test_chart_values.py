@@ -79,6 +79,8 @@ GIVEN: Final[dict[str, Any]] = {
     "settings.detailedMetrics": "nodes,pods",
     "settings.karpenterLeases": "kube-system,karpenter/given",
     "settings.minValuesPolicy": "BestEffort",
+    "settings.planFirst": "24h",
+    "settings.recordFolder": "/var/lib/kerf/record",
     "settings.preferencePolicy": "Ignore",
     "settings.schedulerConfig": BY_DEFAULT,
     "settings.vmMemoryOverheadPercent": 0,
