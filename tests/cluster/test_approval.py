@@ -59,7 +59,7 @@ def test_a_change_waits_over_a_restart_and_goes_on_when_git_carries_its_digest(f
     assert kerf.kubectl("diff", *GIT, "-f", "-", input_=manifest(fleet, {"kerf.sh/plan-first": "true"}, "two")) == ""
     (digest,) = set(re.findall(r"\b[0-9a-f]{20}\b", message))
     assert any(digest in text for text in kerf.events("ChangeAwaitsApproval"))
-    assert digest in kerf.kerf("why", "nodepool", fleet.name, "--kubeconfig", str(kerf.account()))
+    assert digest in kerf.kerf("why", "nodepool", fleet.name, "--kubeconfig", str(kerf.control_plane.kubeconfig))
     applied(fleet, {"kerf.sh/plan-first": "true", "kerf.sh/approved-plan": digest}, "two")
     kerf.wait(lambda: not old & fleet.uids() and fleet.whole(NODES), 240, "all nodes are replaced")
     kerf.wait(lambda: told(fleet, "reason") == "NothingToApprove", 60, "nothing is left to be approved")

@@ -124,7 +124,7 @@ def _ports_kept_free(case: Case) -> bool:
 
     That anti-affinity ends with its pods. Then the DaemonSet's pod comes to the node, and needs its ports.
     """
-    if case.difference.direction != UNMADE or "daemon sets hold its host ports" not in case.difference.message:
+    if case.difference.direction != UNMADE or "daemon sets use its host ports" not in case.difference.message:
         return False
     templates = [one["spec"]["template"] for one in case.world["daemonSets"]]
     with_ports = [one for one in templates if any(ports_of(one["spec"]))]
