@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kerf_api import durations, labels
+from kerf_api.annotations import unreadable
 
 #: The number of hexadecimal digits of a digest.
 DIGITS: Final = 20
@@ -69,13 +70,7 @@ _READERS: Final[Mapping[str, Mapping[str, Callable[[str], Any]]]] = MappingProxy
 
 def faults(kind: str, annotations: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The annotations of an object that are invalid, with the valid forms. Values that are no text are left out."""
-    for key, read in _READERS.get(kind, {}).items():
-        text = annotations.get(key)
-        if isinstance(text, str):
-            try:
-                read(text)
-            except ValueError as error:
-                yield key, str(error)
+    return unreadable(_READERS.get(kind, {}), annotations)
 
 
 def of(pool: Mapping[str, str], node_class: Mapping[str, str], default: PlanFirst) -> PlanFirst:

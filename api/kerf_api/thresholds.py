@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kerf_api import durations, labels
+from kerf_api.annotations import unreadable
 
 _SAVING = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(%?)", re.ASCII)
 _MICRO: Final = 1_000_000
@@ -88,13 +89,7 @@ ANNOTATIONS: Final = tuple(_READERS)
 
 def faults(annotations: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The annotations that cannot be read, and what would be right. What is no text is not looked at."""
-    for key, (_, read) in _READERS.items():
-        text = annotations.get(key)
-        if isinstance(text, str):
-            try:
-                read(text)
-            except ValueError as error:
-                yield key, str(error)
+    return unreadable({key: read for key, (_, read) in _READERS.items()}, annotations)
 
 
 def of(annotations: Mapping[str, str], default: Thresholds) -> Thresholds:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, get_type_hints
 
 from kerf.ec2.instance_types import catalogue
+from kerf.ec2.instance_types.built import Built, Inputs
 from kerf.ec2.instance_types.formulas import Unresolvable
 from kerf.model import kinds
 from kerf.model.aws.cloud import ClassFacts, Instance, Region
@@ -21,7 +23,6 @@ from kerf.snapshots.lines import FORMAT, VERSION, AnyLine, End, Fact, Header, Ob
 from kerf.snapshots.plain import typed
 from kerf_api.decoders import decoder_of
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
-from kerf_api.v1.meta import ObjectMeta
 
 #: The types of facts by their names.
 HINTS: Final = {**get_type_hints(Snapshot), "instances": Mapping[str, Instance]}
@@ -29,17 +30,6 @@ HINTS: Final = {**get_type_hints(Snapshot), "instances": Mapping[str, Instance]}
 
 class Unreadable(Exception):
     """A file that is no snapshot, or none that this version reads: the line, and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Built:
-    """The instance types of an EC2NodeClass, with the inputs that they were computed from."""
-
-    region: Region
-    uid: str
-    generation: int
-    facts: ClassFacts
-    catalogue: Catalogue | None
 
 
 @dataclass(slots=True)
@@ -58,7 +48,7 @@ class Reader:
     known: tuple[str, ...] = ()
     unknown: list[str] = field(default_factory=list)
     complete: bool = False
-    _built: dict[str, _Built] = field(default_factory=dict)
+    _built: Built = field(default_factory=Built)
 
     def take(self, number: int, text: bytes) -> None:
         """Raises Unreadable."""
@@ -139,22 +129,12 @@ class Reader:
             facts = self.facts.get("class_facts", {}).get(name)
             if name not in classes or facts is None or self.region is None:
                 continue
-            made, meta = self._built.get(name), classes[name].metadata
-            if (
-                made is None
-                or made.region is not self.region
-                or made.facts is not facts
-                or _version(made) != _version(meta)
-            ):
-                catalogue_ = _types(classes[name], facts, self.region, settings)
-                made = self._built[name] = _Built(self.region, meta.uid, meta.generation, facts, catalogue_)
-            if made.catalogue is not None:
-                found[name] = made.catalogue
+            meta = classes[name].metadata
+            inputs = Inputs(self.region, facts, meta.uid, meta.generation)
+            made = self._built.get(name, inputs, partial(_types, classes[name], facts, self.region, settings))
+            if made is not None:
+                found[name] = made
         return found
-
-
-def _version(one: _Built | ObjectMeta) -> tuple[str, int]:
-    return one.uid, one.generation
 
 
 def _types(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings: Settings) -> Catalogue | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from kerf.ec2.instance_types.built import Built, Inputs
 from kerf.ec2.instance_types.formulas import Unresolvable
 from kerf.ec2.nodeclass.validation import CONDITION, dated
 from kerf.ec2.pricing.prices import priced
@@ -38,22 +39,13 @@ class _Known:
     stale: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Built:
-    region: Region
-    uid: str
-    generation: int
-    facts: ClassFacts
-    catalogue: Catalogue | None
-
-
 class Catalogues:
     """Facts and catalogues by class name. One thread uses it. A class that `build` fails with is noted in `notices`."""
 
     def __init__(self, settings: Settings, build: Build, notices: Notices | None = None) -> None:
         self._settings, self._build, self._notices = settings, build, notices or Notices()
         self._known: dict[str, _Known] = {}
-        self._built: dict[str, _Built] = {}
+        self._built = Built()
         self._facts_view: dict[str, ClassFacts] = {}
         self._problems: dict[str, tuple[str, str]] = {}
         self._attempts: dict[str, ProfileAttempt] = {}
@@ -181,7 +173,7 @@ class Catalogues:
 
     def forget(self, name: str) -> None:
         self._known.pop(name, None)
-        self._built.pop(name, None)
+        self._built.forget(name)
         self._problems.pop(name, None)
         self._attempts.pop(name, None)
         self.dry_runs.pop(name, None)
@@ -239,18 +231,8 @@ class Catalogues:
         return found
 
     def _catalogue(self, region: Region, node_class: EC2NodeClass, known: _Known) -> Catalogue | None:
-        built = self._built.get(node_class.name)
-        generation = node_class.metadata.generation
-        if (
-            built is not None
-            and built.region is region
-            and built.facts is known.facts
-            and (built.uid, built.generation) == (known.uid, generation)
-        ):
-            return built.catalogue
-        catalogue = self._try(node_class, known.facts, region)
-        self._built[node_class.name] = _Built(region, known.uid, generation, known.facts, catalogue)
-        return catalogue
+        inputs = Inputs(region, known.facts, known.uid, node_class.metadata.generation)
+        return self._built.get(node_class.name, inputs, lambda: self._try(node_class, known.facts, region))
 
     def _try(self, node_class: EC2NodeClass, facts: ClassFacts, region: Region) -> Catalogue | None:
         """The types of a class; None when they cannot be worked out, which concerns this class alone."""
