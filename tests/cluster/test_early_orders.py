@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,20 @@ pytestmark = pytest.mark.cluster
 
 MANIFEST = Path(__file__).parent / "early_orders.yaml"
 #: Pods at first and in each step; four of them fill a node.
-FIRST, MORE, STEPS = 24, 4, 9
+FIRST, MORE = 24, 4
 EVERY_SECONDS = 0.5
+#: The batch is open for so long after a pod, and never longer than that: far longer than a busy machine needs.
+IDLE_SECONDS, MOST_SECONDS = 15, 150
+#: The Deployment still grows so many steps after the first order: pods come while nodes are being made.
+LAST_STEPS = 4
 #: Seconds within which each step happens also on a busy machine.
 SOON = 240
 
 
 @pytest.fixture
 def kerf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Installation]:
-    with Installation(control_plane, tmp_path) as installation:
+    batch = {"settings.batchIdleDuration": f"{IDLE_SECONDS}s", "settings.batchMaxDuration": f"{MOST_SECONDS}s"}
+    with Installation(control_plane, tmp_path, values=batch) as installation:
         yield installation
         installation.kubectl("delete", "--wait=false", "-f", str(MANIFEST))
         installation.wait(lambda: not installation.get("nodeclaims"), 120, "no claim is left")
@@ -46,18 +52,24 @@ def test_a_full_node_is_ordered_while_pods_keep_coming(kerf: Installation) -> No
     create: Any = kubernetes.utils.create_from_dict
     client = connect(str(kerf.control_plane.kubeconfig))
     apps = kubernetes.client.AppsV1Api(client)
+    came = [time.time()]
     create(client, yaml.safe_load(pods))
-    for step in range(1, STEPS + 1):
+    left = LAST_STEPS
+    while left and time.time() < came[0] + MOST_SECONDS:
         time.sleep(EVERY_SECONDS)
-        apps.patch_namespaced_deployment_scale("growing", "default", {"spec": {"replicas": FIRST + step * MORE}})
-    grown, number = time.time(), FIRST + STEPS * MORE
-    kerf.wait(lambda: len(kerf.running("growing")) == number, SOON, "all pods run")
+        came.append(time.time())
+        replicas = FIRST + (len(came) - 1) * MORE
+        apps.patch_namespaced_deployment_scale("growing", "default", {"spec": {"replicas": replicas}})
+        left -= any(_orders(kerf))
+    kerf.wait(lambda: len(kerf.running("growing")) == replicas, SOON, "all pods run")
     orders = list(_orders(kerf))
-    print(f"\norders, s before the last pods: {[round(grown - at, 2) for at, *_ in orders]}", flush=True)
-    assert orders[0][0] < grown, "the batch was open"
+    print(f"\norders, s before the last pods: {[round(came[-1] - at, 2) for at, *_ in orders]}", flush=True)
+    assert orders[0][0] < came[0] + MOST_SECONDS, "the batch was open"
+    before = [at for at in came if at < orders[0][0]]
+    assert all(b - a < IDLE_SECONDS for a, b in pairwise([*before, orders[0][0]])), "the batch was open"
     # Pods that come after a close may have room on a node that it made: they need no order.
-    assert sum(pods for *_, pods in orders) <= number, "no pod is planned twice"
-    assert sum(nodes for _, nodes, _ in orders) == len(kerf.get("nodeclaims")) == number // 4
+    assert sum(pods for *_, pods in orders) <= replicas, "no pod is planned twice"
+    assert sum(nodes for _, nodes, _ in orders) == len(kerf.get("nodeclaims")) == replicas // 4
 
 
 def _is_ready(pool: Json) -> bool:
