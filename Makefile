@@ -143,7 +143,7 @@ long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, planted bugs
 
 manifests: $(VENV)/.base  ## render api/kerf_api/crds into manifests/crds and charts/kerf-crd, the pages of docs/reference
 	@$(BIN)/python -m kerf_api.crds render manifests/crds charts/kerf-crd/files
-	@$(BIN)/python -m kerf_api.written_annotations charts/kerf/files/written-annotations.yaml
+	@$(BIN)/python -m kerf_api.chart_annotations charts/kerf/files
 	@$(BIN)/python -m kerf_api.lint.rulebook docs/reference/rules.md
 	@$(BIN)/python -m kerf_api.crds.reference docs/reference/api.md
 	@$(BIN)/python -m kerf.cli.pages.reference docs/reference

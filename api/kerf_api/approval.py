@@ -66,6 +66,8 @@ _READERS: Final[Mapping[str, Mapping[str, Callable[[str], Any]]]] = MappingProxy
         "EC2NodeClass": {labels.PLAN_FIRST: plan_first},
     }
 )
+#: The annotations that are read here, of all kinds.
+ANNOTATIONS: Final = frozenset().union(*_READERS.values())
 
 
 def faults(kind: str, annotations: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

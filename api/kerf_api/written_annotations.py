@@ -3,16 +3,12 @@
 Kerf acts on these annotations, so an account with permission to edit an object could steer Kerf by them. The admission
 webhook refuses such changes, except by Kerf's own ServiceAccount and by accounts that the chart names. Annotations for
 users (`karpenter.sh/do-not-disrupt`, `kerf.sh/allow-deletion`, …) are not listed here.
-
-`python -m kerf_api.written_annotations FILE` writes the list for the chart, whose match conditions select the requests.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -80,21 +76,3 @@ def _changes(kind: str, new: Mapping[str, Any], old: Mapping[str, Any] | None) -
                 yield Change(key, "removed")
         elif key in new and new[key] != before[key]:
             yield Change(key, "changed")
-
-
-def chart_list() -> str:
-    """The annotations of all kinds as a YAML list, for the match conditions of the chart."""
-    keys = sorted(frozenset().union(*WRITTEN.values()))
-    head = "# Rendered from api/kerf_api/written_annotations.py by `make manifests`. Edit the module, not this list.\n"
-    return head + "".join(f"- {key}\n" for key in keys)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the list to the file that the only argument names."""
-    (file,) = arguments
-    Path(file).write_text(chart_list(), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

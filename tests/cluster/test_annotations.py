@@ -212,6 +212,15 @@ def test_the_terminated_instances_are_not_removed(editor: Editor, kerf: Installa
     assert f"[{key}] is removed" in editor.refused("annotate", "nodepool", name, f"{key}-")
 
 
+def test_annotations_of_users_are_checked_though_the_spec_stays(editor: Editor, kerf: Installation) -> None:
+    name = "annotations-of-users"
+    editor.create("NodePool", name, {})
+    for note in ("kerf.sh/consolidation-minimum-age=soon", "kerf.sh/plan-first=perhaps"):
+        output = kerf.kubectl("--as", EDITOR, "annotate", "nodepool", name, note, check=False)
+        assert f"metadata.annotations[{note.partition('=')[0]}]: " in output, output
+    editor.does("annotate", "nodepool", name, "kerf.sh/consolidation-minimum-age=1h")
+
+
 def test_a_template_gets_none_and_keeps_the_old_ones(editor: Editor, kerf: Installation) -> None:
     """Also where the spec is wrong by the rules of today: metadata may still change."""
     place, name = "spec.template.metadata.annotations", "annotations-template"
