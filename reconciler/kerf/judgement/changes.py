@@ -8,7 +8,7 @@ give pods a place (`scheduling/edits`).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from kerf.disruption.drift.conditions import CONSOLIDATABLE
 from kerf.model.changes.indexes import PodIndex
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.answers.edits import PodEdit, PoolEdit
+from kerf.scheduling.answers.edits import DropTerm, PodEdit, PoolEdit
 from kerf.scheduling.answers.patches import EDIT, Field, Patch, of_pool, pod_patch, within
 from kerf_api import labels
 from kerf_api.v1 import conditions
@@ -40,10 +40,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _OfPods(Change):
-    """Base of changes of pods of one node; `whose` are they, for a person."""
+    """Base of changes of pods of one manifest; `whose` are they, for a person."""
 
     whose: str
-    node: str
     pods: frozenset[str]
 
     def edited(self, pod: Pod) -> Pod:
@@ -51,7 +50,7 @@ class _OfPods(Change):
         raise NotImplementedError
 
     def made(self, snapshot: Snapshot) -> Snapshot:
-        return _with_pods(snapshot, self.node, self.pods, self.edited)
+        return _with_pods(snapshot, self.pods, self.edited)
 
     def patch(self, snapshot: Snapshot) -> Patch:
         first = snapshot.pods[min(self.pods)]
@@ -74,9 +73,14 @@ class _OfPool(Change):
 # --- of pods ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class OfPods(_OfPods):
-    """An edit of pods of one node."""
+    """An edit of pods."""
 
     edit: PodEdit
+
+    @property
+    def of_others(self) -> bool:
+        """Whether the edit changes where pods of others may be: their anti-affinity keeps these away."""
+        return isinstance(self.edit, DropTerm) and self.edit.away
 
     def edited(self, pod: Pod) -> Pod:
         return self.edit.made(pod)
@@ -87,7 +91,7 @@ class OfPods(_OfPods):
 
 @dataclass(frozen=True, slots=True)
 class Unmark(_OfPods):
-    """Pods of one node without the annotation that protects them."""
+    """Pods without the annotation that protects them."""
 
     def edited(self, pod: Pod) -> Pod:
         return replace(pod, metadata=_unprotected(pod.metadata))
@@ -101,11 +105,17 @@ def _unprotected(meta: ObjectMeta) -> ObjectMeta:
     return replace(meta, annotations=kept)
 
 
-def _with_pods(snapshot: Snapshot, node: str, keys: frozenset[str], made: Callable[[Pod], Pod]) -> Snapshot:
+def _with_pods(snapshot: Snapshot, keys: frozenset[str], made: Callable[[Pod], Pod]) -> Snapshot:
     index = snapshot.pods
-    here = {key: made(pod) if key in keys else pod for key, pod in index.by_node.get(node, {}).items()}
-    by_key, by_node = {**index.by_key, **here}, {**index.by_node, node: here}
-    return dataclasses.replace(snapshot, pods=PodIndex(by_key, by_node, index.pending, index.nominated))
+    changed = {key: made(index[key]) for key in sorted(keys)}
+    nodes = sorted({pod.spec.node_name for pod in changed.values() if pod.spec.node_name in index.by_node})
+    by_node = {**index.by_node, **{node: _with(index.by_node[node], changed) for node in nodes}}
+    after = PodIndex({**index.by_key, **changed}, by_node, _with(index.pending, changed), index.nominated)
+    return dataclasses.replace(snapshot, pods=after)
+
+
+def _with(some: Mapping[str, Pod], changed: Mapping[str, Pod]) -> Mapping[str, Pod]:
+    return {key: changed.get(key, pod) for key, pod in some.items()} if some.keys() & changed.keys() else some
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, product, zip_longest
 from typing import Final
@@ -98,7 +99,7 @@ def _unmarking(view: View, one: Candidate) -> Iterator[Change]:
     for pod in one.pods:
         if pod.key in marked:
             groups.setdefault(_whose(pod), []).append(pod)
-    yield from (Unmark(whose, one.node.name, frozenset(pod.key for pod in some)) for whose, some in groups.items())
+    yield from (Unmark(whose, frozenset(pod.key for pod in some)) for whose, some in groups.items())
 
 
 def _whose(pod: Pod) -> str:
@@ -125,9 +126,9 @@ def _housing(view: View, one: Candidate, reason: str, code: str, ask: Solve) -> 
     new = simulate(view, [one], ask, manner).new_nodes
     answers = alike(one, unhoused(view, one, ask, manner, open_new=code == STRANDED))
     offered = [(some, edit) for some, why in answers if why.account is not None for edit in why.account.edits]
-    of_pods = [_of_pods(one, some[0], edit) for some, edit in offered if isinstance(edit, PodEdit)]
+    of_pods = [_of_pods(view, one, some[0], edit) for some, edit in offered if isinstance(edit, PodEdit)]
     of_pools: list[Change] = [OfPool(_amounted(view, one, edit)) for _, edit in offered if isinstance(edit, PoolEdit)]
-    of_pods += [_of_pods(one, pod, edit) for pod, edit in _smaller(view, one, new)]
+    of_pods += [_of_pods(view, one, pod, edit) for pod, edit in _smaller(view, one, new)]
     for node in new:
         of_pools += [OfPool(edit) for edit in _wider(view, one, node, code)]
     yield from _each_once(c for c in chain.from_iterable(zip_longest(of_pods, of_pools)) if c is not None)
@@ -141,11 +142,14 @@ def _each_once(changes: Iterable[Change]) -> Iterator[Change]:
             yield change
 
 
-def _of_pods(one: Candidate, pod: Pod, edit: PodEdit) -> Change:
-    """The edit, of all pods of the node that come from the same manifest."""
+def _of_pods(view: View, one: Candidate, pod: Pod, edit: PodEdit) -> Change:
+    """The edit, of all pods of the node that come from the same manifest; of their anti-affinity on all nodes, because
+    it keeps pods away as well."""
     whose = _whose(pod)
-    keys = frozenset(other.key for other in one.movable if _whose(other) == whose)
-    return OfPods(whose, one.node.name, keys, edit)
+    change = OfPods(whose, frozenset(other.key for other in one.movable if _whose(other) == whose), edit)
+    if not change.of_others:
+        return change
+    return replace(change, pods=frozenset(key for key, other in view.snapshot.pods.items() if _whose(other) == whose))
 
 
 def _smaller(view: View, one: Candidate, new: Sequence[NewNode]) -> Iterator[tuple[Pod, PodEdit]]:

@@ -48,4 +48,6 @@ def _after(view: View, key: str, ask: Solve, judge: Judge, change: Change) -> En
     changed = replace(view, snapshot=change.made(view.snapshot))
     if isinstance(change, OfPool) and isinstance(ask, Scheduler):
         ask = ask.with_pool(changed.snapshot.node_pools[change.edit.pool])
+    if isinstance(change, OfPods) and change.of_others and isinstance(ask, Scheduler):
+        ask = Scheduler(changed.snapshot)
     return judge(changed, key, ask)

@@ -8,17 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning import missing
 from kerf.scheduling.answers import explanation
+from kerf.scheduling.answers.edits import Respell
 from kerf.scheduling.answers.explanation import PoolAccount
-from kerf.scheduling.answers.patches import CORRECT, Cause, Field, FieldRef, Patch, of_fix, owner_ref, within
+from kerf.scheduling.answers.patches import CORRECT, Cause, Field, FieldRef, Patch, of_fix, of_pod, owner_ref, within
+from kerf.scheduling.pods.requirements import own_problem
+from kerf.scheduling.refusals.spelling import value_near
 from kerf.scheduling.solve import PodRefusal
 from kerf_api import labels
 from kerf_api.v1.nodepool import NodePool
 
+#: The values of labels that are the same in every cluster.
+_VALUES: Final = {labels.CAPACITY_TYPE: (labels.ON_DEMAND, labels.RESERVED, labels.SPOT)}
 _REQUIREMENTS: Final = "spec.template.spec.requirements"
 
 
@@ -46,15 +53,35 @@ def patches_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> tuple[Patch
     """The edits that help, the first one first: those that were tried, else what a user has to set right."""
     account = refusal.account
     absent = missing.patches_of(snapshot, pod)
-    if absent or account is None:
+    if account is None:
         return absent
     tried = tuple(of_fix(edit, pod, snapshot.node_pools) for edit in account.fixes)
+    if absent:
+        spelled = tuple(of_fix(edit, pod, snapshot.node_pools) for edit in account.fixes if isinstance(edit, Respell))
+        return (*spelled, *absent)
     if not tried:
         tried = tuple(_to_correct(cause_of(snapshot, pod, refusal)))
     first = snapshot.node_pools.get(account.pools[0].pool) if account.pools else None
     if first is None or account.pools[0].rule:
         return tried
     return missing.patches_of_pool(snapshot, first) or tried
+
+
+def of_problem(pod: Pod) -> tuple[Cause, tuple[Patch, ...]] | None:
+    """Of a pod that no node could ever be made for, the fields of the label that it is about and their correction."""
+    problem = own_problem(pod)
+    if problem is None or not problem.label:
+        return None
+    key, spec = problem.label, pod.spec
+    written = next((own for own in spec.node_selector if labels.normalise(own) == key), None)
+    path = within("spec.nodeSelector", written) if written is not None else "spec.affinity.nodeAffinity"
+    ref = owner_ref(pod, path)
+    meant = value_near(key, spec.node_selector[written], _VALUES.get(key, ())) if written is not None else None
+    if meant is not None:
+        patch = of_pod(pod, edit := Respell(key, key, spec.node_selector[written or key], meant), f"the pod: {edit}")
+    else:
+        patch = Patch(CORRECT, ref.kind, ref.name, f"{ref.kind} {ref.name}: correct {ref.path}", (Field(ref.path),))
+    return Cause(problem.text, (ref,)), (patch,)
 
 
 def _to_correct(cause: Cause | None) -> Iterator[Patch]:
@@ -110,10 +137,21 @@ def _asked_places(pod: Pod) -> Iterator[FieldRef]:
 
 
 def _of_resources(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount) -> Iterator[FieldRef]:
-    yield owner_ref(pod, "spec.containers")
+    if found.about == "ephemeral-storage":  # the disk is as large as the class says, whatever the instance type
+        yield FieldRef("EC2NodeClass", pool.class_name, "spec.blockDeviceMappings")
+    yield owner_ref(pod, _most_asking(pod, found.about))
     yield _pool_field(pool, _REQUIREMENTS)
     if found.crowded:
         yield from _daemon_sets(snapshot, found.about)
+
+
+def _most_asking(pod: Pod, resource: str) -> str:
+    """The containers whose requests the pod's are: its init containers run before the others, one after another."""
+    others = replace(pod, spec=replace(pod.spec, init_containers=(), resources=None))
+    own = replace(pod, spec=replace(pod.spec, resources=None))
+    return (
+        "spec.initContainers" if pods.requests(own)[resource] > pods.requests(others)[resource] else "spec.containers"
+    )
 
 
 def _daemon_sets(snapshot: Snapshot, resource: str) -> Iterator[FieldRef]:

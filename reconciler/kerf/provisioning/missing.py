@@ -23,6 +23,7 @@ from kerf.scheduling.answers.patches import (
     owner_ref,
     within,
 )
+from kerf.scheduling.refusals.spelling import near
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -75,7 +76,8 @@ def _absent(snapshot: Snapshot, pod: Pod) -> Iterator[tuple[Cause, Patch]]:
                 )
     name = pod.spec.node_selector.get(labels.NODEPOOL)
     if name is not None and name not in snapshot.node_pools:
-        yield _to_create("NodePool", name, owner_ref(pod, within("spec.nodeSelector", labels.NODEPOOL)))
+        named_by, meant = owner_ref(pod, within("spec.nodeSelector", labels.NODEPOOL)), near(name, snapshot.node_pools)
+        yield _to_create("NodePool", name, named_by, meant)
 
 
 def _without_class(snapshot: Snapshot, name: str | None, named_by: FieldRef) -> Iterator[tuple[Cause, Patch]]:
@@ -83,14 +85,14 @@ def _without_class(snapshot: Snapshot, name: str | None, named_by: FieldRef) -> 
         yield _to_create("StorageClass", name, FieldRef(named_by.kind, named_by.name, "spec.storageClassName"))
 
 
-def _to_create(kind: str, name: str, named_by: FieldRef) -> tuple[Cause, Patch]:
-    """The object that does not exist, and the field that names it."""
+def _to_create(kind: str, name: str, named_by: FieldRef, meant: str | None = None) -> tuple[Cause, Patch]:
+    """The object that does not exist, and the field that names it; `meant` is an object with almost that name."""
     cause = Cause(
         f"{kind} {name} does not exist: {named_by.kind} {named_by.name} names it", (FieldRef(kind, name), named_by)
     )
-    return cause, Patch(
-        CREATE, kind, name, f"create {kind} {name}, or correct {named_by.path} of {named_by.kind} {named_by.name}"
-    )
+    hint = f" (did you mean {meant}?)" if meant is not None else ""
+    text = f"create {kind} {name}, or correct {named_by.path} of {named_by.kind} {named_by.name}{hint}"
+    return cause, Patch(CREATE, kind, name, text)
 
 
 # --- what a NodePool names --------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def pending_pods(snapshot: Snapshot) -> tuple[list[Pod], dict[str, PodRefusal]]:
         if problem is None:
             good.append(pod)
         else:
-            refused[key] = PodRefusal("InvalidPod" if problem else "OptedOut", problem)
+            refused[key] = PodRefusal("InvalidPod" if problem.text else "OptedOut", problem.text)
     return good, refused
 
 

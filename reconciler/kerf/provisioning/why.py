@@ -17,7 +17,7 @@ from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.provisioning import missing
 from kerf.provisioning.boundary import solve_apart
-from kerf.provisioning.causes import cause_of, patches_of
+from kerf.provisioning.causes import cause_of, of_problem, patches_of
 from kerf.provisioning.pending import pending_pods, rehoused_pods
 from kerf.provisioning.progress import with_progress
 from kerf.scheduling.answers.nodeclaims import pod_mark
@@ -65,11 +65,10 @@ def why(snapshot: Snapshot, key: str) -> Answer:
     pending, refused = pending_pods(snapshot)
     if key in refused:
         text = refused[key].text
-        return Answer(
-            key,
-            REFUSED if text else LEFT_OUT,
-            text or "has opted out: it requires nodes without the label karpenter.sh/nodepool",
-        )
+        if not text:
+            return Answer(key, LEFT_OUT, "has opted out: it requires nodes without the label karpenter.sh/nodepool")
+        cause, patches = of_problem(pod) or (None, ())
+        return Answer(key, REFUSED, text, cause=cause, patches=patches)
     everyone = [*pending, *rehoused_pods(snapshot)]
     spend = _TRIALS * max(len(everyone), 20)
     turn = Memory().turn(snapshot)

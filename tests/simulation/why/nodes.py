@@ -20,6 +20,7 @@ from tests.simulation.why.play import SlowPlay, Unbroken
 from tests.simulation.why.pods import Found
 
 _ANNOTATION: Final = 'metadata.annotations["karpenter.sh/do-not-disrupt"]'
+_CPU: Final = "spec.template.spec.containers[0].resources.requests.cpu"
 #: A pod of `web` fills one of them.
 _TYPES: Final = ("c5.large", "m5.large", "m6i.large", "m7g.large", "r6i.large")
 
@@ -59,6 +60,7 @@ class _Play(SlowPlay):
     def __init__(self, blocked: Blocked, seed: int) -> None:
         super().__init__(World(seed=seed, types=_TYPES))
         self._blocked = blocked
+        self._smaller: str | None = None
         for manifest in blocked.before():
             self.world.apply(manifest)
         self.nodepools = 1
@@ -79,8 +81,9 @@ class _Play(SlowPlay):
         elif self._blocked.reason == DRIFTED:
             self.world.apply(self._blocked.changed_nodepool())
         else:
+            self._smaller = dice.choice(("200m", "300m", "500m"))
             for pod in self.pods():
-                self.world.resize("default", pod["metadata"]["name"], {"cpu": dice.choice(("200m", "300m", "500m"))})
+                self.world.resize("default", pod["metadata"]["name"], {"cpu": self._smaller})
         self.wait(minutes=4)
 
     def _orphan(self) -> None:
@@ -120,6 +123,8 @@ class _Play(SlowPlay):
         )
         for one in patch.fields:
             manifest = with_value(manifest, one.path, one.value)
+        if patch.kind == "Deployment" and self._smaller is not None:  # the pods that come now ask for no more again
+            manifest = with_value(manifest, _CPU, self._smaller)
         kept = ("name", "namespace", "labels", "annotations")
         meta = {key: value for key, value in manifest["metadata"].items() if key in kept}
         return {key: value for key, value in {**manifest, "metadata": meta}.items() if key != "status"}

@@ -43,6 +43,10 @@ NO_ROOM = {
         [machine("b"), worker("v", "b", "100m"), worker("w", "a", "1100m", affinity=APART)],
         f"Deployment shop/web: remove its required pod anti-affinity over {HOST}",
     ),
+    "anti-affinity of all pods of the workload": (
+        [machine("b"), worker("v", "b", "100m", affinity=APART), worker("w", "a", "1100m", affinity=APART)],
+        f"Deployment shop/web: remove its required pod anti-affinity over {HOST}",
+    ),
     "a taint": (
         [machine("b", taints=[GPU]), worker("w", "a", "1500m")],
         "Deployment shop/web: tolerate the taint gpu=yes:NoSchedule",

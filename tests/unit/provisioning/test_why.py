@@ -68,6 +68,40 @@ def test_a_pod_that_makes_no_sense() -> None:
     assert (found.code, found.text) == ("Refused", "label karpenter.sh/custom is restricted")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "action", "text"),
+    [
+        ("karpenter.sh/capacity-type", "Spot", "Edit", "the pod: write karpenter.sh/capacity-type=spot, not Spot"),
+        ("karpenter.sh/capacity-type", "cheap", "Correct", 'correct spec.nodeSelector["karpenter.sh/capacity-type"]'),
+        ("kubernetes.io/hostname", "n1", "Correct", 'correct spec.nodeSelector["kubernetes.io/hostname"]'),
+    ],
+)
+def test_a_label_that_no_node_can_have_is_a_field_to_correct(key: str, value: str, action: str, text: str) -> None:
+    found = asked(w.pod("p", nodeSelector={key: value}))
+    assert found.cause is not None
+    assert [one.path for one in found.cause.fields] == [f'spec.nodeSelector["{key}"]']
+    (patch,) = found.patches
+    assert (patch.action, patch.kind, patch.name) == (action, "Pod", "default/p")
+    assert patch.text.endswith(text)
+
+
+def test_a_nodepool_with_a_misspelled_name() -> None:
+    first, second = asked(w.pod("p", nodeSelector={labels.NODEPOOL: "defalt"})).patches
+    assert first.text == "the pod: write karpenter.sh/nodepool=default, not defalt"
+    assert second.text.endswith("(did you mean default?)")
+
+
+def test_the_field_of_a_request_is_where_it_is_written() -> None:
+    disk = asked(w.pod("p", requests={"ephemeral-storage": "900Ti"})).cause
+    assert disk is not None
+    named = [(one.kind, one.name, one.path) for one in disk.fields[:2]]
+    assert named == [("EC2NodeClass", "default", "spec.blockDeviceMappings"), ("Pod", "default/p", "spec.containers")]
+    memory = [{"name": "i", "resources": {"requests": {"memory": "900Ti"}}}]
+    first = asked(w.pod("p", initContainers=memory)).patches[0]
+    assert (first.kind, first.fields[0].path) == ("Pod", "spec.initContainers")
+    assert asked(w.pod("p", memory="900Ti")).patches[0].fields[0].path == "spec.containers"
+
+
 def test_no_such_pod() -> None:
     snapshot = w.world(w.pool(), w.pod("web-abc"), w.pod("web-xyz", namespace="other"))
     assert why(snapshot, "default/web-xyz").details == ("did you mean default/web-abc, other/web-xyz?",)

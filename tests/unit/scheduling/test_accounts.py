@@ -82,7 +82,7 @@ def test_labels_go_one_after_the_other() -> None:
         ("requirements", labels.ARCH, 1),
         ("requirements", labels.ZONE, 0),
     ]
-    assert pool.nearest == f"without {labels.ZONE}, 1 instance type would do"
+    assert pool.nearest == f"without {labels.ZONE}, 1 instance type would do; its nodes have z1, z2, z3"
     assert fixes(*world) == [f"remove {labels.ZONE} from its nodeSelector"]
 
 
@@ -134,7 +134,7 @@ def test_a_resource_that_nothing_has() -> None:
 def test_a_pool_that_leaves_out_what_is_large_enough() -> None:
     rows = [{"key": labels.ARCH, "operator": "In", "values": ["amd64"]}]
     assert fixes(w.pool(requirements=rows), w.pod("p", "10")) == [
-        f"NodePool default: remove the requirement {labels.ARCH}",
+        f"NodePool default: allow arm64 in the requirement {labels.ARCH}",
         "lower its request for cpu from 10 to 3900m",
     ]
 

@@ -15,6 +15,7 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import (
     Affinity,
     Container,
+    Expression,
     NodeSelector,
     NodeSelectorTerm,
     Pod,
@@ -89,6 +90,50 @@ class DropExpression(PodEdit):
 
     def __str__(self) -> str:
         return f"remove {self.key} from its required node affinity"
+
+
+@dataclass(frozen=True, slots=True)
+class Respell(PodEdit):
+    """Another spelling of a label that the pod asks for, in its node selector and its required node affinity: of the
+    key (in today's spelling of labels), or of one of its values when `value` is given."""
+
+    key: str
+    new_key: str
+    value: str = ""
+    new_value: str = ""
+
+    def made(self, pod: Pod) -> Pod:
+        selector = dict(self._selected(*pair) for pair in pod.spec.node_selector.items())
+        affinity = pod.spec.affinity
+        node = affinity.node_affinity if affinity is not None else None
+        if affinity is not None and node is not None and node.required is not None:
+            terms = tuple(map(self._term, node.required.node_selector_terms))
+            required = NodeSelector(node_selector_terms=terms)
+            affinity = replace(affinity, node_affinity=replace(node, required=required))
+        spec = replace(pod.spec, node_selector=selector, affinity=affinity)
+        return pod if spec == pod.spec else replace(pod, spec=spec)
+
+    def _selected(self, key: str, value: str) -> tuple[str, str]:
+        if labels.normalise(key) != self.key:
+            return key, value
+        return (self.new_key if self.new_key != self.key else key), self._written(value)
+
+    def _term(self, term: NodeSelectorTerm) -> NodeSelectorTerm:
+        return replace(term, match_expressions=tuple(map(self._expression, term.match_expressions)))
+
+    def _expression(self, one: Expression) -> Expression:
+        if labels.normalise(one.key) != self.key:
+            return one
+        key = self.new_key if self.new_key != self.key else one.key
+        return replace(one, key=key, values=tuple(map(self._written, one.values)))
+
+    def _written(self, value: str) -> str:
+        return self.new_value if self.value and value == self.value else value
+
+    def __str__(self) -> str:
+        if self.value:
+            return f"write {self.key}={self.new_value}, not {self.value}"
+        return f"write the label {self.new_key}, not {self.key}"
 
 
 @dataclass(frozen=True, slots=True)

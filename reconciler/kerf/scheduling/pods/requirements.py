@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kerf.model.boundaries import broken
 from kerf.model.kubernetes.objects import (
@@ -313,44 +313,52 @@ def _affinity(pod: Pod) -> Affinity:
     return pod.spec.affinity if pod.spec.affinity is not None else Affinity()
 
 
-def own_problem(pod: Pod) -> str | None:
+class Problem(NamedTuple):
+    """Why no node could ever be made for a pod; `label` is the key of the label that it is about, if any."""
+
+    text: str
+    label: str = ""
+
+
+def own_problem(pod: Pod) -> Problem | None:
     """Why no node could ever be made for the pod: it cannot be read, a restricted label, a malformed expression, ….
 
     Empty text means that the pod has opted out (`karpenter.sh/nodepool DoesNotExist`) and nothing need be said.
     """
     if pod.metadata.unreadable:
-        return f"cannot be read: {pod.metadata.unreadable}"
+        return Problem(f"cannot be read: {pod.metadata.unreadable}")
     try:
         return next(_problems(pod), None)
     except Exception as error:  # an unforeseen value concerns this pod alone
-        return broken(error).text
+        return Problem(broken(error).text)
 
 
-def _problems(pod: Pod) -> Iterator[str]:
+def _problems(pod: Pod) -> Iterator[Problem]:
     for container in (*pod.spec.containers, *pod.spec.init_containers):
         asked = Resources.parse(container.resources.requests)
         if any(value < 0 for value in asked.values()):
-            yield f"container {container.name} requests less than nothing"
+            yield Problem(f"container {container.name} requests less than nothing")
     yield from _problems_of_labels(pod)
     capacity = selector_requirements(pod.spec.node_selector).get(labels.CAPACITY_TYPE)
     if capacity is not None and not capacity.values & {labels.ON_DEMAND, labels.SPOT, labels.RESERVED}:
-        yield f"{labels.CAPACITY_TYPE} must be one of on-demand, reserved, spot"
+        text = f"{labels.CAPACITY_TYPE} must be one of on-demand, reserved, spot"
+        yield Problem(text, labels.CAPACITY_TYPE)
 
 
-def _problems_of_labels(pod: Pod) -> Iterator[str]:
+def _problems_of_labels(pod: Pod) -> Iterator[Problem]:
     pool = _first_requirements(pod).get(labels.NODEPOOL)
     if pool is not None and not pool.complement and not pool.values:
-        yield ""
+        yield Problem("")
     if selects_nothing(pod):
-        yield "its required node affinity selects no node: an empty term of nodeSelectorTerms matches nothing"
+        yield Problem("its required node affinity selects no node: an empty term of nodeSelectorTerms matches nothing")
     keys = set(pod.spec.node_selector)
     for term in required_terms(pod):
         if term.match_fields:
-            yield "node affinity by fields is not supported"
+            yield Problem("node affinity by fields is not supported")
         for e in term.match_expressions:
             keys.add(e.key)
             if e.operator == IN and not e.values:
-                yield f"{e.key} In needs at least one value"
+                yield Problem(f"{e.key} In needs at least one value", labels.normalise(e.key))
     for key in sorted(labels.normalise(key) for key in keys):
         if labels.is_restricted(key):
-            yield f"label {key} is restricted"
+            yield Problem(f"label {key} is restricted", key)

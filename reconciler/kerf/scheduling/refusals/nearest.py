@@ -23,7 +23,8 @@ from kerf_api.resources import Resources
 _MIB, _GIB = 1 << 20, 1 << 30
 #: Who asks for so many times what there is does not want to ask for less.
 FAR_FROM_IT = 4
-_OF_IMAGES = ("kubernetes.io/arch", "kubernetes.io/os")
+#: The labels that the images of pods depend on.
+OF_IMAGES: Final = ("kubernetes.io/arch", "kubernetes.io/os")
 #: So many domains of a topology label are listed.
 _MOST_DOMAINS = 6
 
@@ -38,7 +39,7 @@ def rank(filters: Filters) -> int:
     """The higher the nearer: NodePools with one apparent blocker, then others; then by how far it came, and those last
     whose nodes cannot run the pod's images."""
     far = explanation.RULES.index(filters.rule)
-    if filters.rule == explanation.REQUIREMENTS and filters.about in _OF_IMAGES:
+    if filters.rule == explanation.REQUIREMENTS and filters.about in OF_IMAGES:
         far = -1
     return far + len(explanation.RULES) if close(filters) else far
 
@@ -106,7 +107,9 @@ def _of_requirements(filters: Filters) -> str:
     if not found:
         return "no single label, not asked for, would leave an instance type"
     key, count = next(iter(found.items()))
-    return f"without {key}, {_number(count, 'instance type')} would do"
+    text = f"without {key}, {_number(count, 'instance type')} would do"
+    known = sorted(filters.template.domains(key)) if key not in filters.template.requirements else []
+    return f"{text}; its nodes have {_listed(known)}" if 0 < len(known) <= _MOST_DOMAINS else text
 
 
 def _of_volumes(filters: Filters) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.answers.edits import (
@@ -36,7 +37,8 @@ from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.pods.system_taints import is_system
 from kerf.scheduling.pods.topology_constraints import ANTI
 from kerf.scheduling.refusals.filters import Filters
-from kerf.scheduling.refusals.nearest import FAR_FROM_IT, open_to, without_each
+from kerf.scheduling.refusals.nearest import FAR_FROM_IT, OF_IMAGES, open_to, without_each
+from kerf.scheduling.refusals.spelling import respelled
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, EXISTS, IN, Requirement
 from kerf_api.v1.meta import Taint
@@ -86,7 +88,9 @@ def _of_pod(filters: Filters) -> Iterator[PodEdit]:
     if rule == explanation.TAINTS:
         yield from (Tolerate(taint) for taint in _untolerated(filters))
     elif rule in (explanation.REQUIREMENTS, explanation.VOLUMES, explanation.OFFERINGS):
-        yield from _dropping(without_each(filters))
+        keys = without_each(filters)
+        yield from respelled(filters, keys)
+        yield from _dropping(keys)
     elif rule in (explanation.RESOURCES, explanation.LIMITS, explanation.MIN_VALUES):
         yield from _lower(filters)
         yield from _dropping(without_each(filters))
@@ -208,7 +212,10 @@ def _of_pool(filters: Filters) -> Iterator[Edit]:
         beyond = sorted(open_to(filters.constraint, filters) - template.domains(filters.constraint.key))
         yield from (AddValue(template.name, filters.constraint.key, domain) for domain in beyond[:_MOST_VALUES])
     if rule in (explanation.RESOURCES, explanation.OFFERINGS, explanation.REQUIREMENTS, explanation.VOLUMES):
-        yield from (DropRow(template.name, key) for key in _own_keys(filters) if _holds_without(filters, key))
+        roomy = {key: types for key in _own_keys(filters) if len(types := _types_without(filters, key))}
+        for key, types in roomy.items():
+            yield from (AddValue(template.name, key, value) for value in _cheapest_values(filters, key, types))
+        yield from (DropRow(template.name, key) for key in roomy)
 
 
 def _wider(filters: Filters, wanted: Requirement) -> Iterator[Edit]:
@@ -224,14 +231,25 @@ def _wider(filters: Filters, wanted: Requirement) -> Iterator[Edit]:
 
 
 def _own_keys(filters: Filters) -> list[str]:
-    """The labels that the pool asks for in its requirements, those first that the filters ended at."""
+    """The labels that the pool asks for in its requirements, those first that the filters ended at, and those last that
+    the images of pods depend on."""
     rows = filters.template.pool.spec.template.spec.requirements
     keys = sorted({labels.normalise(entry.key) for entry in rows})
-    return sorted(keys, key=lambda key: key != filters.about)
+    return sorted(keys, key=lambda key: (key != filters.about, key in OF_IMAGES))
 
 
-def _holds_without(filters: Filters, key: str) -> bool:
-    """Whether without one of its requirements the pool would have a type with room."""
+def _types_without(filters: Filters, key: str) -> NDArray[np.intp]:
+    """The types with room that the pool would have without one of its requirements."""
     wanted, own = filters.wanted & filters.volume, filters.template.requirements.without(key)
-    shape = filters.template.shape(own & wanted) if own.compatible(wanted, labels.WELL_KNOWN) else None
-    return shape is not None and bool(shape.holding(filters.need).any())
+    if not own.compatible(wanted, labels.WELL_KNOWN):
+        return np.array([], dtype=np.intp)
+    shape = filters.template.shape(own & wanted)
+    return shape.types[shape.holding(filters.need)]
+
+
+def _cheapest_values(filters: Filters, key: str, types: NDArray[np.intp]) -> Iterator[str]:
+    """The value of a label that the cheapest of these types has, when the pool's requirement does not allow it."""
+    prices = filters.template.table.price[types].min(axis=1)
+    values = filters.template.values_at(key, int(types[int(prices.argmin())]))
+    if len(values) == 1 and not values <= filters.template.domains(key):
+        yield from values
