@@ -83,6 +83,7 @@ def _done(asked: Namespace) -> int:
 
 # --- made again -------------------------------------------------------------------------------------------------
 def _replay(record: Record, *, everything: bool) -> int:
+    from kerf.cli.reports import escaping
     from kerf.records.replaying import Replay
 
     number = different = missed = 0
@@ -99,7 +100,7 @@ def _replay(record: Record, *, everything: bool) -> int:
             if everything or different <= _SHOWN:
                 say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
                 for line in outcome.difference():
-                    say(f"  {line}")
+                    say(f"  {escaping.visible(line)}")
     if different > _SHOWN and not everything:
         say(f"... and {different - _SHOWN} more; --all lists them")
     if not number:
@@ -111,6 +112,7 @@ def _replay(record: Record, *, everything: bool) -> int:
 
 
 def _code(record: Record, different: int) -> int:
+    from kerf.cli.reports import escaping
     from kerf.records.replaying import other_versions
     from kerf.runtime.recording.software import software
 
@@ -118,7 +120,7 @@ def _code(record: Record, different: int) -> int:
         own = software()
         others = sorted({words for found in record.software for words in other_versions(found, own)})
         if others:
-            say(f"recorded under other versions: {', '.join(others)}")
+            say(escaping.visible(f"recorded under other versions: {', '.join(others)}"))
         code = _OTHER_VERSIONS if others else _DIFFERENT
     else:
         code = _SAME
@@ -127,12 +129,14 @@ def _code(record: Record, different: int) -> int:
 
 # --- listed -----------------------------------------------------------------------------------------------------
 def _list(record: Record, *, everything: bool) -> int:
+    from kerf.cli.reports import escaping
+
     number = 0
     for _, steps in record.parts():
         for step in steps:
             number += 1
             if everything or step.decision.actions:
-                say("\n".join(_lines(step)))
+                say("\n".join(map(escaping.visible, _lines(step))))
     say(f"{_count(number, 'decision')}")
     return _UNREADABLE if record.damaged else _SAME
 
@@ -164,8 +168,10 @@ def _save(record: Record, at: datetime, output: str) -> int:
     path, number = next(((path, number) for path, number in counts if number), (None, 0))
     if path is None:
         raise Mistake(f"--at {_time(at)}: the record has no decision up to then; --list --all lists its decisions")
-    step = next(islice(record.steps(path), number - 1, None))
-    saved.write(output, files.compressed(writing.lines(step.captured(), b"")))
+    step = next(islice(record.steps(path), number - 1, None), None)
+    if step is None:
+        raise Mistake(f"{path}: it was deleted while it was read; copy the folder and read the copy")
+    saved.write(output, [files.compressed(writing.lines(step.captured(), b""))])
     say(f"{output}: the cluster of the decision of {_time(step.decision.at)}", err=True)
     return _UNREADABLE if record.damaged else _SAME
 
