@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -12,6 +12,7 @@ import msgspec
 
 from kerf.model import kinds
 from kerf.model.changes.indexes import InstanceIndex
+from kerf.model.kinds import Kind
 from kerf.records.lines import FORMAT, VERSION, AnyLine, Change, Decision, Gone, Known, Start
 from kerf.snapshots.captured import Captured
 from kerf.snapshots.lines import End, Fact, Header, Objects, Types
@@ -47,6 +48,11 @@ class Part:
     start: Start | None = None
     _reader: Reader = field(default_factory=lambda: Reader(offset=1))
     _changed: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def replacing(cls, substitute: Callable[[Kind, Any], Any]) -> Part:
+        """One whose snapshots have these objects in place of recorded ones."""
+        return cls(_reader=Reader(offset=1, substitute=substitute))
 
     @property
     def began(self) -> datetime | None:

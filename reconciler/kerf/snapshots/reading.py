@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -15,6 +15,7 @@ from kerf.model import kinds
 from kerf.model.aws.cloud import ClassFacts, Instance, Region
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.cluster import FACTS, Cluster
+from kerf.model.kinds import Kind
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.snapshots import actions
@@ -36,15 +37,21 @@ class Unreadable(Exception):
     """A file that is no snapshot, or none that this version reads: the line, and why."""
 
 
+def _itself(_: Kind, value: Any) -> Any:
+    return value
+
+
 @dataclass(slots=True)
 class Reader:
     """The snapshot that lines describe. `take` gets the lines of a file; `apply` gets later changes as well.
 
     Attributes:
         offset: the number of lines before the snapshot's first one.
+        substitute: the object in place of one of the file.
     """
 
     offset: int = 0
+    substitute: Callable[[Kind, Any], Any] = _itself
     cluster: Cluster = field(default_factory=Cluster)
     facts: dict[str, Any] = field(default_factory=dict)
     header: Header | None = None
@@ -87,7 +94,7 @@ class Reader:
                     self.ignore(line.kind)
                     return
                 for value in decoder_of(tuple[kind.type, ...]).decode(line.items):  # type: ignore[name-defined]
-                    self.cluster.apply(kind, value)
+                    self.cluster.apply(kind, self.substitute(kind, value))
             case Fact():
                 self._fact(line)
             case Types():
