@@ -9,4 +9,5 @@ following.py   the changes of a snapshot since the one before
 encoding.py    from these changes and the plan to lines
 reading.py     from lines to snapshots and recorded decisions
 replaying.py   the decisions, made again, and their differences
+supposing.py   the decisions, made again with other NodePools and EC2NodeClasses
 """

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from kerf.model import kinds
 from kerf.model.changes.indexes import InstanceIndex
+from kerf.model.kinds import Kind
 from kerf.records.lines import FORMAT, VERSION, AnyLine, Change, Decision, Gone, Known, Start
 from kerf.snapshots.captured import Captured
 from kerf.snapshots.lines import End, Fact, Header, Objects, Types
 from kerf.snapshots.plain import typed
-from kerf.snapshots.reading import HINTS, Reader, Unreadable
+from kerf.snapshots.reading import HINTS, WRONG, Reader, Unreadable
 from kerf_api.decoders import decoder_of
+
+_MOST_CHANGED: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,12 @@ class Part:
 
     start: Start | None = None
     _reader: Reader = field(default_factory=lambda: Reader(offset=1))
-    _changed: list[str] = field(default_factory=list)
+    _changed: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def replacing(cls, substitute: Callable[[Kind, Any], Any]) -> Part:
+        """One whose snapshots have these objects in place of recorded ones."""
+        return cls(_reader=Reader(offset=1, substitute=substitute))
 
     @property
     def began(self) -> datetime | None:
@@ -98,23 +106,26 @@ class Part:
             if not isinstance(line, Decision):
                 self._take(number, line)
                 return None
-        except (msgspec.DecodeError, ValueError, TypeError, KeyError, RecursionError) as error:
+        except WRONG as error:
             raise Unreadable(f"line {number}: {error}") from error
-        changed, self._changed = tuple(self._changed), []
+        if line.at.tzinfo is None:
+            raise Unreadable(f"line {number}: its time has no zone")
+        changed, self._changed = tuple(self._changed), {}
         return Step(line, changed, self._reader)
 
     def _take(self, number: int, line: AnyLine) -> None:
         reader = self._reader
         match line:
             case Objects() | Fact() | Types():
-                self._note(line)
                 reader.apply(line)
+                if isinstance(line, Objects):
+                    self._note_all(line)
             case Gone():
                 kind = kinds.BY_NAME[line.kind]
                 for key in line.keys:
                     namespace, _, name = key.rpartition("/")
                     reader.cluster.remove(kind, namespace, name)
-                    self._changed.append(f"{line.kind} {key} deleted")
+                    self._note(f"{line.kind} {key} deleted")
             case Change():
                 self._entries(line)
             case Known():
@@ -122,17 +133,22 @@ class Part:
             case Start() | Header() | End() | Decision():
                 raise Unreadable(f"line {number}: it does not belong here")
 
-    def _note(self, line: Objects | Fact | Types) -> None:
-        if isinstance(line, Objects):
-            for one in msgspec.json.decode(line.items):
-                meta = one.get("metadata", {})
-                place = f"{meta['namespace']}/" if meta.get("namespace") else ""
-                self._changed.append(f"{line.kind} {place}{meta.get('name', '')}")
+    def _note_all(self, line: Objects) -> None:
+        for one in msgspec.json.decode(line.items):
+            meta = one.get("metadata", {})
+            place = f"{meta['namespace']}/" if meta.get("namespace") else ""
+            self._note(f"{line.kind} {place}{meta.get('name', '')}")
+
+    def _note(self, name: str) -> None:
+        """Raises ValueError for more names than a cluster has objects."""
+        self._changed[name] = None
+        if len(self._changed) > _MOST_CHANGED:
+            raise ValueError(f"more than {_MOST_CHANGED:,} objects changed before one decision")
 
     def _entries(self, line: Change) -> None:
         facts = self._reader.facts
         if line.name not in HINTS:
-            self._reader.unknown.append(line.name)
+            self._reader.ignore(line.name)
             return
         before: Mapping[Any, Any] = facts.get(line.name, {})
         gone = set(map(_key, line.gone))

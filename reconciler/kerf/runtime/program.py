@@ -110,7 +110,7 @@ class Process:
         self._leader = None if options.disable_leader_election else self._election()
         self._leading = Leading(self._leader, self._karpenter, self._clock)
         self._recording = Recording(
-            options, log, self._precedence.give_way, lambda: self._controller.state.catalogues.region
+            options, self._telemetry, self._precedence.give_way, lambda: self._controller.state.catalogues.region
         )
         self._controller = Controller(
             Ports(kube=self._kube, cloud=self._cloud(), clock=self._clock),

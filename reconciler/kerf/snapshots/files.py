@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from kerf.snapshots.reading import Unreadable
@@ -16,6 +17,8 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 #: zlib's number for the gzip format with the largest window.
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE: Final = 256 * 1024
+_TOO_LONG: Final = f"it has more than {_LONGEST // 1024**3} GiB"
+_SECOND: Final = "something follows its end; files that were joined are read one by one"
 
 
 def compressed(lines: Iterable[bytes], give_way: Callable[[], object] = lambda: None) -> bytes:
@@ -33,42 +36,68 @@ def packer() -> zlib._Compress:
     return zlib.compressobj(6, zlib.DEFLATED, _GZIP)
 
 
-def lines(data: bytes, torn: Callable[[], object] | None = None) -> Iterator[bytes]:
-    """The lines of a file, compressed or not. Raises Unreadable.
+def lines(data: bytes | Iterable[bytes], torn: Callable[[], object] | None = None) -> Iterator[bytes]:
+    """The lines of a file, compressed or not: of its bytes, or of pieces of them. Raises Unreadable.
 
     With `torn` a file may end anywhere, as one does that was being written: it is called, and the last line is left
     out when it is not complete.
     """
-    rest, size = b"", 0
-    for piece in _pieces(data, torn):
+    found = (data[start : start + _PIECE] for start in range(0, len(data), _PIECE)) if isinstance(data, bytes) else data
+    rest, length, size = list[bytes](), 0, 0
+    for piece in _unpacked(_bounded(found), torn):
         size += len(piece)
         if size > _LONGEST:
-            raise Unreadable(f"it has more than {_LONGEST // 1024**3} GiB")
-        first, *others = (rest + piece).split(b"\n")
-        yield from [first, *others[:-1]] if others else ()
-        rest = others[-1] if others else first
-        if len(rest) > _LONGEST_LINE:
+            raise Unreadable(_TOO_LONG)
+        *ended, last = piece.split(b"\n")
+        if ended:
+            yield b"".join([*rest, ended[0]])
+            yield from ended[1:]
+            rest, length = [], 0
+        rest.append(last)
+        length += len(last)
+        if length > _LONGEST_LINE:
             raise Unreadable(f"a line has more than {_LONGEST_LINE // 1024**2} MiB")
-    if rest.strip():
+    if b"".join(rest).strip():
         if torn is None:
-            yield rest
+            yield b"".join(rest)
         else:
             torn()
 
 
-def _pieces(data: bytes, torn: Callable[[], object] | None) -> Iterator[bytes]:
-    if not data.startswith(_GZIP_MAGIC):
-        yield from (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
+def _bounded(found: Iterable[bytes]) -> Iterator[bytes]:
+    """Compressed bytes may stand for nothing at all, without end."""
+    size = 0
+    for piece in found:
+        size += len(piece)
+        if size > _LONGEST:
+            raise Unreadable(_TOO_LONG)
+        yield piece
+
+
+def _unpacked(found: Iterator[bytes], torn: Callable[[], object] | None) -> Iterator[bytes]:
+    first = next(found, b"")
+    if not first.startswith(_GZIP_MAGIC):
+        yield first
+        yield from found
         return
     unpacker = zlib.decompressobj(_GZIP)
     try:
-        piece = unpacker.decompress(data, _PIECE)
-        while piece:
-            yield piece
-            piece = unpacker.decompress(unpacker.unconsumed_tail, _PIECE)
+        for packed in chain([first], found):
+            yield from _parts(unpacker, packed)
     except zlib.error as error:
         raise Unreadable(f"it cannot be decompressed: {error}") from error
     if not unpacker.eof and torn is not None:
         torn()
     elif not unpacker.eof:
         raise Unreadable("its end is missing: it was not written to its end, or was cut")
+
+
+def _parts(unpacker: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
+    """The bytes of a piece, a few at a time however well they are compressed. Raises Unreadable, zlib.error."""
+    if unpacker.eof and packed:
+        raise Unreadable(_SECOND)
+    while part := unpacker.decompress(packed, _PIECE):
+        yield part
+        packed = unpacker.unconsumed_tail
+    if unpacker.unused_data:
+        raise Unreadable(_SECOND)

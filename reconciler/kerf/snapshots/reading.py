@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -15,6 +15,7 @@ from kerf.model import kinds
 from kerf.model.aws.cloud import ClassFacts, Instance, Region
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.cluster import FACTS, Cluster
+from kerf.model.kinds import Kind
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.snapshots import actions
@@ -26,10 +27,18 @@ from kerf_api.v1.ec2nodeclass import EC2NodeClass
 
 #: The types of facts by their names.
 HINTS: Final = {**get_type_hints(Snapshot), "instances": Mapping[str, Instance]}
+#: What a line with wrong values raises.
+WRONG: Final = (ArithmeticError, AttributeError, LookupError, ValueError, TypeError, RecursionError)
+_MOST_UNKNOWN: Final = 100
+_LONGEST_NAME: Final = 100
 
 
 class Unreadable(Exception):
     """A file that is no snapshot, or none that this version reads: the line, and why."""
+
+
+def _itself(_: Kind, value: Any) -> Any:
+    return value
 
 
 @dataclass(slots=True)
@@ -38,15 +47,17 @@ class Reader:
 
     Attributes:
         offset: the number of lines before the snapshot's first one.
+        substitute: the object in place of one of the file.
     """
 
     offset: int = 0
+    substitute: Callable[[Kind, Any], Any] = _itself
     cluster: Cluster = field(default_factory=Cluster)
     facts: dict[str, Any] = field(default_factory=dict)
     header: Header | None = None
     region: Region | None = None
     known: tuple[str, ...] = ()
-    unknown: list[str] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
     complete: bool = False
     _built: Built = field(default_factory=Built)
 
@@ -59,7 +70,7 @@ class Reader:
             if self.header is None and not isinstance(line, Header):
                 raise Unreadable(f"line {number}: a snapshot begins with its header")
             self._take(number, line)
-        except (ArithmeticError, AttributeError, LookupError, ValueError, TypeError, RecursionError) as error:
+        except WRONG as error:
             words = "it is no line of a snapshot" if self.header is None else str(error)
             raise Unreadable(f"line {number}: {words}") from error
 
@@ -80,10 +91,10 @@ class Reader:
             case Objects():
                 kind = kinds.BY_NAME.get(line.kind)
                 if kind is None:
-                    self.unknown.append(line.kind)
+                    self.ignore(line.kind)
                     return
                 for value in decoder_of(tuple[kind.type, ...]).decode(line.items):  # type: ignore[name-defined]
-                    self.cluster.apply(kind, value)
+                    self.cluster.apply(kind, self.substitute(kind, value))
             case Fact():
                 self._fact(line)
             case Types():
@@ -99,6 +110,8 @@ class Reader:
                 f"line {number}: it has version {line.version} of the format, and this kerf reads {VERSION} at most; "
                 "use the version of kerf that wrote it, or a later one"
             )
+        if line.at.tzinfo is None:
+            raise Unreadable(f"line {number}: its time has no zone")
         self.header = line
 
     def _fact(self, line: Fact) -> None:
@@ -107,7 +120,12 @@ class Reader:
         elif line.name in FACTS and line.name in HINTS:
             self.facts[line.name] = typed(line.value, HINTS[line.name])
         else:
-            self.unknown.append(line.name)
+            self.ignore(line.name)
+
+    def ignore(self, name: str) -> None:
+        """Note a kind or a fact that this version does not know; a few of them, as any file may be read."""
+        if len(self.unknown) < _MOST_UNKNOWN:
+            self.unknown.add(name[:_LONGEST_NAME])
 
     def captured(self, at: datetime) -> Captured:
         """The snapshot as of a time; it shares its maps with this reader. Raises Unreadable."""
@@ -115,11 +133,9 @@ class Reader:
         if not isinstance(settings, Settings):
             raise Unreadable("it has no settings")
         facts = {name: value for name, value in self.facts.items() if name != "settings"}
-        snapshot = self.cluster.snapshot(
-            now=_utc(at), settings=settings, catalogues=self._catalogues(settings), **facts
-        )
+        snapshot = self.cluster.snapshot(now=at, settings=settings, catalogues=self._catalogues(settings), **facts)
         header = self.header or Header(at=at)
-        unknown = tuple(sorted(set(self.unknown)))
+        unknown = tuple(sorted(self.unknown))
         return Captured(snapshot, self.region, header.software, unknown, header.names, True, header.plans)
 
     def _catalogues(self, settings: Settings) -> dict[str, Catalogue]:
@@ -161,9 +177,3 @@ def read(lines: Iterable[bytes]) -> Captured:
     if not reader.complete:
         raise Unreadable("its last lines are missing: it was not written to its end, or was cut")
     return reader.captured(reader.header.at)
-
-
-def _utc(at: datetime) -> datetime:
-    if at.tzinfo is None:
-        raise Unreadable("its time has no zone")
-    return at

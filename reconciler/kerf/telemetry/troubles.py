@@ -59,6 +59,11 @@ class Troubles:
         self.metrics.errors.labels("events").inc()
         self.trouble("writing events failed", type(error).__name__, error, same=True)
 
+    def recording_failed(self, folder: str, error: Exception) -> None:
+        """The flight recorder does not record; decisions are not affected. Any thread may call it."""
+        self.metrics.errors.labels("recorder").inc()
+        self.trouble("recording decisions failed", folder, error, folder=folder)
+
     def deciding_failed(self, error: Exception) -> None:
         """A bug: nothing was decided in this look."""
         self.broken = True

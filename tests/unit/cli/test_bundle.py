@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import stat
 import tarfile
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from kerf.cli.answering import bundle
-from kerf.cli.operating import debug_port
+from kerf.cli.operating import bundling, debug_port
 from kerf.snapshots import files
 from kerf.snapshots.reading import read
 from kerf.snapshots.writing import lines
@@ -73,3 +75,42 @@ def test_missing_parts_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_file_that_cannot_be_written_ends_with_2(tmp_path: Path) -> None:
     assert bundle.main(["-o", str(tmp_path / "no" / "file"), "--url", "http://127.0.0.1:9"]) == 2
+
+
+def test_odd_files_of_the_record_cost_no_other_file(
+    record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link could lead to the token of the pod; a pipe would never end."""
+    (tmp_path / "token").write_text(SECRET)
+    (record / "00000002.record").symlink_to(tmp_path / "token")
+    (record / "00000003.record").mkdir()
+    os.mkfifo(record / "00000004.record")
+    (record / "00000005.record").write_bytes(RECORD.read_bytes())
+    monkeypatch.setattr(debug_port, "ask", _answer)
+    target = tmp_path / "bundle.tar.gz"
+    assert bundle.main(["-o", str(target)]) == 1
+    found = _members(target.read_bytes())
+    assert found["record/00000005.record"] == RECORD.read_bytes()
+    assert {name for name in found if name.startswith("record/")} == {f"record/0000000{n}.record" for n in (1, 5)}
+    text = found["contents.txt"].decode()
+    assert all(f"record/0000000{number}.record  missing: " in text for number in (2, 3, 4))
+
+
+def test_a_part_that_grows_or_is_deleted_meanwhile_is_whole(record: Path) -> None:
+    gathered = bundling.gathered("http://127.0.0.1:9", str(record), {})
+    with (record / "00000001.record").open("ab") as file:
+        file.write(b"more")
+    (record / "00000001.record").unlink()
+    assert _members(b"".join(gathered.archive()))["record/00000001.record"] == RECORD.read_bytes()
+
+
+def test_the_archive_needs_memory_for_one_part_at_a_time(record: Path) -> None:
+    for number in range(2, 12):
+        (record / f"{number:08d}.record").write_bytes(os.urandom(2**20))
+    gathered = bundling.gathered("http://127.0.0.1:9", str(record), {})
+    tracemalloc.start()
+    size = sum(map(len, gathered.archive()))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size > 10 * 2**20
+    assert peak < 5 * 2**20

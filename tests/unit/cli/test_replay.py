@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kerf.cli.answering import records
 from kerf.cli.verbs import replay
 from kerf.records import replaying
 from kerf.records.replaying import Outcome
@@ -115,3 +118,65 @@ def test_a_damaged_line_is_named_and_other_files_are_read(tmp_path: Path, capsys
     text = _said(capsys)
     assert f"00000001.record: line {place + 1}: " in text
     assert "CreateNodeClaim" in text
+
+
+# --- files of any make ------------------------------------------------------------------------------------------
+def _decision(**fields: Any) -> bytes:
+    line = {"line": "decision", "at": "2026-01-01T00:00:00Z", "digest": "a", **fields}
+    return json.dumps(line).encode()
+
+
+def _checkpoint() -> list[bytes]:
+    lines = list(files.lines(RECORD.read_bytes()))
+    return lines[: next(number for number, line in enumerate(lines, 1) if b'"line":"end"' in line)]
+
+
+def test_names_of_a_record_move_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    act = {"line": "action", "key": "a\x1b[2J", "reason": "b\n::error::c", "digest": ""}
+    assert replay.main([_written(tmp_path, [*_checkpoint(), _decision(actions=[act])]), "--list"]) == 0
+    text = _said(capsys)
+    assert "\x1b" not in text
+    assert "\n::error" not in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"line":"objects","kind":"Node","items":"x"}',
+        b'{"line":"objects","kind":"EC2NodeClass","items":[7]}',
+        b'{"line":"change","name":"batch","entries":{"a":1}}',
+        b'{"line":"decision","digest":"a","at":"2026-01-01T00:00:00"}',
+    ],
+)
+def test_a_wrong_value_is_named_with_its_line(line: bytes, tmp_path: Path, capsys: Any) -> None:
+    lines = [*_checkpoint(), line, _decision()]
+    assert replay.main([_written(tmp_path, lines), "--list", "--until", "2027-01-01"]) == 2
+    assert f"00000001.record: line {len(lines) - 1}: " in _said(capsys)
+
+
+def test_joined_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the decisions of the first one would be read."""
+    (tmp_path / "a.record").write_bytes(RECORD.read_bytes() * 2)
+    assert replay.main([str(tmp_path), "--list"]) == 2
+    assert "something follows its end" in _said(capsys)
+
+
+def test_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert replay.main([str(tmp_path / "pipe"), "--list"]) == 2
+    assert "it is no file, and a record is read more than once" in _said(capsys)
+
+
+def test_a_part_that_the_controller_deletes_meanwhile_is_no_damage(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "2.record").write_bytes(RECORD.read_bytes())
+    record = records.Record([tmp_path / "1.record", tmp_path / "2.record"], print)
+    assert sum(1 for _, steps in record.parts() for _ in steps) > 0
+    assert not record.damaged
+    assert "1.record: the controller has deleted it meanwhile" in _said(capsys)
+
+
+def test_decisions_after_a_clock_was_set_back_are_found(tmp_path: Path, capsys: Any) -> None:
+    times = ("2026-01-01T00:10:00Z", "2026-01-01T00:30:00Z", "2026-01-01T00:12:00Z")
+    path = _written(tmp_path, [*_checkpoint(), *(_decision(at=at) for at in times)])
+    assert replay.main([path, "--list", "--all", "--until", "2026-01-01T00:20:00Z"]) == 0
+    assert "2 decisions" in _said(capsys)

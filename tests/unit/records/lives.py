@@ -23,6 +23,8 @@ from tests.worlds import deployment, node_class, node_pool
 
 MIB = 1024 * 1024
 MANY = 10**6
+#: Seconds after an error of the disk.
+PAUSE = 0.2
 Manifest = Mapping[str, Any]
 
 
@@ -39,11 +41,13 @@ class Life:
         deployment("web", {"replicas": 3}),
     )
     errors: list[Exception] = field(default_factory=list)
+    rings: type[Ring] = Ring
 
     def __post_init__(self) -> None:
         self.world = World(seed=5)
-        self.ring = Ring(self.folder, self.bytes, timedelta(hours=self.hours))
-        self.recorder = Recorder(self.ring, Encoder(b"key", {"kerf": "1"}, "run"), self.errors.append, capacity=MANY)
+        self.ring = self.rings(self.folder, self.bytes, timedelta(hours=self.hours))
+        encoder = Encoder(b"key", {"kerf": "1"}, "run")
+        self.recorder = Recorder(self.ring, encoder, self.errors.append, capacity=MANY, pause=PAUSE)
         deciding = self.recorder.deciding(decide, lambda: self.controller.state.catalogues.region)
         self.controller = Controller(self.world.ports, Parts(decide=deciding), settings=SETTINGS, inline=True)
         for manifest in self.manifests:

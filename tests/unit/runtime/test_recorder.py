@@ -6,7 +6,8 @@ import io
 import json
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ from kerf.runtime.settings.options import Options
 from kerf.snapshots import files
 from kerf.snapshots.reading import Unreadable
 from kerf.telemetry.log.logs import make_logger
-from tests.unit.records.lives import MIB, Life, read, replayed
+from kerf.telemetry.series.metrics import Metrics
+from kerf.telemetry.troubles import Troubles
+from tests.unit.records.lives import MIB, PAUSE, Life, read, replayed
 from tests.unit.snapshots.worlds import busy
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -144,12 +147,11 @@ def test_an_error_of_the_encoder_costs_one_decision(tmp_path: Path, monkeypatch:
     assert all(one.same for one in outcomes)
 
 
-def test_a_folder_that_cannot_be_written_ends_the_recording_and_no_decision(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_ends_no_decision(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     life = Life(tmp_path / "file" / "record")
     life.live(2)
-    assert isinstance(life.errors[0], OSError)
-    assert len(life.errors) == 1
+    assert {type(error) for error in life.errors} == {NotADirectoryError}
     assert life.controller.state.cluster.count(kinds.NODE_CLAIM) > 0
 
 
@@ -161,6 +163,75 @@ def test_a_bug_in_following_changes_no_plan(tmp_path: Path, monkeypatch: pytest.
     recorder.close()
     assert plan == decide(busy().snapshot)
     assert isinstance(errors[0], ZeroDivisionError)
+
+
+class _Full(Ring):
+    """On a disk that is full while `full` says so."""
+
+    full = False
+
+    def write(self, lines: Iterable[bytes]) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        super().write(lines)
+
+
+def test_a_full_disk_is_tried_again(tmp_path: Path) -> None:
+    """What it missed is counted, and the decisions after it are the same when they are made again."""
+    life = Life(tmp_path, rings=_Full)
+    life.live(1)
+    _Full.full = True
+    life.live(1)
+    assert life.recorder.failing
+    assert {str(error) for error in life.errors} == {"[Errno 28] No space left on device"}
+    _Full.full = False
+    time.sleep(2 * PAUSE)
+    life.live(2)
+    assert not life.recorder.failing
+    life.recorder.close()
+    outcomes = list(replayed(tmp_path))
+    assert all(one.same for one in outcomes)
+    assert len(parts(tmp_path)) >= 2
+    assert sum(one.recorded.missed for one in outcomes) > 0
+
+
+def test_changes_in_the_queue_behind_an_error_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They continue from changes that the thread does not have."""
+    life, whole, gate = Life(tmp_path), plans.decision, threading.Event()
+    life.live(1)
+
+    def failing(*given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(plans, "decision", whole)
+        gate.wait(10)
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(plans, "decision", failing)
+    life.world.scale("default", "web", 12)
+    life.world.run(life.controller, timedelta(seconds=20))
+    gate.set()
+    life.live(2)
+    life.recorder.close()
+    assert all(one.same for one in replayed(tmp_path))
+
+
+def test_errors_have_a_metric_and_one_line_of_the_log(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    stream, metrics = io.StringIO(), Metrics()
+    options = Options(record_folder=str(tmp_path / "file" / "record"))
+    recording = Recording(options, Troubles(make_logger("info", stream), metrics), lambda: None, lambda: None)
+    for _ in range(3):
+        recording.decide(busy().snapshot, Memory())
+    recording.close()
+    lines = [json.loads(line)["message"] for line in stream.getvalue().splitlines()]
+    assert lines.count("recording decisions failed") == 1
+    assert metrics.registry.get_sample_value("kerf_errors_total", {"where": "recorder"})
+    assert metrics.registry.get_sample_value("kerf_recorder_failing") == 1
+
+
+def test_a_file_with_another_digit_in_its_name_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "²²².record").write_bytes(b"")
+    Ring(tmp_path, MIB, DAY).begin(_noise(1), NOW)
+    assert "00000001.record" in {path.name for path in parts(tmp_path)}
 
 
 # --- a crash ----------------------------------------------------------------------------------------------------
@@ -190,7 +261,7 @@ def test_a_file_of_a_snapshot_must_be_complete(torn: tuple[bytes, int]) -> None:
 # --- settings ---------------------------------------------------------------------------------------------------
 def test_without_a_folder_nothing_is_recorded() -> None:
     stream = io.StringIO()
-    recording = Recording(Options(), make_logger("info", stream), lambda: None, lambda: None)
+    recording = Recording(Options(), Troubles(make_logger("info", stream), Metrics()), lambda: None, lambda: None)
     assert recording.decide is decide
     recording.close()
     assert stream.getvalue() == ""
@@ -199,9 +270,8 @@ def test_without_a_folder_nothing_is_recorded() -> None:
 def test_the_settings_are_those_of_the_record(tmp_path: Path) -> None:
     stream = io.StringIO()
     folder = tmp_path / "record"
-    recording = Recording(
-        Options(record_folder=str(folder)), make_logger("info", stream), lambda: None, lambda: busy().region
-    )
+    telemetry = Troubles(make_logger("info", stream), Metrics())
+    recording = Recording(Options(record_folder=str(folder)), telemetry, lambda: None, lambda: busy().region)
     plan = recording.decide(busy().snapshot, Memory())
     recording.close()
     assert json.loads(stream.getvalue())["message"] == "decisions are recorded"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
+from kerf.cli.answering import saved
 from kerf.decide import decide
 from kerf.model.cluster import FACTS, FIELDS
 from kerf.model.kinds import Ref
@@ -128,6 +130,36 @@ def test_a_bomb_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_LONGEST", 1_000_000)
     with pytest.raises(Unreadable, match="it has more than"):
         list(files.lines(gzip.compress(b"\n" * 2_000_000)))
+
+
+def test_a_file_is_read_in_pieces(tmp_path: Path) -> None:
+    """A device without an end is given up, too."""
+    (tmp_path / "a").write_bytes(files.compressed(written()))
+    assert list(files.lines(saved.pieces(tmp_path / "a"))) == list(files.lines(b"".join(written())))
+    with pytest.raises(Unreadable, match="a line has more than 64 MiB"):
+        list(files.lines(saved.pieces(Path("/dev/zero"))))
+
+
+def test_compressed_bytes_that_stand_for_nothing_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_LONGEST", 1_000_000)
+    packer = files.packer()
+    empty = (packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(10**6))
+    with pytest.raises(Unreadable, match="it has more than"):
+        list(files.lines(empty))
+
+
+def test_joined_files_are_unreadable() -> None:
+    packed = files.compressed(written())
+    for apart in ([packed + packed], [packed, packed]):
+        with pytest.raises(Unreadable, match="something follows its end"):
+            list(files.lines(apart))
+
+
+def test_few_of_the_unknown_names_are_kept() -> None:
+    many = [b'{"line":"fact","name":"%s"}' % (b"%d" % number * 200) for number in range(1000)]
+    first, *rest = written()
+    found = read([first, *rest[:-1], *many, b'{"line":"end","lines":%d}' % (len(rest) + 1000)]).unknown
+    assert sum(map(len, found)) <= 10_000
 
 
 # --- other versions ---------------------------------------------------------------------------------------------

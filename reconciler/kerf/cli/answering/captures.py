@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from kerf.cli.answering import cluster_files
+from kerf.cli.answering import cluster_files, saved
 from kerf.cli.arguments import Mistake
 from kerf.cli.gathering import sources
 from kerf.cli.terminal import say
@@ -100,7 +100,7 @@ def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]
 def of_file(path: str) -> Captured:
     """What `kerf snapshot` saved. Raises Mistake."""
     try:
-        return reading.read(files.lines(Path(path).read_bytes()))
+        return reading.read(files.lines(saved.pieces(Path(path))))
     except OSError as error:
         raise Mistake(f"{path}: {error.strerror or error}") from error
     except reading.Unreadable as error:

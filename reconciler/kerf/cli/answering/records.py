@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from kerf.cli.answering import saved
 from kerf.cli.arguments import Mistake
 from kerf.records.reading import Part, Step
 from kerf.runtime.recording.ring import SUFFIX, parts
@@ -49,26 +50,34 @@ class Record:
         """The decisions of a file between the times; each holds until the next one is asked for."""
         part = self.make()
         try:
-            for step in part.steps(files.lines(_bytes(path), partial(self.note, f"{path}: {_TORN}"))):
-                if self.until is not None and step.decision.at > self.until:
-                    return
-                if self.since is None or step.decision.at >= self.since:
+            for step in part.steps(files.lines(saved.pieces(path), partial(self.note, f"{path}: {_TORN}"))):
+                if self._between(step.decision.at):
                     yield step
-        except Unreadable as error:
+        except FileNotFoundError:
+            self.note(f"{path}: the controller has deleted it meanwhile, as its bounds ask for")
+        except (OSError, Unreadable) as error:
             self.damaged = True
-            self.note(f"{path}: {error}")
+            self.note(f"{path}: {_words(error)}")
         finally:
             self.software.append(dict(part.start.software) if part.start is not None else {})
+
+    def _between(self, at: datetime) -> bool:
+        """A decision that follows a later one, as after a step of the clock, is looked at too."""
+        return (self.until is None or at <= self.until) and (self.since is None or at >= self.since)
 
     def _head(self, path: Path) -> datetime:
         """The first time in a file; that of one without a readable header is the earliest there is."""
         try:
-            return Part().head(files.lines(_bytes(path), lambda: None))
-        except Unreadable:
+            return Part().head(files.lines(saved.pieces(path), lambda: None))
+        except (OSError, Unreadable):
             return datetime.min.replace(tzinfo=UTC)
 
 
-_TORN = "its end is missing, as the controller stopped while it wrote; its last line is left out"
+_TORN: Final = "its end is missing: the controller is still writing it, or stopped meanwhile; its last line is left out"
+
+
+def _words(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
 def found(path: str) -> list[Path]:
@@ -76,8 +85,10 @@ def found(path: str) -> list[Path]:
     place = Path(path)
     try:
         if not place.is_dir():
-            with place.open("rb"):
-                return [place]
+            if not place.exists() or place.is_file():
+                with place.open("rb"):
+                    return [place]
+            raise Mistake(f"{path}: it is no file, and a record is read more than once; save it as a file first")
         if of_folder := parts(place):
             return of_folder
     except OSError as error:
@@ -94,11 +105,3 @@ def instant(option: str, text: str) -> datetime | None:
     except ValueError as error:
         raise Mistake(f"{option} {text}: it is no time, such as 2026-03-01T03:12:00Z") from error
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-
-
-def _bytes(path: Path) -> bytes:
-    """Raises Unreadable."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Unreadable(error.strerror or str(error)) from error

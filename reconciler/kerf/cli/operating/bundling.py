@@ -7,11 +7,12 @@ import io
 import json
 import os
 import re
+import stat
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from kerf.cli.operating import debug_port
 from kerf.runtime.recording.ring import parts
@@ -21,15 +22,24 @@ from kerf.snapshots import files, reading
 
 CONTENTS: Final = "contents.txt"
 _OWNER_ONLY: Final = 0o600
+#: Of gzip: the large files are compressed already.
+_LEVEL: Final = 1
 #: A user and a password in an address.
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 
 
+#: A part of the record: the bytes that it had, and the open file, whose space remains until it is closed.
+Opened = tuple[int, BinaryIO]
+
+
 @dataclass(slots=True)
 class Bundle:
-    """Files by name. `missing` are those that could not be had, with the reason."""
+    """Files by name. `missing` are those that could not be had, with the reason.
 
-    files: dict[str, bytes] = field(default_factory=dict)
+    The files of the record are opened, not read: a command in the controller's pod must not need memory for all of it.
+    """
+
+    files: dict[str, bytes | Opened] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, make: Callable[[], bytes]) -> None:
@@ -41,18 +51,35 @@ class Bundle:
 
     def contents(self) -> str:
         """A line for each file, and for each that is missing."""
-        rows = [f"{name}  {len(data):,} bytes" for name, data in self.files.items()]
+        rows = [f"{name}  {_length(data):,} bytes" for name, data in self.files.items()]
         return "\n".join([*rows, *(f"{name}  missing: {reason}" for name, reason in self.missing.items())]) + "\n"
 
-    def archive(self) -> bytes:
-        """The archive (tar, gzip). Its files are for their owner alone."""
+    def archive(self) -> Iterator[bytes]:
+        """The archive (tar, gzip), a file at a time. Its files are for their owner alone. Raises OSError."""
         found = io.BytesIO()
-        with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
+        with (
+            gzip.GzipFile(fileobj=found, mode="wb", compresslevel=_LEVEL, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w") as tar,
+        ):
             for name, data in {CONTENTS: self.contents().encode(), **self.files}.items():
                 one = tarfile.TarInfo(f"kerf-bundle/{name}")
-                one.size, one.mode = len(data), _OWNER_ONLY
-                tar.addfile(one, io.BytesIO(data))
-        return found.getvalue()
+                one.size, one.mode = _length(data), _OWNER_ONLY
+                with io.BytesIO(data) if isinstance(data, bytes) else data[1] as file:
+                    tar.addfile(one, file)
+                yield _taken(found)
+        yield _taken(found)
+
+
+def _length(data: bytes | Opened) -> int:
+    return len(data) if isinstance(data, bytes) else data[0]
+
+
+def _taken(found: io.BytesIO) -> bytes:
+    """The bytes so far, which leave the buffer."""
+    data = found.getvalue()
+    found.seek(0)
+    found.truncate()
+    return data
 
 
 def gathered(url: str, folder: str, environment: Mapping[str, str]) -> Bundle:
@@ -62,8 +89,7 @@ def gathered(url: str, folder: str, environment: Mapping[str, str]) -> Bundle:
     bundle.add("settings.json", lambda: _settings(environment))
     bundle.add("status.json", lambda: _json(json.loads(debug_port.ask(url, "/status"))))
     bundle.add("cluster.snapshot", lambda: _snapshot(url))
-    for name, data in _record(folder, bundle):
-        bundle.files[f"record/{name}"] = data
+    _record(folder, bundle)
     return bundle
 
 
@@ -87,14 +113,30 @@ def _snapshot(url: str) -> bytes:
     return data
 
 
-def _record(folder: str, bundle: Bundle) -> Iterator[tuple[str, bytes]]:
-    """The record's files. The controller may delete the oldest one meanwhile."""
+def _record(folder: str, bundle: Bundle) -> None:
+    """Add the record's files. The controller may delete the oldest one meanwhile, and writes the newest one."""
     if not folder:
         bundle.missing["record"] = "RECORD_FOLDER names no folder: the recorder is off"
         return
     try:
-        for path in parts(Path(folder)):
-            if os.access(path, os.R_OK):
-                yield path.name, path.read_bytes()
+        found = parts(Path(folder))
     except OSError as error:
         bundle.missing["record"] = f"{folder}: {error.strerror or error}"
+        return
+    for path in found:
+        try:
+            bundle.files[f"record/{path.name}"] = _opened(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            bundle.missing[f"record/{path.name}"] = error.strerror or str(error)
+
+
+def _opened(path: Path) -> Opened:
+    """A file, but for a link, which could lead to any file of the pod. Raises OSError."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        file.close()
+        raise OSError("it is no file of a record")
+    return found.st_size, file

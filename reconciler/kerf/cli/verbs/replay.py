@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +23,9 @@ Reproduce the recorded decisions of a controller: each is made again in this pro
 compared with the recorded plan. RECORD_FOLDER (--record-folder) makes the controller record its decisions.
 
 With --list the decisions are listed, with their actions and reasons; nothing is decided. With --at the cluster as of
-then is saved as a snapshot, for `kerf why --snapshot` and `kerf plan --snapshot`.
+then is saved as a snapshot, for `kerf why --snapshot` and `kerf plan --snapshot`. With --with each decision is made
+twice, for the recorded NodePools and EC2NodeClasses and for changed ones, and the differences are listed. The cluster
+of each decision is the recorded one.
 """
 _EPILOG: Final = """\
 Times are RFC 3339, such as 2026-03-01T03:12:00Z; without a zone they are UTC.
@@ -29,6 +33,7 @@ Times are RFC 3339, such as 2026-03-01T03:12:00Z; without a zone they are UTC.
 Exit codes: 0 all decisions are the same; 1 some differ; 3 some differ, and the record is of other versions of Kerf, of
 a library or of the CPU; 2 the command is wrong, or a file cannot be read or is damaged. A last line that is not
 complete, as after a crash, is left out, and reported."""
+_NONE: Final = "there is no decision between these times"
 _SHOWN: Final = 20
 _NAMES: Final = 3
 _SAME, _DIFFERENT, _UNREADABLE, _OTHER_VERSIONS = 0, 1, 2, 3
@@ -55,34 +60,69 @@ def _parser() -> Parser:
     add("--since", default="", metavar="TIME", help="leave out the decisions before")
     add("--until", default="", metavar="TIME", help="leave out the decisions after")
     add("--at", default="", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
-    add("-o", "--output", default="", metavar="FILE", help="the file for --at; only its owner may read it")
+    add("--with", dest="change", default="", metavar="PATH", help="changed NodePools and EC2NodeClasses: what if?")
+    add("-o", "--output", default="", metavar="FILE", help="the file for --at; with --with: text or json")
     add("--all", action="store_true", help="all differences, and decisions without actions too")
     return parser
 
 
 def _done(asked: Namespace) -> int:
     from kerf.cli.answering import records
-    from kerf.cli.reports import escaping
 
     at = records.instant("--at", asked.at)
+    if asked.change:
+        return _suppose(asked)
     if (at is None) != (not asked.output):
         raise Mistake("--at TIME and -o FILE belong together: the cluster as of TIME is saved to FILE")
     if at is not None and (asked.since or asked.until or asked.list):
         raise Mistake("--at and --list, --since or --until exclude each other")
     since, until = records.instant("--since", asked.since), records.instant("--until", asked.until)
 
-    def note(words: str) -> None:
-        escaping.complain(f"kerf replay: {words}")
-
     paths = records.found(asked.path)
     if at is not None:
-        return _save(records.Record(paths, note, until=at), at, asked.output)
-    record = records.Record(paths, note, since, until)
+        return _save(records.Record(paths, _note, until=at), at, asked.output)
+    record = records.Record(paths, _note, since, until)
     return _list(record, everything=asked.all) if asked.list else _replay(record, everything=asked.all)
+
+
+def _note(words: str) -> None:
+    from kerf.cli.reports import escaping
+
+    escaping.complain(f"kerf replay: {words}")
+
+
+# --- made again with a change -----------------------------------------------------------------------------------
+def _suppose(asked: Namespace) -> int:
+    """Raises Mistake."""
+    from kerf.cli.answering import records, supposed
+    from kerf.cli.reports import escaping
+    from kerf.records.reading import Part
+    from kerf.records.supposing import compared
+
+    if asked.at or asked.list:
+        raise Mistake("--with and --at or --list exclude each other")
+    if asked.output not in ("", "text", "json"):
+        raise Mistake(f"--with: -o {asked.output}: it is neither text nor json")
+    paths = records.found(asked.path)
+    bounds = records.instant("--since", asked.since), records.instant("--until", asked.until)
+    record = records.Record(paths, _note, *bounds)
+    first = next((step.captured().snapshot for _, steps in record.parts() for step in steps), None)
+    if first is None:
+        raise Mistake(_NONE)
+    replaced = partial(Part.replacing, supposed.substitutes(asked.change, first, _note))
+    own, other = records.Record(paths, _note, *bounds), records.Record(paths, lambda _: None, *bounds, make=replaced)
+    both = zip(own.parts(), other.parts(), strict=False)
+    found = compared((steps, others) for (_, steps), (_, others) in both)
+    if asked.output == "json":
+        sys.stdout.write(escaping.as_json(supposed.as_data(found)))
+    else:
+        say("\n".join(map(escaping.visible, supposed.page(found, sys.maxsize if asked.all else _SHOWN))))
+    return _UNREADABLE if own.damaged else _SAME
 
 
 # --- made again -------------------------------------------------------------------------------------------------
 def _replay(record: Record, *, everything: bool) -> int:
+    from kerf.cli.reports import escaping
     from kerf.records.replaying import Replay
 
     number = different = missed = 0
@@ -99,11 +139,11 @@ def _replay(record: Record, *, everything: bool) -> int:
             if everything or different <= _SHOWN:
                 say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
                 for line in outcome.difference():
-                    say(f"  {line}")
+                    say(f"  {escaping.visible(line)}")
     if different > _SHOWN and not everything:
         say(f"... and {different - _SHOWN} more; --all lists them")
     if not number:
-        raise Mistake("there is no decision between these times")
+        raise Mistake(_NONE)
     say(f"{_count(number, 'decision')} from {_time(span[0])} to {_time(span[-1])}: {number - different} are the same")
     if missed:
         say(f"{_count(missed, 'decision')} not recorded: the recorder could not follow the controller")
@@ -111,6 +151,7 @@ def _replay(record: Record, *, everything: bool) -> int:
 
 
 def _code(record: Record, different: int) -> int:
+    from kerf.cli.reports import escaping
     from kerf.records.replaying import other_versions
     from kerf.runtime.recording.software import software
 
@@ -118,7 +159,7 @@ def _code(record: Record, different: int) -> int:
         own = software()
         others = sorted({words for found in record.software for words in other_versions(found, own)})
         if others:
-            say(f"recorded under other versions: {', '.join(others)}")
+            say(escaping.visible(f"recorded under other versions: {', '.join(others)}"))
         code = _OTHER_VERSIONS if others else _DIFFERENT
     else:
         code = _SAME
@@ -127,12 +168,14 @@ def _code(record: Record, different: int) -> int:
 
 # --- listed -----------------------------------------------------------------------------------------------------
 def _list(record: Record, *, everything: bool) -> int:
+    from kerf.cli.reports import escaping
+
     number = 0
     for _, steps in record.parts():
         for step in steps:
             number += 1
             if everything or step.decision.actions:
-                say("\n".join(_lines(step)))
+                say("\n".join(map(escaping.visible, _lines(step))))
     say(f"{_count(number, 'decision')}")
     return _UNREADABLE if record.damaged else _SAME
 
@@ -164,8 +207,10 @@ def _save(record: Record, at: datetime, output: str) -> int:
     path, number = next(((path, number) for path, number in counts if number), (None, 0))
     if path is None:
         raise Mistake(f"--at {_time(at)}: the record has no decision up to then; --list --all lists its decisions")
-    step = next(islice(record.steps(path), number - 1, None))
-    saved.write(output, files.compressed(writing.lines(step.captured(), b"")))
+    step = next(islice(record.steps(path), number - 1, None), None)
+    if step is None:
+        raise Mistake(f"{path}: it was deleted while it was read; copy the folder and read the copy")
+    saved.write(output, [files.compressed(writing.lines(step.captured(), b""))])
     say(f"{output}: the cluster of the decision of {_time(step.decision.at)}", err=True)
     return _UNREADABLE if record.damaged else _SAME
 

@@ -72,7 +72,7 @@ def snapshot(
         else:
             found = _found(arguments, file or [], kubeconfig, kube_context)
             data = _data(found, hash_names=hash_names)
-        saved.write(output, data)
+        saved.write(output, [data])
     except Mistake as error:
         say(f"kerf snapshot: {error}", err=True)
         raise typer.Exit(2) from error

@@ -79,9 +79,14 @@ class Ring:
     def close(self) -> None:
         """End the current part. Raises OSError."""
         if self._file is not None:
-            with self._file:
-                self._file.write(self._packer.flush())
-            self._file = None
+            file, self._file = self._file, None  # after an error as well: the next part has another file
+            with file:
+                file.write(self._packer.flush())
+
+    def abandon(self) -> None:
+        """Leave the current part as it is, after an error of the disk: its lines so far are readable."""
+        with suppress(OSError):
+            self.close()
 
     def _put(self, data: bytes) -> None:
         if self._file is None or not data:
@@ -94,13 +99,12 @@ class Ring:
 
     def _discard(self) -> None:
         """A part that nothing can follow is deleted: the bound applies to it too."""
-        with suppress(OSError):
-            self.close()
+        self.abandon()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
     def _next(self) -> Path:
-        numbers = [int(one.stem) for one in parts(self.folder) if one.stem.isdigit()]
+        numbers = [int(one.stem) for one in parts(self.folder) if one.stem.isdecimal()]
         return self.folder / f"{max(numbers, default=0) + 1:08d}{SUFFIX}"
 
     def _trim(self, now: datetime) -> None:

@@ -14,8 +14,8 @@ from kerf.runtime.recording.recorder import Decide, Recorder
 from kerf.runtime.recording.ring import Ring
 from kerf.runtime.recording.software import software
 from kerf.runtime.settings.options import Options
-from kerf.telemetry.log.logs import Logger
 from kerf.telemetry.precedence import GiveWay
+from kerf.telemetry.troubles import Troubles
 
 _KEY_BYTES: Final = 32
 _MIB: Final = 1024 * 1024
@@ -28,7 +28,9 @@ class Recording:
         decide: the function for the controller.
     """
 
-    def __init__(self, options: Options, log: Logger, give_way: GiveWay, region: Callable[[], Region | None]) -> None:
+    def __init__(
+        self, options: Options, telemetry: Troubles, give_way: GiveWay, region: Callable[[], Region | None]
+    ) -> None:
         """`region` are the facts behind the current instance types."""
         self._recorder: Recorder | None = None
         self.decide: Decide = decide
@@ -36,13 +38,14 @@ class Recording:
             return
 
         def failed(error: Exception) -> None:
-            log.error("recording decisions failed", folder=options.record_folder, error=error)
+            telemetry.recording_failed(options.record_folder, error)
 
         ring = Ring(Path(options.record_folder), options.record_size * _MIB, options.record_age)
         encoder = Encoder(secrets.token_bytes(_KEY_BYTES), software(), secrets.token_hex(4))
-        self._recorder = Recorder(ring, encoder, failed, give_way)
-        self.decide = self._recorder.deciding(decide, region)
-        log.info("decisions are recorded", folder=options.record_folder)
+        recorder = self._recorder = Recorder(ring, encoder, failed, give_way)
+        self.decide = recorder.deciding(decide, region)
+        telemetry.metrics.recorder_failing.set_function(lambda: recorder.failing)
+        telemetry.log.info("decisions are recorded", folder=options.record_folder)
 
     def close(self) -> None:
         """Write the last decisions."""

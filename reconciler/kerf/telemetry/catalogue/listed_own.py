@@ -93,11 +93,17 @@ CONTROLLER: Final = (
         "Fields that the API server dropped from a write because the served CRD lacks them.",
         OWN,
     ),
-    counter("kerf_errors_total", "where", "Errors of reconciles, watches and polls.", OWN),
+    counter("kerf_errors_total", "where", "Errors of reconciles, watches, polls and the flight recorder.", OWN),
     counter(
         "kerf_events_total",
         "type outcome",
         "Events, by outcome: written, repeated (not written again), flood (too many), failed.",
+        OWN,
+    ),
+    gauge(
+        "kerf_recorder_failing",
+        "",
+        "1 while an error keeps the flight recorder from recording decisions; 0 without a recorder.",
         OWN,
     ),
     gauge(

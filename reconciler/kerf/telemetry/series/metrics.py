@@ -194,6 +194,7 @@ class Metrics:
         self.not_kept = self._counter("kerf_fields_not_kept_total")
         self.errors = self._counter("kerf_errors_total")
         self.events = self._counter("kerf_events_total")
+        self.recorder_failing = self._gauge("kerf_recorder_failing")
         self.promised, self.realised, self.lost = (
             self._counter(f"kerf_consolidation_{what}_usd_per_hour_total") for what in ("promised", "realised", "lost")
         )
