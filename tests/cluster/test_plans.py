@@ -48,7 +48,7 @@ BEGIN, END = "<!-- table of plans on a control plane -->\n", "<!-- end of the ta
 #: The cluster is at rest when no NodeClaim has come or gone for so long.
 QUIET_SECONDS: Final = 90
 _SETTLED_SECONDS, _ROLLED_SECONDS = 900, 1500
-#: With a larger share of time in which processes waited for a processor, durations say nothing about Kerf.
+#: With a larger share of time in which processes waited for a processor, order and durations say nothing about Kerf.
 _MOST_WAITING: Final = 0.5
 #: As long as the plan takes EC2 to need.
 _SHUTTING_DOWN_SECONDS: Final = 20.0
@@ -92,8 +92,8 @@ def test_plans_come_true_on_the_real_control_plane(own_control_plane: ControlPla
     full = [one for one in rows.values() if one.planned or one.gone]
     missed = {name for name, one in rows.items() if min(one.precision, one.recall) < 0.95 or one.cost_off > 0.02}
     assert missed <= EXPLAINED.keys()
-    assert [name for name, one in rows.items() if one.order < 1] == []
-    assert waiting > _MOST_WAITING or [name for name, one in rows.items() if not one.in_time] == []
+    late = [name for name, one in rows.items() if one.order < 1 or not one.in_time]
+    assert waiting > _MOST_WAITING or late == []
     assert len(rows) >= 15
     assert len(full) >= 10
 
