@@ -12,7 +12,7 @@ REVISION = $(shell git describe --always --dirty --abbrev=40 --exclude '*' 2>/de
 ARCHIVE = type=oci,dest=build/kerf-$(VERSION).oci.tar
 
 .DEFAULT_GOAL := help
-.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down bench-race crash-points verdicts faults lanes chaos mutations long manifests install-manifests docs image sbom licenses clean
+.PHONY: help house picture questions hostile demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down bench-race crash-points verdicts faults lanes chaos mutations plans long manifests install-manifests docs image sbom licenses clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,11 @@ faults: $(VENV)/.dev  ## which tool names which fault, on real parts (an hour, g
 	@rm -rf tests/cluster/faults_seen && mv build/faults tests/cluster/faults_seen
 	@$(BIN)/python -m tests.cluster.fault_records docs/reference/faults.md
 	@$(BIN)/python -m pytest tests/cluster/test_fault_alerts.py -m cluster -n0
+
+plans: $(VENV)/.dev  ## plans beside what happens then, in the sandbox and on real parts (half an hour); writes docs/plan.md
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m tests.simulation.plan_table
+	@KERF_PLANS=docs/plan.md $(BIN)/python -m pytest tests/cluster/test_plans.py -m cluster -n0 -s
 
 lanes: $(VENV)/.dev  ## every verb in every format from the wheel, on Python 3.11 to 3.13, dependencies pinned and newest
 	@$(BIN)/python -m tests.lanes $(LANES)

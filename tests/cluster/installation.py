@@ -55,10 +55,11 @@ class Installation:
     controller makes. Its pods do not run here, so nobody answers for it.
 
     With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does. With
-    `kept_running` a process that ends by itself is started again, as by a kubelet (while somebody waits, see `wait`).
-    `values` are further values of the chart. An instance boots for `boot_seconds` and up to `uneven_seconds`. Without
-    `controller` the charts are installed and the webhook runs, but no controller, and there is no AWS. Files of
-    `definitions` are applied instead of the chart `kerf-crd`.
+    `kept_running` a process that ends by itself is started again, as by a kubelet (while somebody waits, see
+    `wait`). `values` are further values of the chart. An instance boots for `boot_seconds` and up to
+    `uneven_seconds`, and is shutting down for `shutting_down` seconds. Without `controller` the charts are
+    installed and the webhook runs, but no controller, and there is no AWS. Files of `definitions` are applied
+    instead of the chart `kerf-crd`.
     """
 
     def __init__(
@@ -73,12 +74,14 @@ class Installation:
         values: Mapping[str, str] = {},
         boot_seconds: float = 1.0,
         uneven_seconds: float = 0.0,
+        shutting_down: float = 0.5,
         controller: bool = True,
         definitions: Sequence[Path] = (),
     ) -> None:
         self.control_plane, self._folder, self._webhook, self._values = control_plane, folder, webhook, values
         ca = base64.b64encode(control_plane.ca_file.read_bytes()).decode()
-        self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=DESCRIBE_DELAY, families=families, ca_bundle=ca)
+        own: dict[str, Any] = {"describe_delay": DESCRIBE_DELAY, "shutting_down": shutting_down}
+        self.aws = MotoAws(cluster_name=CLUSTER_NAME, families=families, ca_bundle=ca, **own)
         self._proxied, self._kept_running = proxied, kept_running
         self._boots = boot_seconds, uneven_seconds
         self._controller, self._definitions = controller, definitions

@@ -114,6 +114,29 @@ def test_strangers_get_no_plan() -> None:
     assert "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_MERGE_REQUEST_PROJECT_ID" in rule["if"]
 
 
+def _asked(script: str, folder: Path, **variables: str) -> list[str]:
+    """The arguments of `kerf` in a script, after `--`."""
+    tool = folder / "bin" / "kerf"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/arguments\n')
+    tool.chmod(0o755)
+    env = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "RUNNER_TEMP": str(folder), **variables}
+    env["GITHUB_STEP_SUMMARY"] = str(folder / "summary")
+    subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=env, check=True, timeout=30)
+    found = (folder / "arguments").read_text().split("\n")[:-1]
+    return found[found.index("--") + 1 :]
+
+
+def test_both_services_take_paths_with_spaces_between_them(tmp_path: Path) -> None:
+    (github,) = _read("github-plan.yml")
+    script = next(step["run"] for step in github["jobs"]["plan"]["steps"] if step.get("id") == "plan")
+    _, gitlab = _read("gitlab-plan.yml")
+    paths = "nodepools classes/a.yaml"
+    assert _asked(script, tmp_path / "github", PATHS=paths, NUMBER="1") == paths.split()
+    (own,) = gitlab["kerf-plan"]["script"]
+    assert _asked(own, tmp_path / "gitlab", KERF_PATHS=paths, KERF_SNAPSHOT="a") == paths.split()
+
+
 def test_the_options_are_those_of_kerf_plan() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "kerf.cli.main", "plan", "--help"],

@@ -6,7 +6,7 @@ Source: AWS provider reference §5.3, API reference §5.3 and §5.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from kerf.model.aws.cloud import Image
@@ -45,6 +45,32 @@ def listed(images: Iterable[Image]) -> tuple[ResolvedImage, ...]:
         ResolvedImage(id=image.id, requirements=entries, name=image.name, deprecated=image.deprecated)
         for entries, image in rows
     )
+
+
+def unlisted(rows: Iterable[ResolvedImage]) -> tuple[Image, ...]:
+    """Images that `listed` gives back as these rows of a status.
+
+    A status has no creation times: the ones here are made up, and keep the order. Images without an architecture are
+    left out.
+    """
+    found = list(rows)
+    images = (_image(one, f"{len(found) - place:09d}") for place, one in enumerate(found))
+    return tuple(image for image in images if image.architecture)
+
+
+def _image(row: ResolvedImage, created: str) -> Image:
+    wanted = {entry.key: entry for entry in row.requirements}
+    existing = {key for key, entry in wanted.items() if entry.operator == EXISTS}
+    variants = ((name, {key for key, operator in rows if operator == EXISTS}) for name, rows in _VARIANTS.items())
+    plain = "standard" if GPU_COUNT in wanted or ACCELERATOR_COUNT in wanted else ""
+    variant = next((name for name, keys in variants if keys and keys <= existing), plain)
+    build = _value(wanted, labels.WINDOWS_BUILD)
+    return Image(row.id, row.name, _value(wanted, labels.ARCH), created, row.deprecated, variant, build)
+
+
+def _value(entries: Mapping[str, Entry], key: str) -> str:
+    """The first value of a requirement; empty when there is none."""
+    return next(iter(entries[key].values), "") if key in entries else ""
 
 
 #: Each image's ID with its requirements.

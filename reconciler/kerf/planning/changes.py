@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -69,9 +69,15 @@ def apply(world: World, change: Change) -> None:
 
 
 def key(manifest: Mapping[str, Any]) -> Key:
-    """The key of a manifest."""
-    meta = _fields(manifest.get("metadata"))
-    return str(manifest.get("kind", "")), str(meta.get("namespace") or ""), str(meta.get("name", ""))
+    """The key of a manifest; without a namespace a namespaced object is in `default`."""
+    meta, kind = _fields(manifest.get("metadata")), str(manifest.get("kind", ""))
+    return kind, namespace_of(kind, str(meta.get("namespace") or "")), str(meta.get("name", ""))
+
+
+def namespace_of(kind: str, given: str) -> str:
+    """The namespace of an object for which a user gives this one, or none."""
+    known = kinds.BY_NAME.get(kind)
+    return "" if known is None or known.cluster_scoped else given or "default"
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
@@ -134,6 +140,6 @@ def _template_annotations(manifest: Mapping[str, Any]) -> Mapping[str, str]:
     return _fields(_fields(template.get("metadata")).get("annotations"))
 
 
-def relevant(manifests: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """Those of kinds that change what Kerf does."""
-    return tuple(one for one in manifests if str(one.get("kind")) in KINDS)
+def relevant(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest is of a kind that changes a plan."""
+    return str(manifest.get("kind")) in KINDS

@@ -18,6 +18,7 @@ from kerf.planning.outcomes import Outcome, PlannedNode
 from kerf_api import labels
 from kerf_api.deletion import how_to_allow
 from kerf_api.resources import Resources
+from kerf_api.v1 import conditions
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -68,9 +69,9 @@ class Ending:
 
 def risks(ending: Ending) -> tuple[Risk, ...]:
     """All risks, those of the whole cluster first."""
-    parts = (_spot(ending), _zones(ending), _limits(ending), _expiry(ending), _pdbs(ending), _guard(ending))
-    rest = (_blocked(ending), _horizon(ending))
-    return tuple(risk for part in (*parts, *rest) for risk in part)
+    nodes = (_spot(ending), _zones(ending), _limits(ending), _unready(ending), _expiry(ending))
+    rest = (_pdbs(ending), _guard(ending), _blocked(ending), _horizon(ending))
+    return tuple(risk for part in (*nodes, *rest) for risk in part)
 
 
 # --- the nodes that stay ----------------------------------------------------------------------------------------
@@ -126,6 +127,19 @@ def _reached(pool: NodePool, sizes: Sequence[Resources]) -> Iterator[str]:
 def _size(claim: NodeClaim) -> Resources:
     capacity = claim.status.capacity or claim.spec.resources.requests
     return Resources({**Resources.parse(capacity), _NODES: 1})
+
+
+def _unready(ending: Ending) -> Iterator[Risk]:
+    """NodePools that launch no node."""
+    for name, pool in sorted(ending.snapshot.node_pools.items()):
+        ready = conditions.get(pool.status.conditions, conditions.READY)
+        if not pool.managed or ready is None or ready.status == "True":
+            continue
+        words, wanted = f"NodePool {name}: not ready, so it launches no node", pool.class_name
+        cause = ready.message or ready.reason
+        if wanted not in ending.snapshot.node_classes:
+            cause = f"EC2NodeClass {wanted} does not exist; add its manifest or change spec.template.spec.nodeClassRef"
+        yield Risk("NotReady", f"{words}: {cause}", f"nodepool/{name}")
 
 
 def _expiry(ending: Ending) -> Iterator[Risk]:

@@ -206,7 +206,7 @@ def _pool(
         return PodRefusal(MALFORMED, f"the NodePool cannot be read: {pool.metadata.unreadable}")
     if not usable(pool):
         return None
-    table = tables.of(name, pool.class_name) or TypeTable((), columns, snapshot)
+    table = tables.of(name, pool.class_name) or TypeTable((), columns)
     if isinstance(table, Exception):
         return _invalid(table)
     check_pool(pool)

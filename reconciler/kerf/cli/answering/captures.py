@@ -88,7 +88,7 @@ def _reported(verb: str, kube: KubeClient, now: datetime) -> dict[str, Failure]:
 def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]:
     """A cluster of these files, and what its instance types are, in words. Raises Mistake."""
     try:
-        found = cluster_files.read(sources.find(list(paths)))
+        found = cluster_files.without_bundle(cluster_files.read(sources.find(list(paths))))
     except (sources.NotFound, cluster_files.BadFile) as error:
         raise Mistake(str(error)) from error
     types = cluster_files.ShippedTypes.beside(found.objects)

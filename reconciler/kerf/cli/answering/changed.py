@@ -15,6 +15,9 @@ from kerf.planning.changes import Change, Key
 if TYPE_CHECKING:
     from kerf.cli.manifests.checking import Content
 
+#: A manifest with its place, `file:line`.
+Row = tuple[str, Mapping[str, Any]]
+
 
 @dataclass(frozen=True, slots=True)
 class Changed:
@@ -27,10 +30,10 @@ class Changed:
 def of_files(paths: Sequence[str]) -> Changed:
     """All objects in these files that change a plan. Raises Mistake."""
     try:
-        found = [one for source in sources.find(list(paths)) for _, one in cluster_files.manifests(source)]
+        found = [row for source in sources.find(list(paths)) for row in cluster_files.manifests(source)]
     except (sources.NotFound, cluster_files.BadFile) as error:
         raise Mistake(str(error)) from error
-    applied = changes.relevant(found)
+    applied = _once((place, one) for place, one in found if changes.relevant(one))
     if paths and not applied:
         kinds = ", ".join(sorted(changes.KINDS))
         raise Mistake(f"{' '.join(paths)}: no object of a kind that changes a plan ({kinds})")
@@ -47,25 +50,41 @@ def since(paths: Sequence[str], ref: str, note: gathering.Note) -> Changed:
         found = history.find(list(paths))
         today = gathering.now(paths, found, "auto", note)
         with gathering.then(history, paths, found, today, "auto") as earlier:
-            old = _objects(earlier.contents)
-            new = _objects(content for content in today if content.name in earlier.changed)
-            others = _objects(content for content in today if content.name not in earlier.changed)
+            old = _by_key(_rows(earlier.contents))
+            new = list(_rows(content for content in today if content.name in earlier.changed))
+            others = _by_key(_rows(content for content in today if content.name not in earlier.changed))
     except repository.Refused as error:
         raise Mistake(f"--changed-since {ref}: {error}") from error
     except (sources.NotFound, sources.ToolMissing, cluster_files.BadFile) as error:
         raise Mistake(str(error)) from error
-    applied = tuple(one for key, one in new.items() if old.get(key) != one)
-    gone = tuple(key for key in old if key not in new and key not in others)
-    return Changed(Change(applied, gone), old)
+    applied = _once((place, one) for place, one in new if old.get(changes.key(one)) != one)
+    here = {*_by_key(new), *others}
+    return Changed(Change(applied, tuple(key for key in old if key not in here)), old)
 
 
-def _objects(contents: Iterable[Content]) -> dict[Key, Mapping[str, Any]]:
-    """The objects that change a plan, by key. Raises BadFile."""
-    return {changes.key(one): one for one in changes.relevant(_manifests(contents))}
+def _once(rows: Iterable[Row]) -> tuple[Mapping[str, Any], ...]:
+    """The manifests, of which no two are of one object. Raises Mistake."""
+    places: dict[Key, str] = {}
+    found = []
+    for place, one in rows:
+        key = changes.key(one)
+        if key in places:
+            name = "/".join(filter(None, key[1:]))
+            both = f"two manifests in one change: {places[key]} and {place}"
+            raise Mistake(f"{key[0]} {name}: {both}; give the files of one cluster, with one manifest of each object")
+        places[key] = place
+        found.append(one)
+    return tuple(found)
 
 
-def _manifests(contents: Iterable[Content]) -> Iterator[Mapping[str, Any]]:
+def _by_key(rows: Iterable[Row]) -> dict[Key, Mapping[str, Any]]:
+    return {changes.key(one): one for _, one in rows}
+
+
+def _rows(contents: Iterable[Content]) -> Iterator[Row]:
+    """The objects that change a plan, with their places. Raises BadFile."""
     for content in contents:
         if content.fault and content.severity == "error":
             raise cluster_files.BadFile(f"{content.name}: {content.fault}")
-        yield from (one for _, one in cluster_files.objects(content.name, content.data))
+        rows = cluster_files.objects(content.name, content.data)
+        yield from ((place, one) for place, one in rows if changes.relevant(one))

@@ -1,8 +1,8 @@
 """A cluster from files: what `kubectl get -o yaml` printed, or manifests that no cluster has seen yet.
 
 What a cluster fills in is filled in where it is missing: defaults, and that a NodePool without a status is ready and a
-Pod without one has been refused by its scheduler. AWS is not asked: the instance types are those of the sandbox, and
-the zones those that the files speak of.
+Pod without one has been refused by its scheduler. AWS is not asked: the instance types are those of the sandbox, the
+zones those in the files, and an EC2NodeClass selects the resources that its status lists.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace as changed
 
 from kerf.cli.gathering.sources import Source
 from kerf.cli.manifests import documents
 from kerf.cli.manifests.nodes import Unreadable
+from kerf.ec2.images import unlisted
 from kerf.model import kinds
 from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Image, PlacementGroup, Region, SecurityGroup, Subnet
 from kerf.model.kinds import Kind
@@ -25,6 +27,7 @@ from kerf.sandbox.aws import account, catalogue
 from kerf_api import labels
 from kerf_api.defaulting import default
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, PlacementGroupSelector
+from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
 from kerf_api.v1.meta import decode
 
 _READY: Final = {"conditions": [{"type": "Ready", "status": "True"}]}
@@ -35,6 +38,8 @@ _UNSCHEDULABLE: Final = {
 #: Where nothing in the files speaks of a zone.
 _ZONES: Final = ("us-west-2a", "us-west-2b", "us-west-2c")
 _VERSION: Final = "1.34"
+#: Free addresses of a subnet.
+_ADDRESSES: Final = 250
 #: As of EKS. User data has it; without one no EC2NodeClass is valid.
 _SERVICE_CIDR: Final = "10.100.0.0/16"
 
@@ -67,6 +72,30 @@ def of(rows: Iterable[tuple[str, dict[str, Any]]]) -> ClusterFiles:
             value = _decoded(kind, manifest, place)
             found.setdefault(kind.name, {})[f"{value.metadata.namespace}/{value.metadata.name}"] = value
     return ClusterFiles({name: tuple(values.values()) for name, values in found.items()})
+
+
+def without_bundle(found: ClusterFiles) -> ClusterFiles:
+    """The same cluster with the hashes that EC2NodeClasses have without the certificate of the API server.
+
+    Their hash covers the certificate, which files lack: otherwise every node would have drifted.
+    """
+    hashes: dict[str, str] = {}
+    for one in found.objects.get(kinds.NODE_CLASS.name, ()):
+        notes = one.metadata.annotations
+        if notes.get(labels.NODECLASS_HASH_VERSION) == NODECLASS_HASH_VERSION and not one.metadata.unreadable:
+            hashes[notes.get(labels.NODECLASS_HASH, "")] = nodeclass_hash(one, "")
+    hashed = (kinds.NODE_CLASS.name, kinds.NODE_CLAIM.name)
+    rows = {name: tuple(_rehashed(one, hashes) for one in found.objects.get(name, ())) for name in hashed}
+    return ClusterFiles({**found.objects, **rows})
+
+
+def _rehashed(value: Any, hashes: Mapping[str, str]) -> Any:
+    notes = value.metadata.annotations
+    hashed = notes.get(labels.NODECLASS_HASH, "")
+    if hashed not in hashes:
+        return value
+    own = {**notes, labels.NODECLASS_HASH: hashes[hashed]}
+    return changed(value, metadata=changed(value.metadata, annotations=own))
 
 
 def manifests(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -159,16 +188,17 @@ class ShippedTypes:
         return ()
 
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
-        """Subnets where the class's status has them, else in every zone."""
-        known = {subnet.zone: subnet.zone_id for subnet in node_class.status.subnets}
-        zones = known or dict.fromkeys(self.zones, "")
-        images = account.images_of(account.images(_VERSION), node_class)
+        """The resources in the class's status. Where it has none: a subnet in every zone, and images for every type."""
+        status = node_class.status
+        known = [Subnet(one.id, one.zone, one.zone_id, _ADDRESSES) for one in status.subnets]
+        images = unlisted(status.amis) or account.images_of(account.images(_VERSION), node_class)
         return ClassFacts(
             generation=node_class.metadata.generation,
-            subnets=tuple(Subnet(_id("subnet", zone), zone, zone_id, 250) for zone, zone_id in sorted(zones.items())),
-            security_groups=(SecurityGroup(_id("sg", "nodes")),),
+            subnets=tuple(known or (Subnet(_id("subnet", zone), zone, "", _ADDRESSES) for zone in self.zones)),
+            security_groups=tuple(SecurityGroup(one.id, one.name) for one in status.security_groups)
+            or (SecurityGroup(_id("sg", "nodes")),),
             images=images or tuple(Image(_id("ami", one), architecture=one) for one in ("amd64", "arm64")),
-            instance_profile="profile",
+            instance_profile=status.instance_profile or "profile",
             placement_group=_group(node_class.spec.placement_group_selector),
         )
 

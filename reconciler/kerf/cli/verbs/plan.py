@@ -168,14 +168,14 @@ def _note(words: str) -> None:
 
 def _deleted(text: str) -> tuple[str, str, str]:
     """`KIND/NAME` or `KIND/NAMESPACE/NAME`. Raises Mistake."""
-    from kerf.planning.changes import KINDS
+    from kerf.planning.changes import KINDS, namespace_of
 
     kind, _, name = text.partition("/")
     known = {one.lower(): one for one in KINDS}
     if kind.lower() not in known or not name:
         raise Mistake(f"--delete {text}: write KIND/NAME, with one of {', '.join(sorted(KINDS))}")
     namespace, _, own = name.rpartition("/")
-    return known[kind.lower()], namespace, own
+    return known[kind.lower()], namespace_of(known[kind.lower()], namespace), own
 
 
 def _forecasts(

@@ -98,7 +98,7 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
             shapes,
             hosts,
             _made_for(found[name], waiting, of_shape),
-            _strangers(snapshot, found[name], promised.get(name, ())),
+            promised.get(name, ()),
         )
     )
 
@@ -213,11 +213,13 @@ def _judged(
     shapes: PodShapes,
     hosts: Callable[[], Mapping[str, datetime]],
     found: Sequence[Pod],
-    strangers: Sequence[Pod],
+    promised: Sequence[Pod],
 ) -> Iterator[Verdict]:
+    """`found` are the waiting pods that the node was made for, `promised` those that are expected there."""
     created = one.claim.metadata.creation_timestamp
     if not found or created is None:
         return
+    strangers = _strangers(snapshot, one, promised)
     own = [pod for pod in snapshot.pods.on(one.node.name) if not pods.terminal(pod)]
     own += [pod for pod in strangers if pod.spec.node_name != one.node.name]
     try:

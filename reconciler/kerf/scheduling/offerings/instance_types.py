@@ -7,13 +7,15 @@ a boolean vector, worked out once per distinct requirement and kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from copy import copy
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kerf.model.aws.instance_type import OFFERING_LABELS, Catalogue, InstanceType, in_market
+from kerf.model.aws.instance_type import OFFERING_LABELS, Catalogue, InstanceType, OfferingKey, in_market
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.offerings.learned import sizes_for
 from kerf_api import labels
@@ -92,7 +94,7 @@ class TypeTable:
         self,
         catalogue: Catalogue,
         columns: Columns,
-        snapshot: Snapshot,
+        out_of_stock: Set[OfferingKey] = frozenset(),
         learned: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     ) -> None:
         self.types = tuple(group for t in sorted(catalogue, key=lambda t: t.name) for group in t.groups())
@@ -116,7 +118,7 @@ class TypeTable:
                 self.listed[row, market] = True
                 if o.shifted:
                     self.shifted.add(o.zone)
-                if o.available and snapshot.out_of_stock_now(o):
+                if o.available and not out_of_stock.isdisjoint(o.keys):
                     self.sold_out[row, market] = True
                 elif o.available:
                     self.price[row, market] = o.price
@@ -128,6 +130,12 @@ class TypeTable:
         self._capacity: dict[str, Ints] = {}
         #: The labels on which it depends which types and offerings requirements leave.
         self.keys = frozenset(OFFERING_LABELS).union(*(t.requirements for t in self.types))
+
+    def renewed(self) -> TypeTable:
+        """The same table without the masks of requirements, of which there may be any number."""
+        own = copy(self)
+        own._masks, own._markets = {}, {}
+        return own
 
     def rows_of(self, key: str) -> tuple[list[Requirement], NDArray[np.intp]]:
         """The distinct demands that types make of a key, and each type's place in them (-1: none)."""
@@ -188,12 +196,39 @@ def _reservations(types: Sequence[InstanceType]) -> dict[str, int]:
     return found
 
 
+class _Same:
+    """A catalogue that equals itself only: it is immutable, and large to compare."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.catalogue is other.catalogue
+
+    def __hash__(self) -> int:
+        return id(self.catalogue)
+
+
+#: Amounts by instance type and resource.
+_Learned = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+
+
+# Stock and learned amounts change far less often than a snapshot is solved for.
+@lru_cache(maxsize=32)
+def _table(
+    catalogue: _Same, columns: tuple[str, ...], out_of_stock: frozenset[OfferingKey], known: _Learned
+) -> TypeTable:
+    learned = {name: dict(amounts) for name, amounts in known}
+    return TypeTable(catalogue.catalogue, Columns(columns), out_of_stock, learned)
+
+
 class Tables:
     """The type tables of a snapshot, each made when it is first asked for: one for each catalogue, be it a node class's
     or, where NodeOverlays change something, a NodePool's."""
 
     def __init__(self, snapshot: Snapshot, columns: Columns) -> None:
         self._snapshot, self._columns = snapshot, columns
+        self._out_of_stock = frozenset(key for key, until in snapshot.out_of_stock.items() if until > snapshot.now)
         self._made: dict[int, TypeTable | Exception] = {}
 
     def of(self, pool_name: str, class_name: str) -> TypeTable | Exception | None:
@@ -210,6 +245,7 @@ class Tables:
     def _tried(self, catalogue: Catalogue, class_name: str) -> TypeTable | Exception:
         try:
             learned = sizes_for(self._snapshot, self._snapshot.node_classes.get(class_name))
-            return TypeTable(catalogue, self._columns, self._snapshot, learned)
+            rows = tuple((name, tuple(sorted(learned[name].items()))) for name in sorted(learned))
+            return _table(_Same(catalogue), self._columns.names, self._out_of_stock, rows).renewed()
         except Exception as error:
             return error
