@@ -195,6 +195,6 @@ def test_a_change_still_waits_when_kubectl_replace_has_removed_the_note(
 
 def test_nothing_is_settled_while_the_nodes_are_not_known() -> None:
     found = snapshot([waiting(seen_plan=seen()), node_class()])
-    known = {source: at for source, at in found.fresh_at.items() if source is not Source.NODE_CLAIMS}
+    known: dict[Source, Any] = {one: at for one, at in found.fresh_at.items() if one is not Source.NODE_CLAIMS}
     plan = rollout(view(replace_(found, fresh_at=known)))
     assert [one for one in plan.actions if isinstance(one, PatchObject) and one.verb == "NotePlan"] == []

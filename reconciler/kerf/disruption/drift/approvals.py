@@ -39,8 +39,8 @@ def seen(view: View, pool: NodePool, drifted: int) -> Plan:
     `drifted` is the number of nodes that have drifted, those that leave included.
     """
     gate, known = gate_of(view, pool), pool.metadata.annotations.get(labels.SEEN_PLAN)
-    if not gate.rule.on:
-        return NOTHING if known is None else _noted(pool, None, "changes need no approval any more")
+    if not gate.noted:
+        return NOTHING if known is None else _noted(pool, None, "changes need neither approval nor canary any more")
     if gate.parts is None or not view.snapshot.fresh(Source.NODE_CLAIMS):
         return NOTHING
     before = gate.seen
