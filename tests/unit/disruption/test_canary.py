@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.cli.answering.pool_page import page
 from kerf.disruption.candidates import canary as rules
 from kerf.disruption.candidates.approval import Seen, parts_of
 from kerf.disruption.candidates.canary import Canary, trial_of
 from kerf.disruption.drift import canaries
 from kerf.disruption.view import view
+from kerf.judgement import troubles
 from kerf.judgement.ends import ends_of
+from kerf.judgement.pools import why
 from kerf.model.annotations import read, text_of
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import PatchObject, Plan
@@ -248,3 +251,16 @@ def test_why_names_the_canary(canary: Canary, code: str, words: str) -> None:
     drifted = next(end for end in ends_of(found, "a", never) if end.code == "Drifted")
     assert [hold.code for hold in drifted.holds] == [code]
     assert words in drifted.holds[0].text
+
+
+def test_status_and_why_report_a_failed_canary_with_the_digest() -> None:
+    failed = replace(SOAKED, failed="pod default/a fails")
+    one = claim("a", drifted=START, consolidatable=False, annotations=HASHED)
+    world = World.of(noted(failed), CLASS, one, node(one), ask=never)
+    world.settle()
+    now = world.snapshot()
+    (trouble,) = troubles.unapproved(now.node_pools.values())
+    step = f"to continue, set kerf.sh/continued-plan: {DIGEST} on it"
+    assert (trouble.object, trouble.code) == ("nodepool/default", "CanaryFailed")
+    assert step in trouble.text
+    assert step in page(why(now, "default"), NOW)
