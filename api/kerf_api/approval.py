@@ -1,8 +1,11 @@
-"""Approval of a change before nodes are replaced: two annotations of users, and a setting for all NodePools.
+"""Approval and canary of a change before nodes are replaced: annotations of users, and settings for all NodePools.
 
 `kerf.sh/plan-first` on a NodePool, else on its EC2NodeClass, else the setting says whether changes wait for approval,
 and for how long at most. `kerf.sh/approved-plan` on the NodePool names the digest of the approved plan. An
 invalid value approves nothing: changes wait, without a limit of time.
+
+`kerf.sh/canary-soak` on a NodePool, else on its EC2NodeClass, else the setting is the time for which the first replaced
+node is observed. `kerf.sh/continued-plan` on the NodePool names the digest of the plan that goes on without that.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any, Final
 
 from kerf_api import durations, labels
 from kerf_api.annotations import unreadable
+from kerf_api.thresholds import span
 
 #: The number of hexadecimal digits of a digest.
 DIGITS: Final = 20
@@ -34,6 +38,8 @@ class PlanFirst:
         return durations.go_text(self.after) if self.after is not None else str(self.on).lower()
 
 
+#: The soak time in place of an invalid one.
+DEFAULT_SOAK: Final = timedelta(minutes=10)
 #: Changes need no approval.
 OFF: Final = PlanFirst()
 #: Changes wait until they are approved.
@@ -62,8 +68,13 @@ def digest(text: str) -> str:
 
 _READERS: Final[Mapping[str, Mapping[str, Callable[[str], Any]]]] = MappingProxyType(
     {
-        "NodePool": {labels.PLAN_FIRST: plan_first, labels.APPROVED_PLAN: digest},
-        "EC2NodeClass": {labels.PLAN_FIRST: plan_first},
+        "NodePool": {
+            labels.PLAN_FIRST: plan_first,
+            labels.APPROVED_PLAN: digest,
+            labels.CANARY_SOAK: span,
+            labels.CONTINUED_PLAN: digest,
+        },
+        "EC2NodeClass": {labels.PLAN_FIRST: plan_first, labels.CANARY_SOAK: span},
     }
 )
 #: The annotations that are read here, of all kinds.
@@ -82,3 +93,12 @@ def of(pool: Mapping[str, str], node_class: Mapping[str, str], default: PlanFirs
         return default if text is None else plan_first(text)
     except ValueError:
         return ON
+
+
+def soak_of(pool: Mapping[str, str], node_class: Mapping[str, str], default: timedelta) -> timedelta:
+    """The soak time of a NodePool's canary, zero without a canary; an invalid value counts as ten minutes."""
+    text = pool.get(labels.CANARY_SOAK, node_class.get(labels.CANARY_SOAK))
+    try:
+        return default if text is None else span(text)
+    except ValueError:
+        return DEFAULT_SOAK

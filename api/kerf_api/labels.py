@@ -159,6 +159,11 @@ PLAN_FIRST = f"{KERF}/plan-first"
 #: On a NodePool: the digest of the approved plan; and the digests that Kerf has seen, with the time of the latest one.
 APPROVED_PLAN = f"{KERF}/approved-plan"
 SEEN_PLAN = f"{KERF}/seen-plan"
+#: On a NodePool or EC2NodeClass: one drifted node is replaced first, and observed for this time (docs/tasks/canary.md).
+CANARY_SOAK = f"{KERF}/canary-soak"
+#: On a NodePool: the digest of the plan that goes on without a canary; and the state of its canary.
+CONTINUED_PLAN = f"{KERF}/continued-plan"
+CANARY = f"{KERF}/canary"
 #: On a NodeClaim: why Kerf itself deletes it; without that, and without a command, another client deleted it.
 ENDS = f"{KERF}/ends"
 #: Annotations that Kerf writes on NodeClaims: those of a NodePool's template do not come down to them.

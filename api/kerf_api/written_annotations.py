@@ -30,6 +30,7 @@ WRITTEN: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             labels.CONSOLIDATION_PAUSE,
             labels.GARBAGE,
             labels.SEEN_PLAN,
+            labels.CANARY,
         },
         "EC2NodeClass": _CLASS_HASHES | {labels.GARBAGE},
     }

@@ -74,6 +74,7 @@ GIVEN: Final[dict[str, Any]] = {
     "serviceMonitor.sampleLimit": 0,
     "settings.clusterCABundle": "Z2l2ZW4=",
     "settings.clusterEndpoint": "https://given.example.com",
+    "settings.canarySoak": "30m",
     "settings.consolidationMinimumSaving": "5%",
     "settings.deletionGuardPercent": "20",
     "settings.detailedMetrics": "nodes,pods",

@@ -14,6 +14,7 @@ from tests.mutations import (
     planted_in_argocd,
     planted_in_aws,
     planted_in_bounds,
+    planted_in_canary,
     planted_in_changes,
     planted_in_consolidation,
     planted_in_conversion,
@@ -53,5 +54,6 @@ BUGS = (
     *planted_in_adoption.BUGS,
     *planted_in_work.BUGS,
     *planted_in_approval.BUGS,
+    *planted_in_canary.BUGS,
     *planted_in_early_orders.BUGS,
 )

@@ -59,7 +59,7 @@ BUGS = (
         (
             Edit(
                 f"{_DISRUPTION}:_drift_candidate",
-                "approval.drift_blocker(view, state) or known_candidate(view, key, eventual=True)",
+                "canary.drift_blocker(view, state) or known_candidate(view, key, eventual=True)",
                 "known_candidate(view, key, eventual=True)",
             ),
         ),
@@ -83,11 +83,23 @@ BUGS = (
         (
             Edit(
                 f"{_DISRUPTION}:seen",
-                "before.settled if before is not None else None if drifted else gate.parts",
+                "before.settled if before is not None else _assumed(pool, gate.parts, drifted)",
                 "gate.parts",
             ),
         ),
         (_SCENARIOS.format("consolidation"),),
+    ),
+    Bug(
+        "a lost note approves",
+        "A change that waits goes on when kubectl replace has removed the note of Kerf.",
+        (
+            Edit(
+                f"{_DISRUPTION}:_assumed",
+                "told is None or (told.reason == NOTHING_TO_APPROVE and parts.digest in told.message)",
+                "True",
+            ),
+        ),
+        (f"{_UNIT}::test_a_change_still_waits_when_kubectl_replace_has_removed_the_note",),
     ),
     Bug(
         "images left out",

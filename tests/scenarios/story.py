@@ -10,9 +10,10 @@ A scenario is a list of steps. Verbs:
 - `deploy`, `stateful`, `daemon` (workloads from their short form), `guard` (an app's PodDisruptionBudget), `scale`,
   `resize` (other requests for an app's pods, in place; the kubelet acts on it after `resize_seconds` of the weather),
   `apply` (a manifest), `patch` and `annotate` (objects, unseen by the webhook), `approve` (the plan that a NodePool's
-  condition names), `static_pod`, `delete`, `abandon`
+  condition names), `continue` (the same after a canary), `static_pod`, `delete`, `abandon`
   (finalizers off first); one object is meant by its name, `first`, `every`, `of APP` (of a Node or NodeClaim: where a
-  pod of it is), `in POOL`, or `not NAME` (a claim that is not among those remembered);
+  pod of it is), `in POOL`, `not NAME` (a claim that is not among those remembered), or
+  `newest APP` (the pod of an app that was created last);
 - `stock_out`, `withdraw` (a type), `reclaim`, `rebalance`, `impair` and `recover` (what EC2 says of instances),
   `end_instance`, `stray` (an instance that has no claim), `sicken` (so many nodes of those that are well), `cure` (all
   of them), `condition` (of a node), `weather` (fields of `reconciler/kerf/sandbox/weather.py`; with `lacking`,
@@ -158,10 +159,17 @@ class Story:
         self.do_patch({k: {n: {"metadata": {"annotations": a}} for n, a in rows.items()} for k, rows in given.items()})
 
     def do_approve(self, name: str) -> None:
+        self._obey(name, "ChangeApproved", labels.APPROVED_PLAN)
+
+    def do_continue(self, name: str) -> None:
+        self._obey(name, "CanaryPassed", labels.CONTINUED_PLAN)
+
+    def _obey(self, name: str, type_: str, key: str) -> None:
+        """Annotate a NodePool as its condition says."""
         (pool,) = self._chosen("NodePool", name)
-        told = next(c.message for c in pool.value.status.conditions if c.type == "ChangeApproved")
-        (digest,) = re.findall(r"set kerf\.sh/approved-plan: ([0-9a-f]{20}) on it", told)
-        self.do_annotate({"NodePool": {name: {labels.APPROVED_PLAN: digest}}})
+        told = next(c.message for c in pool.value.status.conditions if c.type == type_)
+        (digest,) = re.findall(rf"set {re.escape(key)}: ([0-9a-f]{{20}}) on it", told)
+        self.do_annotate({"NodePool": {name: {key: digest}}})
 
     def do_delete(self, given: Mapping[str, str]) -> None:
         for kind, name in given.items():
@@ -297,6 +305,9 @@ class Story:
         word, _, rest = name.partition(" ")
         if word == "of" and kind_name == "Pod":
             found = [one for one in there if one.value.metadata.labels.get("app") == rest]
+        elif word == "newest":
+            of_app = [one for one in there if one.value.metadata.labels.get("app") == rest]
+            found = sorted(of_app, key=lambda one: one.value.metadata.creation_timestamp)[-1:]
         elif word == "of":
             found = [one for one in there if _node_name(one) in self._nodes_of(rest)][:1]
         elif word == "in":

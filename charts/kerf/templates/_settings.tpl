@@ -6,6 +6,7 @@ AMI_REFRESH_INTERVAL: amiRefreshInterval
 BATCH_IDLE_DURATION: batchIdleDuration
 BATCH_LONE_DURATION: batchLoneDuration
 BATCH_MAX_DURATION: batchMaxDuration
+CANARY_SOAK: canarySoak
 CLUSTER_CA_BUNDLE: clusterCABundle
 CLUSTER_ENDPOINT: clusterEndpoint
 CLUSTER_NAME: clusterName

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from kerf.disruption.candidates import approval, costs
+from kerf.disruption.candidates import canary, costs
 from kerf.disruption.candidates.candidates import Blocker, Candidate, blockers, unblocked
 from kerf.disruption.candidates.pacing import failed_lately
 from kerf.disruption.consolidation.balanced import Policy
@@ -129,7 +129,7 @@ def _claim(state: StateNode) -> NodeClaim:
 
 # --- if nothing holds it ----------------------------------------------------------------------------------------
 def _drifted(view: View, one: Candidate, ask: Solve) -> End:
-    waits = approval.drift_blocker(view, one.state)
+    waits = canary.drift_blocker(view, one.state)
     speaking = [waits] if waits is not None else []
     lines: list[str] = []
     if one.pool.static:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from kerf.disruption.drift.approvals import CHANGE_APPROVED
+from kerf.disruption.drift.canaries import CANARY_PASSED
 from kerf.disruption.view import view
 from kerf.judgement.allowances import budgets
 from kerf.judgement.values import Budgets, Fact
@@ -102,7 +103,7 @@ def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
     """The conditions that are not True, of the NodePool and of its class; failing actions; the back-off; limits."""
     for condition in pool.status.conditions:
         if (
-            condition.type in (*conditions.NODEPOOL_DEPENDENTS, HEALTHY, CHANGE_APPROVED)
+            condition.type in (*conditions.NODEPOOL_DEPENDENTS, HEALTHY, CHANGE_APPROVED, CANARY_PASSED)
             and condition.status != conditions.TRUE
         ):
             yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.disruption.drift.approvals import CHANGE_APPROVED
+from kerf.disruption.drift.canaries import CANARY_PASSED
 from kerf.ec2.errors import LACKS_OF_ACCOUNT, classify
 from kerf.ec2.nodeclass import profile_verdicts
 from kerf.lifecycle.garbage.garbage_guard import HALTED
@@ -40,8 +41,9 @@ GUARD: Final = "GuardTripped"
 NOT_SCHEDULED: Final = "NotScheduled"
 NOT_DRAINED: Final = "NotDrained"
 LAUNCH_REFUSED: Final = "LaunchRefused"
-#: A change that waits; it is not among `CODES`.
+#: A change that waits; these are not among `CODES`.
 UNAPPROVED: Final = "AwaitingApproval"
+CANARY_FAILED: Final = "CanaryFailed"
 CODES: Final = (ACTION_FAILS, PODS_UNSCHEDULABLE, NOT_READY, GUARD, NOT_SCHEDULED, NOT_DRAINED, LAUNCH_REFUSED)
 #: An offering that is refused is tried again after three minutes, so a launch that still fails is younger than this.
 REFUSED_WITHIN: Final = timedelta(minutes=4)
@@ -311,13 +313,18 @@ def guarded(named: Iterable[tuple[str, tuple[Condition, ...]]]) -> Iterator[Trou
 
 # --- approvals --------------------------------------------------------------------------------------------------
 def unapproved(pools: Iterable[NodePool]) -> Iterator[Trouble]:
-    """The NodePools whose change waits for approval. It is no fault, so `kerf_troubles` does not count it."""
+    """The NodePools whose change waits for approval, or for a person after its canary has failed. It is no fault of
+    the cluster, so `kerf_troubles` does not count it."""
     for pool in pools:
         told = conditions.get(pool.status.conditions, CHANGE_APPROVED)
         if told is not None and told.status == FALSE and not pool.metadata.deleting:
             fix = "kerf plan shows its consequences; the digest above approves it"
             words = f"{told.reason}: {told.message}"
             yield Trouble(UNAPPROVED, f"nodepool/{pool.name}", words, fix, told.last_transition_time)
+        told = conditions.get(pool.status.conditions, CANARY_PASSED)
+        if told is not None and told.reason == CANARY_FAILED and not pool.metadata.deleting:
+            fix = "revert or correct the change, or continue with the digest above"
+            yield Trouble(CANARY_FAILED, f"nodepool/{pool.name}", told.message, fix, told.last_transition_time)
 
 
 def plain(trouble: Trouble) -> dict[str, str | int | None]:

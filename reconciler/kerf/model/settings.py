@@ -44,6 +44,8 @@ class Settings:
     thresholds: Thresholds = NO_THRESHOLDS
     #: Whether changes wait for approval where neither a NodePool nor its EC2NodeClass has the annotation.
     plan_first: PlanFirst = OFF
+    #: The soak time of canaries where neither a NodePool nor its EC2NodeClass has the annotation; zero: no canary.
+    canary_soak: timedelta = timedelta(0)
     #: Pods that claim devices (dynamic resource allocation) are no concern of ours.
     ignore_dra_requests: bool = True
     vm_memory_overhead_percent: float = 0.075

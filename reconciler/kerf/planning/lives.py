@@ -60,7 +60,7 @@ class Life:
         own = replace(parts or Parts(), keys=found.keys)
         settings = replace(captured.snapshot.settings, plan_first=OFF)
         self.controller = Controller(found.ports, own, settings=settings, inline=True)
-        self.pace, self._progress = Pace(found.world), progress
+        self.pace, self._progress = Pace(found.world, settings.canary_soak), progress
         self._later: datetime | None = None
         self.began = found.world.clock.now()
         self._refusals: dict[str, str] = {}

@@ -1,4 +1,5 @@
-"""A world in which nothing happens is passed through in growing steps, but for the times at which a budget changes.
+"""A world in which nothing happens is passed through in growing steps, but for the times at which a budget changes or
+the soak time of a canary ends.
 
 A pod without a place is tried again every few seconds, for as long as it waits. That brings nothing while nothing
 changes, and a plan looks a day ahead.
@@ -10,10 +11,13 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from kerf.disruption.candidates.canary import Canary
 from kerf.model import kinds
+from kerf.model.annotations import read
 from kerf.model.plan import Plan
 from kerf.sandbox.calm import AT_LEAST_EVERY, CALM, Stillness
 from kerf.sandbox.world import World
+from kerf_api import approval, labels
 from kerf_api.v1 import budgets
 from kerf_api.v1.nodepool import NodePool
 
@@ -25,8 +29,9 @@ _SHARE: Final = 10
 class Pace:
     """Asked after each look of the controller."""
 
-    def __init__(self, world: World) -> None:
-        self._world, self._stillness = world, Stillness(world)
+    def __init__(self, world: World, soak: timedelta = timedelta(0)) -> None:
+        """`soak` is the soak time of canaries without annotations."""
+        self._world, self._stillness, self._soak = world, Stillness(world), soak
 
     def until(self, plan: Plan, due: datetime | None) -> datetime | None:
         """When to look again instead of at `due`, where nothing happens; None where something does."""
@@ -38,9 +43,10 @@ class Pace:
         return max(due, min(times))
 
     def turns(self, now: datetime) -> Iterator[datetime]:
-        """When a budget of a NodePool begins to hold, or no longer does."""
+        """When a budget of a NodePool begins to hold, or no longer does; and when the soak time of a canary ends."""
         for record in self._world.server.records(kinds.NODE_POOL):
             pool: NodePool = record.value
+            yield from self._soaked(pool, now)
             for budget in pool.spec.disruption.budgets:
                 try:
                     turn = budgets.changes(budget, now)
@@ -48,3 +54,13 @@ class Pace:
                     continue
                 if turn is not None and turn > now:
                     yield turn
+
+    def _soaked(self, pool: NodePool, now: datetime) -> Iterator[datetime]:
+        """The end of the soak time, and the time by which the first of the other nodes has begun to leave."""
+        canary = read(pool.metadata.annotations, labels.CANARY, Canary)
+        if canary is None or canary.since is None:
+            return
+        record = self._world.server.find(kinds.NODE_CLASS, "", pool.class_name)
+        of_class = record.value.metadata.annotations if record is not None else {}
+        end = canary.since + approval.soak_of(pool.metadata.annotations, of_class, self._soak)
+        yield from (at for at in (end, end + CALM) if at > now)

@@ -56,6 +56,9 @@ ANNOTATIONS: Final = frozenset(
         labels.PLAN_FIRST,
         labels.APPROVED_PLAN,
         labels.SEEN_PLAN,
+        labels.CANARY_SOAK,
+        labels.CONTINUED_PLAN,
+        labels.CANARY,
         "pv.kubernetes.io/bind-completed",
         "storageclass.kubernetes.io/is-default-class",
     }

@@ -59,6 +59,22 @@ def test_faults_name_the_annotation_and_the_valid_form() -> None:
     assert not [*approval.faults("NodePool", {labels.PLAN_FIRST: "1h", labels.APPROVED_PLAN: DIGEST})]
 
 
+@pytest.mark.parametrize(
+    ("pool", "node_class", "minutes"),
+    [
+        ({}, {}, 5),
+        ({}, {labels.CANARY_SOAK: "1h"}, 60),
+        ({labels.CANARY_SOAK: "0s"}, {labels.CANARY_SOAK: "1h"}, 0),
+        ({labels.CANARY_SOAK: "soon"}, {labels.CANARY_SOAK: "1h"}, 10),
+        ({labels.CANARY_SOAK: ""}, {}, 10),
+    ],
+)
+def test_an_invalid_soak_time_is_no_way_around_the_canary(
+    pool: dict[str, str], node_class: dict[str, str], minutes: int
+) -> None:
+    assert approval.soak_of(pool, node_class, timedelta(minutes=5)) == timedelta(minutes=minutes)
+
+
 # --- the digest -------------------------------------------------------------------------------------------------
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"team": "web"}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_
 from datetime import timedelta
 from typing import Any
 
@@ -11,17 +12,19 @@ from msgspec.structs import replace
 from kerf.cli.answering.pool_page import page
 from kerf.disruption.candidates import approval as rules
 from kerf.disruption.candidates.approval import Gate, Seen, gate_of, is_earlier
+from kerf.disruption.drift.rollout import rollout
 from kerf.disruption.view import view
 from kerf.judgement import troubles
 from kerf.judgement.ends import ends_of
 from kerf.judgement.pools import why
 from kerf.model.annotations import text_of
 from kerf.model.gauges import PlanGauge
+from kerf.model.plan import PatchObject, Source
 from kerf.model.settings import Settings
 from kerf_api import approval, labels
 from kerf_api.v1 import hashes
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
-from kerf_api.v1.meta import decode
+from kerf_api.v1.meta import Condition, decode
 from kerf_api.v1.nodepool import NodePool
 from kerf_api.v1.plan_digest import Parts
 from tests.unit.disruption.worlds import HOUR, NOW, World, claim, never, node, pool, snapshot
@@ -160,3 +163,38 @@ def test_a_class_without_images_is_named() -> None:
     blocker = rules.drift_blocker(found, found.snapshot.state_nodes["a"])
     assert blocker is not None
     assert blocker.text.endswith("the plan is not known: EC2NodeClass default is missing or has no images")
+
+
+# --- the note is lost ---------------------------------------------------------------------------------------------
+def told(status: str, reason: str, digest: str) -> dict[str, str]:
+    """The condition ChangeApproved, which a replacement of the manifest leaves as it is."""
+    return {"type": "ChangeApproved", "status": status, "reason": reason, "message": f"plan {digest} waits"}
+
+
+@pytest.mark.parametrize(
+    ("before", "earlier"),
+    [
+        (None, False),
+        (("True", "NothingToApprove", PARTS.digest), False),
+        (("True", "NothingToApprove", OTHER.digest), True),
+        (("False", "AwaitingApproval", PARTS.digest), True),
+        (("True", "Approved", OTHER.digest), True),
+    ],
+)
+def test_a_change_still_waits_when_kubectl_replace_has_removed_the_note(
+    before: tuple[str, str, str] | None, earlier: bool
+) -> None:
+    made, one = waiting(), claim("a", consolidatable=False)
+    rows = tuple(decode(Condition, told(*one)) for one in [before] if one)
+    made = replace(made, status=replace(made.status, conditions=(*made.status.conditions, *rows)))
+    world = World.of(made, node_class(), one, node(one), ask=never)
+    world.settle()
+    pool_ = world.objects["nodepool/default"]
+    assert is_earlier(gate_of(view(world.snapshot()), pool_), one) is earlier
+
+
+def test_nothing_is_settled_while_the_nodes_are_not_known() -> None:
+    found = snapshot([waiting(seen_plan=seen()), node_class()])
+    known: dict[Source, Any] = {one: at for one, at in found.fresh_at.items() if one is not Source.NODE_CLAIMS}
+    plan = rollout(view(replace_(found, fresh_at=known)))
+    assert [one for one in plan.actions if isinstance(one, PatchObject) and one.verb == "NotePlan"] == []

@@ -32,6 +32,8 @@ FOR_USERS = (
     labels.DEVICE_TEMPLATES,
     labels.PLAN_FIRST,
     labels.APPROVED_PLAN,
+    labels.CANARY_SOAK,
+    labels.CONTINUED_PLAN,
     *thresholds.ANNOTATIONS,
     "example.com/team",
     "kubectl.kubernetes.io/last-applied-configuration",

@@ -8,7 +8,7 @@ voluntary disruption waits: launches, expiration, interruption and repair go on,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.disruption.candidates.candidates import Blocker
@@ -44,12 +44,13 @@ class Gate:
     """Whether nodes of an earlier version of a NodePool may be replaced.
 
     Attributes:
-        rule: whether changes wait, and for how long at most.
+        rule: whether changes wait for approval, and for how long at most.
         parts: the digests of now; None while the EC2NodeClass or its images are not known.
         seen: the annotation; None when there is none, or it is not readable.
         reason: why the change goes on; empty while it waits.
         until: the end of the wait without an approval; None when there is none.
         faults: the annotations that are invalid, in words.
+        soak: the soak time of a canary; zero: none.
     """
 
     rule: PlanFirst = OFF
@@ -58,6 +59,12 @@ class Gate:
     reason: str = ""
     until: datetime | None = None
     faults: tuple[str, ...] = ()
+    soak: timedelta = timedelta(0)
+
+    @property
+    def noted(self) -> bool:
+        """Whether Kerf notes the digests of the NodePool: changes wait for approval, or for a canary."""
+        return self.rule.on or bool(self.soak)
 
     @property
     def closed(self) -> bool:
@@ -122,8 +129,10 @@ def _gate(view: View, name: str) -> tuple[Gate, datetime | None]:
     pool, now = view.snapshot.node_pools[name], view.snapshot.now
     node_class = view.snapshot.node_classes.get(pool.class_name)
     notes, of_class = pool.metadata.annotations, node_class.metadata.annotations if node_class is not None else {}
-    rule = approval.of(notes, of_class, view.snapshot.settings.plan_first)
-    if not rule.on:
+    settings = view.snapshot.settings
+    rule = approval.of(notes, of_class, settings.plan_first)
+    soak = approval.soak_of(notes, of_class, settings.canary_soak)
+    if not rule.on and not soak:
         return Gate(), None
     parts, seen = parts_of(pool, node_class), seen_of(pool, now)
     since = seen.since if seen is not None and seen.parts == parts else None
@@ -132,7 +141,7 @@ def _gate(view: View, name: str) -> tuple[Gate, datetime | None]:
     if parts is not None and notes.get(labels.APPROVED_PLAN) == parts.digest:
         reason = APPROVED
     ahead = until if until is not None and until > now else None
-    return Gate(rule, parts, seen, reason, ahead, _faults(pool, node_class)), ahead
+    return Gate(rule, parts, seen, reason, ahead, _faults(pool, node_class), soak), ahead
 
 
 def parts_of(pool: NodePool, node_class: EC2NodeClass | None) -> Parts | None:

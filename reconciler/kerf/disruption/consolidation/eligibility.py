@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerf.disruption.candidates.approval import consolidation_blocker
+from kerf.disruption.candidates.canary import consolidation_blocker
 from kerf.disruption.candidates.candidates import Blocker
 from kerf.disruption.consolidation.pausing import paused
 from kerf.disruption.consolidation.worth import asked, grown_at, too_young

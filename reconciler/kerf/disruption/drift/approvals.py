@@ -15,12 +15,13 @@ from kerf.model import kinds
 from kerf.model.annotations import text_of
 from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.instants import rfc3339
-from kerf.model.plan import NOTHING, Event, Plan, Reason
+from kerf.model.plan import NOTHING, Event, Plan, Reason, Source
 from kerf.model.writes import annotate
 from kerf_api import labels
 from kerf_api.v1 import conditions as rules
 from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodepool import NodePool
+from kerf_api.v1.plan_digest import Parts
 
 CHANGE_APPROVED: Final = "ChangeApproved"
 #: No node is of an earlier version.
@@ -38,13 +39,13 @@ def seen(view: View, pool: NodePool, drifted: int) -> Plan:
     `drifted` is the number of nodes that have drifted, those that leave included.
     """
     gate, known = gate_of(view, pool), pool.metadata.annotations.get(labels.SEEN_PLAN)
-    if not gate.rule.on:
-        return NOTHING if known is None else _noted(pool, None, "changes need no approval any more")
-    if gate.parts is None:
+    if not gate.noted:
+        return NOTHING if known is None else _noted(pool, None, "changes need neither approval nor canary any more")
+    if gate.parts is None or not view.snapshot.fresh(Source.NODE_CLAIMS):
         return NOTHING
     before = gate.seen
     if before is None or before.parts != gate.parts:
-        settled = before.settled if before is not None else None if drifted else gate.parts
+        settled = before.settled if before is not None else _assumed(pool, gate.parts, drifted)
         now = view.snapshot.now.replace(microsecond=0)
         return _noted(pool, Seen(parts=gate.parts, since=now, settled=settled), f"plan {gate.parts.digest}")
     over = not drifted if gate.reason else not _earlier(view, pool, gate, drifted)
@@ -52,6 +53,14 @@ def seen(view: View, pool: NodePool, drifted: int) -> Plan:
         return NOTHING
     done = Seen(parts=gate.parts, since=before.since, settled=gate.parts)
     return _noted(pool, done, f"no node is older than plan {gate.parts.digest}")
+
+
+def _assumed(pool: NodePool, parts: Parts, drifted: int) -> Parts | None:
+    """The digests of all nodes where no note is left. `kubectl replace` removes the note, but not the condition: a
+    change that waits keeps waiting."""
+    told = rules.get(pool.status.conditions, CHANGE_APPROVED)
+    over = told is None or (told.reason == NOTHING_TO_APPROVE and parts.digest in told.message)
+    return parts if over and not drifted else None
 
 
 def _noted(pool: NodePool, value: Seen | None, why: str) -> Plan:

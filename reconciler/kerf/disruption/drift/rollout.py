@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from kerf.disruption.candidates import approval
+from kerf.disruption.candidates import approval, canary
 from kerf.disruption.candidates.candidates import Blocker, known_candidate
 from kerf.disruption.candidates.pacing import next_try
-from kerf.disruption.drift import approvals
+from kerf.disruption.drift import approvals, canaries
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.on_nodes import rows_with, tried
 from kerf.disruption.view import View
@@ -67,8 +67,11 @@ def _one(view: View, pool: NodePool, sums: Mapping[tuple[str, str], int], behind
     told, wanted = _with_budgets(view, pool, pool.status.conditions)
     counts = {part: sums.get((pool.name, part), 0) for part in (_NODES, _BEHIND, _LEAVING)}
     wanted, due = _with_progress(view, pool, wanted, counts, [view.snapshot.state_nodes[key] for key in behind])
-    seen = approvals.seen(view, pool, counts[_BEHIND] + counts[_LEAVING])
+    drifted = counts[_BEHIND] + counts[_LEAVING]
+    seen = approvals.seen(view, pool, drifted)
+    seen = seen if seen.actions else canaries.noted(view, pool)
     wanted = approvals.with_condition(view, pool, wanted, counts[_BEHIND])
+    wanted = canaries.with_condition(view, pool, wanted, drifted)
     known = Plan(events=told, next_due=due) + approvals.reported(view, pool, wanted)
     if seen.actions or wanted == pool.status.conditions:
         return known + seen
@@ -102,7 +105,7 @@ def _with_progress(
         return rules.drop(rules.drop(known, RECONCILING), STALLED), None
     held = {state.name: text for state in behind if (text := _hold(view, state))}
     stuck = not counts[_LEAVING] and len(held) == len(behind)
-    reason = "Blocked" if stuck else "RollingOut" if counts[_LEAVING] else "WaitingForBudget"
+    reason = "Blocked" if stuck else "RollingOut" if counts[_LEAVING] else _waits_for(view, pool)
     words = _words(counts, held)
     known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, reason, words)
     known = rows_with(view.snapshot, pool, known, RECONCILING, rules.TRUE, reason, words)
@@ -115,6 +118,11 @@ def _with_progress(
     if since is not None and view.snapshot.now - since < STALLED_AFTER:
         return rows_with(view.snapshot, pool, known, STALLED, rules.UNKNOWN, reason, words), since + STALLED_AFTER
     return rows_with(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
+
+
+def _waits_for(view: View, pool: NodePool) -> str:
+    """Why no node leaves although some may: the canary of the change is observed, or budgets."""
+    return canary.AWAITING if canary.trial_of(view, pool).phase == canary.SOAKING else "WaitingForBudget"
 
 
 def _words(counts: Mapping[str, int], held: Mapping[str, str]) -> str:
@@ -134,9 +142,9 @@ def _hold(view: View, state: StateNode) -> str:
     if not state.initialized:
         return "the node is not initialized"
     assert state.claim is not None
-    waits = approval.drift_blocker(view, state)
+    waits = canary.drift_blocker(view, state)
     if waits is not None:
-        return waits.text
+        return "" if waits.code == canary.AWAITING else waits.text
     blocker = known_candidate(view, state.claim.name, eventual=True)
     if isinstance(blocker, Blocker):
         return "" if blocker.quiet else blocker.text

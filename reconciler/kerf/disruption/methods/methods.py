@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final
 
 from kerf.disruption import announcing
-from kerf.disruption.candidates import approval, costs
+from kerf.disruption.candidates import canary, costs
 from kerf.disruption.candidates.budgets import Ledger, reported
 from kerf.disruption.candidates.candidates import Blocker, Candidate, known_candidate, refused
 from kerf.disruption.candidates.pacing import backing_off, no_budget, probed, settled, soon
@@ -108,6 +108,8 @@ def drift(view: View, ledger: Ledger, share: Share) -> Plan:
             waiting.append(found)
         else:
             ready.append(found)
+    ready, later = canary.first(view, ready)
+    waiting += [refused(one.state, blocker, soon(view)) for one, blocker in later]
     eligible = len(keys) + sum(wish.outdated for wish in wishes.values())
     plans = [_eligible(view, ledger, DRIFTED, eligible), *waiting]
     full = [found for found in ready if found.movable]
@@ -145,7 +147,7 @@ def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
     held = backing_off(view, state)
     if held is not None:
         return held
-    found = approval.drift_blocker(view, state) or known_candidate(view, key, eventual=True)
+    found = canary.drift_blocker(view, state) or known_candidate(view, key, eventual=True)
     if isinstance(found, Blocker):
         return refused(state, found, soon(view))
     return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)
@@ -205,7 +207,8 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
     mine = sorted((k for k in keys if snapshot.state_nodes[k].pool_name == pool.name), key=partial(_drift_order, view))
     found = [_drift_candidate(view, ledger, key) for key in mine]
     plans = [plan for plan in found if isinstance(plan, Plan)]
-    ready = [one for one in found if isinstance(one, Candidate)]
+    ready, later = canary.first(view, [one for one in found if isinstance(one, Candidate)], alone=True)
+    plans += [refused(one.state, blocker, soon(view)) for one, blocker in later]
     granted = room(snapshot, pool, min(len(ready), ledger.remaining(pool.name, DRIFTED)))
     if not granted and ready:
         plans += [refused(one.state, NO_ROOM, soon(view)) for one in ready]

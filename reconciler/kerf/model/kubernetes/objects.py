@@ -202,11 +202,13 @@ class Requested(Value, frozen=True, kw_only=True):
 
 
 class ContainerStatus(Value, frozen=True, kw_only=True):
-    """The requests that the kubelet applied to a container (`resources`) and admitted (`allocated_resources`)."""
+    """The requests that the kubelet applied to a container (`resources`) and admitted (`allocated_resources`), and how
+    often it has restarted the container."""
 
     name: str = ""
     resources: Requested | None = None
     allocated_resources: Quantities = field(default_factory=dict)
+    restart_count: int = 0
 
 
 class PodStatus(Value, frozen=True, kw_only=True):

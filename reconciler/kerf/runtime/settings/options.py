@@ -140,6 +140,12 @@ class Options:
         approval.plan_first,
         "changes of NodePools and EC2NodeClasses wait for approval: true, false, or for so long, such as 24h",
     )
+    canary_soak: timedelta = _own(
+        timedelta(0),
+        "CANARY_SOAK",
+        thresholds.span,
+        "a change replaces one node per NodePool first, and the others after so long; 0s: no canary",
+    )
     deletion_guard_percent: int = _own(
         10, "DELETION_GUARD_PERCENT", readers.whole(0, 100), "share of the nodes that others may have drained at once"
     )
@@ -321,6 +327,7 @@ class Options:
                 self.consolidation_minimum_saving, self.consolidation_payback_time, self.consolidation_minimum_age
             ),
             plan_first=self.plan_first,
+            canary_soak=self.canary_soak,
             deletion_guard_percent=self.deletion_guard_percent,
             deletion_guard_wait=self.deletion_guard_wait,
             default_constraints=self.scheduler_config,

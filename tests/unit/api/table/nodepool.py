@@ -12,6 +12,8 @@ SAVING: Final = "kerf.sh/consolidation-minimum-saving"
 PAYBACK: Final = "kerf.sh/consolidation-payback-time"
 PLAN_FIRST: Final = "metadata.annotations[kerf.sh/plan-first]"
 APPROVED: Final = "metadata.annotations[kerf.sh/approved-plan]"
+CANARY_SOAK: Final = "metadata.annotations[kerf.sh/canary-soak]"
+CONTINUED: Final = "metadata.annotations[kerf.sh/continued-plan]"
 OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "pools", "uid": "u"}
 
 ACCEPTED: Final = (
@@ -23,6 +25,8 @@ ACCEPTED: Final = (
     Row(NP, f"metadata.annotations[{PAYBACK}]", ("0s", "1h30m")),
     Row(NP, PLAN_FIRST, ("true", "false", "24h", "1h30m")),
     Row(NP, APPROVED, ("0123456789abcdef0123",)),
+    Row(NP, CANARY_SOAK, ("10m", "0s", "1h30m")),
+    Row(NP, CONTINUED, ("0123456789abcdef0123",)),
     Row(NP, "metadata.annotations", (None, {"a": None}, {"Example.COM/A": "any thing, at all"})),
     Row(NP, "metadata", ({"name": "default", "generateName": None, "finalizers": None, "uid": None},)),
     Row(NP, "metadata.annotations", ({"a": "x" * (2**18 - 1)},)),
@@ -288,6 +292,8 @@ REFUSED: Final = (
     Row(NP, f"metadata.annotations[{SAVING}]", ("5 %", "five", "101%", "-1", "$1", ""), "KERF-NP-125"),
     Row(NP, f"metadata.annotations[{PAYBACK}]", ("1d", "90", "Never", "2562048h"), "KERF-NP-125"),
     Row(NP, PLAN_FIRST, ("yes", "True", "", "0s", "1d", "Never", "2562048h"), "KERF-META-108"),
+    Row(NP, CANARY_SOAK, ("true", "", "10", "1d", "Never", "-1m"), "KERF-META-108"),
+    Row(NP, CONTINUED, ("", "true", "0" * 21), "KERF-META-108"),
     Row(NP, APPROVED, ("", "latest", "0123456789ABCDEF0123", "0123456789abcdef012", "0" * 21), "KERF-META-108"),
     Row(NP, "spec.template.metadata.annotations[kerf.sh/launch-request]", ("", "{}"), "KERF-NP-126"),
     Row(NP, "spec.template.metadata.annotations[karpenter.sh/nodepool-hash]", ("1",), "KERF-NP-126"),
