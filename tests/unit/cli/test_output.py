@@ -99,6 +99,7 @@ WITH_CLUSTER = {
 NEEDY = {
     "status": ["-o", "json"],
     "debug": ["threads"],
+    "ui": ["--snapshot", "/nowhere/file"],
     "events": ["-o", "json"],
     "release": [],
     "webhook": ["--bind"],

@@ -32,6 +32,7 @@ CALLS: dict[str, tuple[Sequence[str], int]] = {
     "preflight": (["--cluster-name", "a"], 2),
     "settings": (["--cluster-name", "a"], 0),
     "status": (["--url", "http://127.0.0.1:9"], 2),
+    "ui": (["--snapshot", "/nowhere/file"], 2),
     "debug": (["threads", "--url", "http://127.0.0.1:9"], 2),
     "migrate": (["check", "-f", EXAMPLE], 0),
     "release": ([], 1),
