@@ -93,7 +93,8 @@ def test_a_reader_that_stops_changes_no_exit_code(verb: str) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
-    "verb", [verb for verb in CALLS if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle")]
+    "verb",
+    [verb for verb in CALLS if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle", "ui")],
 )
 def test_a_full_disk_ends_with_2_and_one_line(verb: str) -> None:
     done = _in_a_shell(f"$kerf {verb} {' '.join(CALLS[verb][0])} > /dev/full")

@@ -24,7 +24,7 @@ from kerf.views.costs import TEAM, Costs, costs
 from kerf.views.order import ORDERS, Filter, listed
 
 #: Rows of one page of a list.
-ROWS: Final = 250
+ROWS: Final = 100
 #: No label of Kubernetes is longer.
 _LONGEST_LABEL: Final = 317
 
