@@ -26,6 +26,7 @@ from kerf_api import labels
 CPU, MEMORY = "cpu", "memory"
 #: Stages of a node that runs pods and that nothing removes yet.
 _IN_USE: Final = "InUse"
+UNREADABLE: Final = "Unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """One node. `name` is the Node's, before there is one the NodeClaim's; `stays` is the first blocker of its
-    voluntary disruption, empty without one; `ends` are those that need no simulation."""
+    """One node. `name` is the Node's, before there is one the NodeClaim's; `ends` are those that need no simulation."""
 
     name: str
     machine: Machine
@@ -94,7 +94,13 @@ class NodeRow:
     cpu: Use
     memory: Use
     ends: tuple[End, ...]
-    stays: str
+
+    @property
+    def stays(self) -> str:
+        """The first blocker of its voluntary disruption; empty without one."""
+        if self.stage.code == UNREADABLE:
+            return self.stage.text
+        return next((str(hold) for end in self.ends if not end.forceful for hold in end.holds), "")
 
     @property
     def state(self) -> str:
@@ -144,13 +150,11 @@ def _row(view: View, key: str, forced: Plan, needs: Needs) -> NodeRow:
     state = view.snapshot.state_nodes[key]
     own = [pod for pod in view.pods_on(state.name) if not pods.terminal(pod)] if state.node is not None else []
     cpu, memory = _uses(state, own, needs)
-    stage, ends, stays = _standing(view, key, forced)
+    stage, ends = _standing(view, key, forced)
     created = _created(state)
     age = None if created is None else view.snapshot.now - created
     ready = state.node is not None and state.node.ready
-    return NodeRow(
-        state.name, _machine(view, state), age, stage, ready, len(own), workloads(own), cpu, memory, ends, stays
-    )
+    return NodeRow(state.name, _machine(view, state), age, stage, ready, len(own), workloads(own), cpu, memory, ends)
 
 
 def _created(state: StateNode) -> datetime | None:
@@ -196,16 +200,10 @@ def _uses(state: StateNode, own: Iterable[Pod], needs: Needs) -> tuple[Use, Use]
     return cpu, memory
 
 
-def _standing(view: View, key: str, forced: Plan) -> tuple[Stage, tuple[End, ...], str]:
-    """The stage, the ends, and the first blocker. An unreadable object is reported as such, as in a plan."""
+def _standing(view: View, key: str, forced: Plan) -> tuple[Stage, tuple[End, ...]]:
+    """The stage and the ends. An unreadable object is reported as such, as in a plan."""
     try:
         stage = stage_of(view, key)
-        if stage.code != _IN_USE:
-            return stage, (), ""
-        ends = known_ends(view, key, forced)
+        return stage, known_ends(view, key, forced) if stage.code == _IN_USE else ()
     except Exception as error:
-        reason = broken(error)
-        return Stage("Unreadable", f"cannot be read: {reason.text}"), (), reason.text
-    open_ = (hold for end in ends if not end.forceful for hold in end.holds)
-    first = next(open_, None)
-    return stage, ends, str(first) if first is not None else ""
+        return Stage(UNREADABLE, f"cannot be read: {broken(error).text}"), ()

@@ -9,9 +9,9 @@ from typing import Any, Final
 import pytest
 
 from benchmarks.plans import snapshot
+from kerf.cli.answering.boards import Boards
 from kerf.cli.web import server
 from kerf.cli.web.app import create_app
-from kerf.cli.web.boards import Boards
 from kerf.model.snapshot import Snapshot
 from tests.unit.docs.browser import CHROMIUM, Page, browser
 from tests.unit.views import worlds

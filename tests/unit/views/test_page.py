@@ -8,10 +8,10 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from kerf.cli.answering.boards import Boards
 from kerf.cli.answering.captures import Origin
 from kerf.cli.arguments import Mistake
 from kerf.cli.web.app import ROWS, create_app, part
-from kerf.cli.web.boards import Boards
 from kerf.cli.web.server import hosts
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Unavailable

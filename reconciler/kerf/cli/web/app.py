@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -10,14 +10,11 @@ from typing import Any, Final
 from flask import Flask, abort, render_template, request
 from werkzeug.exceptions import HTTPException
 
-from kerf.cli.answering import account_page, node_page
+from kerf.cli.answering import explained, node_page
+from kerf.cli.answering.boards import Boards
 from kerf.cli.web import words
-from kerf.cli.web.boards import Boards
 from kerf.cli.web.guards import guard
 from kerf.disruption.view import view
-from kerf.judgement import judge
-from kerf.model.snapshot import Snapshot
-from kerf.provisioning.why import why
 from kerf.scheduling.facts.nodes import Needs
 from kerf.views.board import Board
 from kerf.views.costs import TEAM, Costs, costs
@@ -116,7 +113,9 @@ def _details(app: Flask, boards: Boards) -> None:
         row = boards.current.node(name)
         if row is None:
             abort(HTTPStatus.NOT_FOUND, f"Node {name}: not in the cluster: choose one from the list of nodes")
-        return _page(boards, "node.html", "cluster", row=row, why=_explained(_of_node, boards.current.snapshot, name))
+        return _page(
+            boards, "node.html", "cluster", row=row, why=explained.of_node(boards.current.snapshot, name).splitlines()
+        )
 
     @app.get("/pods/<namespace>/<path:name>")
     def pod(namespace: str, name: str) -> str:
@@ -124,7 +123,9 @@ def _details(app: Flask, boards: Boards) -> None:
         if key not in snapshot.pods:
             abort(HTTPStatus.NOT_FOUND, f"Pod {key}: not in the cluster: choose one from the list of pending pods")
         node_name = snapshot.pods[key].spec.node_name
-        return _page(boards, "pod.html", "pending", key=key, node=node_name, why=_explained(_of_pod, snapshot, key))
+        return _page(
+            boards, "pod.html", "pending", key=key, node=node_name, why=explained.of_pod(snapshot, key).splitlines()
+        )
 
 
 def _filter() -> Filter:
@@ -139,16 +140,3 @@ def _number() -> int:
 def _costs(found: Board, label: str) -> Costs:
     """The costs by a label; those by the usual one are known."""
     return found.costs if label == found.costs.label else costs(view(found.snapshot), found.nodes, Needs(), label)
-
-
-def _explained(ask: Callable[[Snapshot, str], str], snapshot: Snapshot, name: str) -> list[str]:
-    """The lines of `kerf why`."""
-    return ask(snapshot, name).splitlines()
-
-
-def _of_node(snapshot: Snapshot, name: str) -> str:
-    return node_page.page(judge.why(snapshot, name), snapshot.now)
-
-
-def _of_pod(snapshot: Snapshot, key: str) -> str:
-    return account_page.page(why(snapshot, key))

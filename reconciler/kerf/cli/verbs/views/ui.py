@@ -59,9 +59,9 @@ def ui(
 def _serve(arguments: list[str], paths: list[str], where: tuple[str, str], port: int) -> None:
     """Until Ctrl-C. Raises Mistake, PortError."""
     from kerf.cli.answering import captures
+    from kerf.cli.answering.boards import Boards
     from kerf.cli.web import server
     from kerf.cli.web.app import create_app
-    from kerf.cli.web.boards import Boards
 
     origin = captures.origin("ui", arguments, paths, where)
     try:
