@@ -1,4 +1,4 @@
-"""A snapshot as an operator reads it: values for a page. It decides nothing and asks no server.
+"""A snapshot as an operator reads it: values for a page and a terminal. It decides nothing and asks no server.
 
 board.py      all views of one snapshot
 cluster.py    nodes and NodePools: requests, free resources, price, age, and why each node stays

@@ -15,7 +15,7 @@ from kerf.cli.web.app import ROWS, create_app, part
 from kerf.cli.web.server import hosts
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Unavailable
-from tests.unit.disruption.worlds import pairs, pool
+from tests.unit.disruption.worlds import pairs, pool, snapshot
 from tests.unit.views import worlds
 
 HOST: Final = "127.0.0.1:8900"
@@ -153,12 +153,16 @@ def test_parts_of_a_list(number: int, first: int) -> None:
 
 
 def test_an_empty_cluster_has_all_pages() -> None:
-    tried = page(worlds.snapshot([pool()]))
+    tried = page(snapshot([pool()]))
     assert [tried.get(path).status_code for path in PAGES[:4]] == [200] * 4
 
 
 def test_views_stay_when_the_cluster_cannot_be_read() -> None:
-    answers = [worlds.cluster(), Unavailable("the API server does not answer"), worlds.cluster()]
+    answers: list[Snapshot | Exception] = [
+        worlds.cluster(),
+        Unavailable("the API server does not answer"),
+        worlds.cluster(),
+    ]
 
     def read() -> Snapshot:
         answer = answers.pop(0)
