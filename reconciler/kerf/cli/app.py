@@ -26,6 +26,8 @@ _VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "preflight": ("preflight", "preflight", _PASS_ON),
     "settings": ("settings", "settings", _PASS_ON),
     "status": ("status", "status", _PASS_ON),
+    "top": ("views.top", "top", _PASS_ON),
+    "ui": ("views.ui", "ui", _PASS_ON),
     "debug": ("debug", "debug", _PASS_ON),
     "migrate": ("migrate", "migrate", _PASS_ON),
     "release": ("release", "release", None),

@@ -58,6 +58,35 @@ def ends_of(view: View, key: str, ask: Solve | None = None) -> tuple[End, ...]:
     return (*found, *(_explained(view, key, _voluntary(code, view, key, ask), ask) for code in codes))
 
 
+def known_ends(view: View, key: str, forced: Plan) -> tuple[End, ...]:
+    """The same without a simulation, for lists of all nodes: consolidation is known from proposals alone.
+
+    `forced` are the forceful ends of the whole snapshot, of `disrupt.forced_ends`.
+    """
+    state = view.snapshot.state_nodes[key]
+    assert state.claim is not None
+    found = [*_forced(forced, state.claim), *_sick(view, forced, state), *_expiring(view, forced, state.claim)]
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    if pool is None or state.node is None or not state.claim.is_true("Initialized"):
+        return tuple(found)
+    one = unblocked(view, key)
+    if state.claim.is_true("Drifted"):
+        waits = approval.drift_blocker(view, state)
+        holds = _holds(view, one, DRIFTED, [waits] if waits is not None else [])
+        found.append(End(DRIFTED, _why_drifted(view, one), holds=holds))
+    return (*found, _empty(view, one) if costs.empty(one.pods) else _of_proposals(view, one))
+
+
+def _of_proposals(view: View, one: Candidate) -> End:
+    """The consolidation that a proposal asks for, or the blockers of any."""
+    holds = _holds(view, one, UNDERUTILIZED, consolidation_blockers(view, one.state, one.pool))
+    proposed = next((p for p in view.snapshot.proposals if one.key in p.candidates), None)
+    if proposed is None:
+        return End(UNDERUTILIZED, "no cheaper place is known", wanted=False, holds=holds)
+    text = f"proposed with {len(proposed.candidates)} nodes: {prices.saves(proposed.saving)}"
+    return End(UNDERUTILIZED, text, _ahead(view, _proposed(view, one)), holds=holds, saving=proposed.saving)
+
+
 def _voluntary(code: str, view: View, key: str, ask: Solve) -> End:
     """An end by one of the reasons of a budget."""
     one = unblocked(view, key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from kerf.model import failures
 from kerf.model.kubernetes import pods
@@ -61,23 +62,37 @@ def why(snapshot: Snapshot, key: str) -> Answer:
         return Answer(key, UNKNOWN, "there is no such pod", _similar(snapshot, key))
     outside = left_out(pod, snapshot.nodes)
     if outside:
-        return _gated(pod, Answer(key, LEFT_OUT, outside, _failing(snapshot, f"pod/{key}")))
+        return outside_of(snapshot, pod, outside)
     pending, refused = pending_pods(snapshot)
     if key in refused:
-        text = refused[key].text
-        if not text:
-            return Answer(key, LEFT_OUT, "has opted out: it requires nodes without the label karpenter.sh/nodepool")
-        cause, patches = of_problem(pod) or (None, ())
-        return Answer(key, REFUSED, text, cause=cause, patches=patches)
+        return invalid(pod, refused[key].text)
     everyone = [*pending, *rehoused_pods(snapshot)]
     spend = _TRIALS * max(len(everyone), 20)
+    answer = decided(snapshot, solution_of(snapshot, everyone, accounts=len(everyone), spend=spend, only=key), key)
+    return replace(answer, details=(*answer.details, *_scheduler(pod), *_of_its_node(snapshot, pod)))
+
+
+def outside_of(snapshot: Snapshot, pod: Pod, text: str) -> Answer:
+    """The answer for a pod that no node is made for, for the reason of `left_out`."""
+    return _gated(pod, Answer(pod.key, LEFT_OUT, text, _failing(snapshot, f"pod/{pod.key}")))
+
+
+def solution_of(snapshot: Snapshot, everyone: Sequence[Pod], **limits: Any) -> Solution:
+    """The placement of these pods; `limits` are those of `solve_apart`."""
     turn = Memory().turn(snapshot)
 
     def solved(some: Sequence[Pod]) -> Solution:
-        return solve_apart(snapshot, some, turn, accounts=len(everyone), spend=spend, only=key)
+        return solve_apart(snapshot, some, turn, **limits)
 
-    answer = _decided(snapshot, with_progress(turn, snapshot, everyone, solved), key)
-    return replace(answer, details=(*answer.details, *_scheduler(pod), *_of_its_node(snapshot, pod)))
+    return with_progress(turn, snapshot, everyone, solved)
+
+
+def invalid(pod: Pod, text: str) -> Answer:
+    """The answer for a pod that `pending_pods` refuses with this text."""
+    if not text:
+        return Answer(pod.key, LEFT_OUT, "has opted out: it requires nodes without the label karpenter.sh/nodepool")
+    cause, patches = of_problem(pod) or (None, ())
+    return Answer(pod.key, REFUSED, text, cause=cause, patches=patches)
 
 
 def _scheduler(pod: Pod) -> Iterator[str]:
@@ -133,7 +148,8 @@ def left_out(pod: Pod, nodes: Mapping[str, object]) -> str:
 
 
 # --- what the solver said ---------------------------------------------------------------------------------------
-def _decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
+def decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
+    """The answer for a pod of a solution."""
     if key in solution.placed:
         target = solution.placed[key]
         state = snapshot.state_nodes[target]

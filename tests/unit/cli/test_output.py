@@ -99,6 +99,8 @@ WITH_CLUSTER = {
 NEEDY = {
     "status": ["-o", "json"],
     "debug": ["threads"],
+    "top": ["--snapshot", "/nowhere/file"],
+    "ui": ["--snapshot", "/nowhere/file"],
     "events": ["-o", "json"],
     "release": [],
     "webhook": ["--bind"],

@@ -32,6 +32,8 @@ CALLS: dict[str, tuple[Sequence[str], int]] = {
     "preflight": (["--cluster-name", "a"], 2),
     "settings": (["--cluster-name", "a"], 0),
     "status": (["--url", "http://127.0.0.1:9"], 2),
+    "top": (["--snapshot", "/nowhere/file"], 2),
+    "ui": (["--snapshot", "/nowhere/file"], 2),
     "debug": (["threads", "--url", "http://127.0.0.1:9"], 2),
     "migrate": (["check", "-f", EXAMPLE], 0),
     "release": ([], 1),
@@ -92,7 +94,12 @@ def test_a_reader_that_stops_changes_no_exit_code(verb: str) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
-    "verb", [verb for verb in CALLS if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle")]
+    "verb",
+    [
+        verb
+        for verb in CALLS
+        if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle", "ui", "top")
+    ],
 )
 def test_a_full_disk_ends_with_2_and_one_line(verb: str) -> None:
     done = _in_a_shell(f"$kerf {verb} {' '.join(CALLS[verb][0])} > /dev/full")

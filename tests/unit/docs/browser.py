@@ -19,9 +19,10 @@ CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser") o
 
 
 class Page:
-    """One tab of the browser."""
+    """One tab of the browser. `events` are the messages of enabled domains that came with results."""
 
     def __init__(self, address: str) -> None:
+        self.events: list[dict[str, Any]] = []
         self._socket = websocket.create_connection(address, timeout=60, suppress_origin=True)
         self._numbers = itertools.count(1)
 
@@ -35,6 +36,7 @@ class Page:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
+            self.events.append(answer)
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression of JavaScript; promises are awaited."""

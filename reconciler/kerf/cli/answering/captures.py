@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from kerf.cli.answering import cluster_files, saved
-from kerf.cli.arguments import Mistake
+from kerf.cli.arguments import Mistake, taken
 from kerf.cli.gathering import sources
 from kerf.cli.terminal import say
 from kerf.kube.client import KubeClient
 from kerf.model.failures import Failure
 from kerf.model.kinds import Kind
+from kerf.model.snapshot import Snapshot
 from kerf.ports import PortError
 from kerf.runtime.leadership.leases import USUAL, LeaseName
 from kerf.runtime.observe import looking, reported
@@ -95,6 +96,36 @@ def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]
     count = len(types.region().types)
     words = f"{count} instance types that come with Kerf, in {', '.join(types.zones)}; AWS was not asked."
     return looking.capture(found, types, options.settings, SystemClock()), words
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where snapshots come from: `name` is for a person, `words` say more of it; `live` ones change."""
+
+    name: str
+    read: Callable[[], Snapshot]
+    live: bool = False
+    words: str = ""
+
+
+def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[str, str]) -> Origin:
+    """The origin that options ask for: a file of `kerf snapshot`, manifests, or a cluster (kubeconfig and context).
+
+    Raises Mistake; reading may raise Mistake and PortError.
+    """
+    file, arguments = taken(arguments, "--snapshot")
+    if file and paths:
+        raise Mistake("--snapshot and -f exclude each other")
+    if file:
+        if arguments:
+            raise Mistake(f"{arguments[0]}: the settings are those of the snapshot")
+        saved = of_file(file).snapshot
+        return Origin(file, lambda: saved)
+    found = options(arguments, offline=bool(paths))
+    if not paths:
+        return Origin(f"cluster {found.cluster_name}", lambda: live(verb, found, *where).snapshot, live=True)
+    captured, words = of_manifests(paths, found)
+    return Origin(", ".join(paths), lambda: captured.snapshot, words=words)
 
 
 def of_file(path: str) -> Captured:

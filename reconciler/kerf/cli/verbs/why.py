@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, Output, begun, taken
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, Output, begun
 from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -92,20 +92,10 @@ def _found(arguments: list[str], paths: list[str], where: tuple[str, str], *, to
     """Where the answer comes from. Raises Mistake, PortError."""
     from kerf.cli.answering import captures
 
-    file, arguments = taken(arguments, "--snapshot")
-    if file and paths:
-        raise Mistake("--snapshot and -f exclude each other")
-    if file:
-        if arguments:
-            raise Mistake(f"{arguments[0]}: the settings are those of the snapshot")
-        return captures.of_file(file).snapshot
-    options = captures.options(arguments, offline=bool(paths))
-    if not paths:
-        return captures.live("why", options, *where).snapshot
-    captured, words = captures.of_manifests(paths, options)
-    if told:
-        say(f"{words}\n")
-    return captured.snapshot
+    origin = captures.origin("why", arguments, paths, where)
+    if told and origin.words:
+        say(f"{origin.words}\n")
+    return origin.read()
 
 
 def _asked_about(kind: str, name: str) -> Answered:

@@ -1,0 +1,63 @@
+"""The current views of an origin; those of a live cluster are read again in a thread of their own."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from kerf.cli.answering.captures import Origin
+from kerf.cli.arguments import Mistake
+from kerf.ports import PortError
+from kerf.views.board import Board, board
+
+#: Seconds between two readings of a live cluster.
+EVERY: Final = 30.0
+
+
+class Boards:
+    """`current` belongs to any thread. The first reading happens at once; its errors are the caller's."""
+
+    def __init__(self, origin: Origin, every: float = EVERY) -> None:
+        """Raises Mistake, PortError."""
+        self._origin, self._every = origin, every
+        self._current, self._problem = board(origin.read()), ""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="views", daemon=True)
+
+    @property
+    def name(self) -> str:
+        return self._origin.name
+
+    @property
+    def live(self) -> bool:
+        return self._origin.live
+
+    @property
+    def current(self) -> Board:
+        return self._current
+
+    @property
+    def problem(self) -> str:
+        """The error of the latest reading; empty after a successful one."""
+        return self._problem
+
+    def start(self) -> None:
+        """Begin to read a live cluster again and again; nothing for other origins."""
+        if self.live:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after its current reading."""
+        self._stopped.set()
+
+    def read(self) -> None:
+        """Read once. After an error the views stay, and `problem` has the error."""
+        try:
+            self._current = board(self._origin.read())
+            self._problem = ""
+        except (Mistake, PortError) as error:
+            self._problem = str(error)
+
+    def _follow(self) -> None:
+        while not self._stopped.wait(self._every):
+            self.read()

@@ -1,0 +1,1 @@
+"""The verbs that show a cluster as a page or in a terminal."""

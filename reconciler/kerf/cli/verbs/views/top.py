@@ -1,0 +1,87 @@
+"""`kerf top`: nodes, pending pods, next disruptions and costs in a terminal. It only reads."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import typer
+
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake
+from kerf.cli.terminal import plain, say, width
+
+_USAGE: Final = """\
+kerf top [--kubeconfig FILE] [--context NAME] [settings]
+kerf top --snapshot FILE
+kerf top -f PATH [-f PATH ...] [settings]
+
+Shows nodes with their requests, price and blockers, pending pods, next disruptions and costs in the terminal.
+A live cluster is read every 30 seconds with your own credentials, and AWS as the controller reads it.
+
+  1 2 3 4             nodes, pending pods, next disruptions, costs
+  Up Down j k         the previous or next row; PageUp and PageDown by pages
+  s                   the next order of nodes
+  /                   filter nodes by name, NodePool, type, zone, workload or blocker
+  Enter               the answer of `kerf why` for the row; Esc leaves it
+  q                   quit
+
+  --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
+  -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
+  --kubeconfig FILE   the cluster; as kubectl would without it
+  --context NAME      context of the kubeconfig
+
+Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
+Exit codes: 0 ended by q; 1 something cannot be read; 2 the command is wrong, or there is no terminal."""
+_EVERY_SECONDS: Final = 0.5
+
+
+def top(
+    context: typer.Context,
+    file: Files = None,
+    kubeconfig: Kubeconfig = "",
+    kube_context: KubeContext = "",
+) -> None:
+    """Show nodes, costs, pending pods and next disruptions in the terminal."""
+    if {"-h", "--help"} & {*context.args}:
+        say(_USAGE, prose=True)
+        return
+    from kerf.ports import PortError
+
+    try:
+        if not sys.stdin.isatty() or not width(sys.stdout) or plain():
+            raise Mistake("standard output: not a terminal with a cursor: use kerf ui, or kerf why")
+        _run(context.args, file or [], (kubeconfig, kube_context))
+    except Mistake as error:
+        say(f"kerf top: {error}", err=True)
+        raise typer.Exit(2) from error
+    except PortError as error:
+        say(f"kerf top: cannot read: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _run(arguments: list[str], paths: list[str], where: tuple[str, str]) -> None:
+    """Until a key ends it. Raises Mistake, PortError."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from kerf.cli.answering import captures
+    from kerf.cli.answering.boards import Boards
+    from kerf.cli.top import drawing, keyboard
+    from kerf.cli.top.state import State
+
+    boards, console, keys = Boards(captures.origin("top", arguments, paths, where)), Console(), sys.stdin.fileno()
+    state = State(boards.current)
+    state.show(boards.current)
+    boards.start()
+    try:
+        with keyboard.single_keys(keys), Live(console=console, screen=True, auto_refresh=False) as live:
+            going = True
+            while going:
+                if state.board is not boards.current:
+                    state.show(boards.current)
+                live.update(drawing.draw(state, console.height, boards.name, boards.problem), refresh=True)
+                going = state.press(keyboard.key(keys, _EVERY_SECONDS))
+    except (EOFError, KeyboardInterrupt):
+        return
+    finally:
+        boards.stop()

@@ -1,0 +1,85 @@
+"""`kerf ui`: nodes, costs, pending pods and next disruptions as a page of this machine. It only reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake
+from kerf.cli.terminal import say
+
+_USAGE: Final = """\
+kerf ui [--port PORT] [--kubeconfig FILE] [--context NAME] [settings]
+kerf ui [--port PORT] --snapshot FILE
+kerf ui [--port PORT] -f PATH [-f PATH ...] [settings]
+
+Serves a page on the loopback address of this machine: nodes with their requests, price and blockers; the cost by
+NodePool, namespace and label; pending pods with the edits that help; next disruptions with their budgets.
+The page is for one person on a laptop. It has no login and no TLS, and it changes nothing. Ctrl-C ends the command.
+
+A live cluster is read every 30 seconds with your own credentials, and AWS as the controller reads it.
+
+  --port PORT         the port of the page; 8900 by default, 0 for a free one
+  --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
+  -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
+  --kubeconfig FILE   the cluster; as kubectl would without it
+  --context NAME      context of the kubeconfig
+
+Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
+Exit codes: 0 ended by Ctrl-C; 1 something cannot be read, or the port is in use; 2 the command is wrong."""
+_HIGHEST_PORT: Final = 65535
+
+
+def ui(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(help="the port of the page; 0 for a free one")] = 8900,
+    file: Files = None,
+    kubeconfig: Kubeconfig = "",
+    kube_context: KubeContext = "",
+) -> None:
+    """Show nodes, costs, pending pods and next disruptions as a page on this machine."""
+    if {"-h", "--help"} & {*context.args}:
+        say(_USAGE, prose=True)
+        return
+    from kerf.ports import PortError
+
+    try:
+        if not 0 <= port <= _HIGHEST_PORT:
+            raise Mistake(f"--port: {port} is not a port: a number from 0 to {_HIGHEST_PORT}")
+        _serve(context.args, file or [], (kubeconfig, kube_context), port)
+    except Mistake as error:
+        say(f"kerf ui: {error}", err=True)
+        raise typer.Exit(2) from error
+    except PortError as error:
+        say(f"kerf ui: cannot read: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _serve(arguments: list[str], paths: list[str], where: tuple[str, str], port: int) -> None:
+    """Until Ctrl-C. Raises Mistake, PortError."""
+    from kerf.cli.answering import captures
+    from kerf.cli.answering.boards import Boards
+    from kerf.cli.web import server
+    from kerf.cli.web.app import create_app
+
+    origin = captures.origin("ui", arguments, paths, where)
+    try:
+        descriptor, bound = server.bound(port)
+    except OSError as error:
+        words = error.strerror or str(error)
+        say(f"kerf ui: port {port}: cannot listen: {words}; --port 0 takes a free one", err=True)
+        raise typer.Exit(1) from error
+    boards = Boards(origin)
+    if origin.words:
+        say(origin.words)
+    serving = server.server(create_app(boards, server.hosts(bound)), descriptor, bound)
+    say(f"http://{server.HOST}:{bound} shows {origin.name}. Ctrl-C ends it.")
+    boards.start()
+    try:
+        serving.serve_forever()
+    except KeyboardInterrupt:
+        say("")
+    finally:
+        boards.stop()
+        serving.server_close()

@@ -1,0 +1,64 @@
+"""Refusals of requests that no page of Kerf sends, headers of every answer, compression.
+
+A page of another origin may send requests to the loopback address, also by a name that it lets resolve to it. So the
+names in Host and Origin are checked. Every address only reads.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final
+
+from flask import Flask, Response, abort, request
+
+#: No scripts, no inline styles, nothing from another server.
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_METHODS: Final = ("GET", "HEAD")
+#: A shorter answer fits one packet.
+_COMPRESSED_FROM: Final = 1400
+
+
+def guard(app: Flask, hosts: Iterable[str]) -> None:
+    """Answer only reads for these hosts (`name:port`), and set the headers of every answer."""
+    allowed = frozenset(hosts)
+    origins = frozenset(f"http://{host}" for host in allowed)
+
+    @app.before_request
+    def refuse() -> None:
+        if request.method not in _METHODS:
+            abort(HTTPStatus.METHOD_NOT_ALLOWED, valid_methods=_METHODS)
+        if request.headers.get("Host", "").lower() not in allowed:
+            abort(HTTPStatus.FORBIDDEN, "Host: not an address of kerf ui: use the address that it printed")
+        if request.headers.get("Origin", "").lower() not in ("", *origins):
+            abort(HTTPStatus.FORBIDDEN, "Origin: the request comes from another site: open the page itself")
+
+    @app.after_request
+    def finished(response: Response) -> Response:
+        for name, value in _HEADERS.items():
+            response.headers[name] = value
+        response.headers.setdefault("Cache-Control", "no-store")
+        return _compressed(response)
+
+
+def _compressed(response: Response) -> Response:
+    response.vary.add("Accept-Encoding")
+    if request.accept_encodings["gzip"] <= 0 or response.direct_passthrough:
+        return response
+    data = response.get_data()
+    if len(data) >= _COMPRESSED_FROM:
+        response.set_data(gzip.compress(data, 5))
+        response.headers["Content-Encoding"] = "gzip"
+    return response

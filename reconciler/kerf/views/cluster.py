@@ -1,0 +1,209 @@
+"""Nodes and NodePools with their requests, price and age. Money is in millionths of a dollar per hour."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kerf.disruption.candidates import costs
+from kerf.disruption.disrupt import forced_ends
+from kerf.disruption.view import View
+from kerf.judgement.ends import known_ends
+from kerf.judgement.stages import stage_of
+from kerf.judgement.values import End, Stage
+from kerf.model.boundaries import broken
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.plan import Plan
+from kerf.model.snapshot import StateNode
+from kerf.scheduling.facts.nodes import Needs
+from kerf_api import labels
+
+#: The resources that views show.
+CPU, MEMORY = "cpu", "memory"
+#: Stages of a node that runs pods and that nothing removes yet.
+_IN_USE: Final = "InUse"
+UNREADABLE: Final = "Unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Of one resource of nodes, in millis of a CPU or bytes: allocatable, requested by all pods, by DaemonSets."""
+
+    allocatable: int = 0
+    requested: int = 0
+    daemons: int = 0
+
+    @property
+    def free(self) -> int:
+        return max(self.allocatable - self.requested, 0)
+
+    @property
+    def percent(self) -> int:
+        """Requested by all pods, of the allocatable amount."""
+        return _percent(self.requested, self.allocatable)
+
+    @property
+    def percent_of_daemons(self) -> int:
+        return _percent(self.daemons, self.allocatable)
+
+    def __add__(self, other: Use) -> Use:
+        requested, daemons = self.requested + other.requested, self.daemons + other.daemons
+        return Use(self.allocatable + other.allocatable, requested, daemons)
+
+
+def _percent(part: int, whole: int) -> int:
+    return min(round(100 * part / whole), 100) if whole else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Pods of one controller on one node; of a pod without one the kind is Pod."""
+
+    namespace: str
+    kind: str
+    name: str
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The hardware of a node as its labels have it; `price` is None when it is not known."""
+
+    nodepool: str
+    zone: str
+    instance_type: str
+    capacity_type: str
+    price: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One node. `name` is the Node's, before there is one the NodeClaim's; `ends` are those that need no simulation."""
+
+    name: str
+    machine: Machine
+    age: timedelta | None
+    stage: Stage
+    ready: bool
+    pods: int
+    workloads: tuple[Workload, ...]
+    cpu: Use
+    memory: Use
+    ends: tuple[End, ...]
+
+    @property
+    def stays(self) -> str:
+        """The first blocker of its voluntary disruption; empty without one."""
+        if self.stage.code == UNREADABLE:
+            return self.stage.text
+        return next((str(hold) for end in self.ends if not end.forceful for hold in end.holds), "")
+
+    @property
+    def state(self) -> str:
+        """A word for the list."""
+        if self.stage.code == _IN_USE:
+            return "Ready" if self.ready else "NotReady"
+        return self.stage.code
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRow:
+    """The nodes of one NodePool together; the name is empty for nodes of none. `unpriced` nodes have no known price."""
+
+    name: str
+    nodes: int
+    pods: int
+    price: int
+    unpriced: int
+    cpu: Use
+    memory: Use
+
+
+def node_rows(view: View, needs: Needs) -> tuple[NodeRow, ...]:
+    """All nodes, by NodePool and name."""
+    forced = forced_ends(view.snapshot, view.turn)
+    rows = (_row(view, key, forced, needs) for key in view.snapshot.state_nodes)
+    return tuple(sorted(rows, key=lambda row: (row.machine.nodepool, row.name)))
+
+
+def pool_rows(rows: Iterable[NodeRow]) -> tuple[PoolRow, ...]:
+    """The NodePools of these nodes, the most expensive first."""
+    found: dict[str, list[NodeRow]] = {}
+    for row in rows:
+        found.setdefault(row.machine.nodepool, []).append(row)
+    pools = (_pool(name, own) for name, own in found.items())
+    return tuple(sorted(pools, key=lambda pool: (-pool.price, pool.name)))
+
+
+def _pool(name: str, rows: list[NodeRow]) -> PoolRow:
+    known = [row.machine.price for row in rows if row.machine.price is not None]
+    cpu, memory = sum((row.cpu for row in rows), Use()), sum((row.memory for row in rows), Use())
+    count = sum(row.pods for row in rows)
+    return PoolRow(name, len(rows), count, sum(known), len(rows) - len(known), cpu, memory)
+
+
+def _row(view: View, key: str, forced: Plan, needs: Needs) -> NodeRow:
+    state = view.snapshot.state_nodes[key]
+    own = [pod for pod in view.pods_on(state.name) if not pods.terminal(pod)] if state.node is not None else []
+    cpu, memory = _uses(state, own, needs)
+    stage, ends = _standing(view, key, forced)
+    created = _created(state)
+    age = None if created is None else view.snapshot.now - created
+    ready = state.node is not None and state.node.ready
+    return NodeRow(state.name, _machine(view, state), age, stage, ready, len(own), workloads(own), cpu, memory, ends)
+
+
+def _created(state: StateNode) -> datetime | None:
+    value = state.claim if state.claim is not None else state.node
+    return value.metadata.creation_timestamp if value is not None else None
+
+
+def _machine(view: View, state: StateNode) -> Machine:
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    price = costs.node_price(view.types_of(pool), state.labels) if pool is not None else 0
+    free = price == 0 and pool is not None and costs.reserved_price(view.types_of(pool), state.labels) > 0
+    names = (labels.ZONE, labels.INSTANCE_TYPE, labels.CAPACITY_TYPE)
+    zone, type_, capacity_type = (state.labels.get(name, "") for name in names)
+    return Machine(state.pool_name, zone, type_, capacity_type, price if price or free else None)
+
+
+def workloads(some: Iterable[Pod]) -> tuple[Workload, ...]:
+    """The controllers of these pods, most pods first."""
+    counts = Counter((pod.metadata.namespace, *(pods.workload(pod) or ("Pod", pod.metadata.name))) for pod in some)
+    return tuple(Workload(*key, count) for key, count in sorted(counts.items(), key=lambda row: (-row[1], row[0])))
+
+
+def amounts(needs: Needs, pod: Pod) -> Mapping[str, int]:
+    """The requests of a pod; none when they cannot be read."""
+    try:
+        return dict(needs.of(pod))
+    except ValueError:
+        return {}
+
+
+def _uses(state: StateNode, own: Iterable[Pod], needs: Needs) -> tuple[Use, Use]:
+    requested, daemons = {CPU: 0, MEMORY: 0}, {CPU: 0, MEMORY: 0}
+    for pod in own:
+        known, daemon = amounts(needs, pod), pods.of_daemon_set(pod)
+        for name in requested:
+            requested[name] += known.get(name, 0)
+            daemons[name] += known.get(name, 0) if daemon else 0
+    try:
+        allocatable = state.allocatable
+    except ValueError:
+        return Use(0, requested[CPU], daemons[CPU]), Use(0, requested[MEMORY], daemons[MEMORY])
+    cpu, memory = (Use(allocatable[name], requested[name], daemons[name]) for name in (CPU, MEMORY))
+    return cpu, memory
+
+
+def _standing(view: View, key: str, forced: Plan) -> tuple[Stage, tuple[End, ...]]:
+    """The stage and the ends. An unreadable object is reported as such, as in a plan."""
+    try:
+        stage = stage_of(view, key)
+        return stage, known_ends(view, key, forced) if stage.code == _IN_USE else ()
+    except Exception as error:
+        return Stage(UNREADABLE, f"cannot be read: {broken(error).text}"), ()

@@ -1,0 +1,119 @@
+"""The page of `kerf ui` in a real Chromium: widths, light and dark, console, requests, and the first paint."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from benchmarks.plans import snapshot
+from kerf.cli.answering.boards import Boards
+from kerf.cli.web import server
+from kerf.cli.web.app import create_app
+from kerf.model.snapshot import Snapshot
+from tests.unit.docs.browser import CHROMIUM, Page, browser
+from tests.unit.views import worlds
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+WIDTHS: Final = (400, 768, 1440)
+PAGES: Final = ("/", "/pending", "/next", "/cost", "/nodes/node-a", "/pods/shop/huge-0")
+#: The contrast that WCAG asks of text.
+_CONTRAST: Final = 4.5
+_COLOURS: Final = "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+
+
+def served(found: Snapshot) -> Iterator[str]:
+    """The address of a page of this snapshot, on a free port."""
+    descriptor, port = server.bound(0)
+    serving = server.server(create_app(Boards(worlds.origin(found)), server.hosts(port)), descriptor, port)
+    thread = threading.Thread(target=serving.serve_forever)
+    thread.start()
+    try:
+        yield f"http://{server.HOST}:{port}"
+    finally:
+        serving.shutdown()
+        thread.join()
+        serving.server_close()
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[str]:
+    huge = [worlds.waiting(f"huge-{n}", "900", of="huge") for n in range(3)]
+    yield from served(worlds.cluster(*huge))
+
+
+@pytest.fixture(scope="module")
+def large() -> Iterator[str]:
+    yield from served(snapshot(1000).snapshot)
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("browser") / "profile") as page:
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            page.call(f"{domain}.enable")
+        yield page
+
+
+def _seen(tab: Page, width: int, scheme: str, address: str) -> None:
+    """Open an address at a width and in a colour scheme; its events alone are kept."""
+    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
+    tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    tab.open("about:blank")
+    tab.events.clear()
+    tab.open(address)
+    tab.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def _events(tab: Page, method: str) -> list[dict[str, Any]]:
+    return [event["params"] for event in tab.events if event.get("method") == method]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_fit_and_ask_for_nothing_elsewhere(tab: Page, small: str, path: str, width: int, scheme: str) -> None:
+    _seen(tab, width, scheme, small + path)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.evaluate("document.documentElement.clientWidth") == width
+    assert _events(tab, "Log.entryAdded") == _events(tab, "Runtime.exceptionThrown") == []
+    asked = [event["request"]["url"] for event in _events(tab, "Network.requestWillBeSent")]
+    assert asked
+    assert all(url.startswith(f"{small}/") for url in asked)
+    assert tab.evaluate("document.querySelectorAll('h1').length") == 1
+    assert tab.evaluate("[...document.querySelectorAll('a,button')].every(one => one.textContent.trim())") is True
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast_in_both_schemes(tab: Page, small: str, scheme: str) -> None:
+    _seen(tab, 1440, scheme, f"{small}/")
+    ink, ground = (_luminance(colour) for colour in tab.evaluate(_COLOURS))
+    assert (ink < ground) == (scheme == "light")
+    assert (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05) >= _CONTRAST
+
+
+def _luminance(colour: str) -> float:
+    """The relative luminance of `rgb(r, g, b)`. Source: WCAG 2.2."""
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_the_keyboard_reaches_the_content_first(tab: Page, small: str) -> None:
+    _seen(tab, 1440, "light", f"{small}/")
+    for kind in ("keyDown", "keyUp"):
+        tab.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+    assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
+
+
+@pytest.mark.parametrize("path", ["/", "/pending", "/next", "/cost"])
+def test_a_thousand_nodes_are_small_and_painted_soon(tab: Page, large: str, path: str) -> None:
+    _seen(tab, 1440, "light", large + path)
+    size = sum(event["encodedDataLength"] for event in _events(tab, "Network.loadingFinished"))
+    assert 0 < size <= 500_000
+    paint = tab.until("(performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime")
+    print(f"{path}: first paint {paint:.0f} ms, {size} bytes")
+    assert paint <= 1000
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 1440
