@@ -71,7 +71,7 @@ def known_ends(view: View, key: str, forced: Plan) -> tuple[End, ...]:
         return tuple(found)
     one = unblocked(view, key)
     if state.claim.is_true("Drifted"):
-        waits = approval.drift_blocker(view, state)
+        waits = canary.drift_blocker(view, state)
         holds = _holds(view, one, DRIFTED, [waits] if waits is not None else [])
         found.append(End(DRIFTED, _why_drifted(view, one), holds=holds))
     return (*found, _empty(view, one) if costs.empty(one.pods) else _of_proposals(view, one))
