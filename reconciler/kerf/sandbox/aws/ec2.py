@@ -94,6 +94,8 @@ class Ec2:
         self._reservations: dict[str, Tagged] = {}
         self._stock_outs: dict[tuple[str, str, str], datetime] = {}
         self._left: dict[tuple[str, str, str], int] = {}
+        #: The most vCPUs that may run, by capacity type.
+        self.quotas: dict[str, int] = {}
         self._fleets: dict[str, _Fleet] = {}
         self._queue: dict[str, _Queued] = {}
         self._sent = 0
@@ -290,7 +292,17 @@ class Ec2:
         if self.out_of_stock(kind, zone, capacity_type):
             code = "UnfulfillableCapacity" if capacity_type == labels.SPOT else "InsufficientInstanceCapacity"
             return FleetError(code, f"no {capacity_type} capacity of {kind} in {zone}", kind, zone, True)
-        return None
+        return self._over_quota(kind, zone, capacity_type)
+
+    def _over_quota(self, kind: str, zone: str, capacity_type: str) -> FleetError | None:
+        """Why the account may not run one more instance of a type."""
+        most = self.quotas.get(capacity_type)
+        alive = (m for m in self.instances.values() if m.state in ("pending", "running"))
+        used = sum(self.region.types[m.instance_type].vcpus for m in alive if m.capacity_type == capacity_type)
+        if most is None or used + self.region.types[kind].vcpus <= most:
+            return None
+        code = "MaxSpotInstanceCountExceeded" if capacity_type == labels.SPOT else "VcpuLimitExceeded"
+        return FleetError(code, f"{used} of {most} {capacity_type} vCPUs are in use", kind, zone, True)
 
     def _full(self, held: HeldReservation, kind: str, zone: str) -> FleetError | None:
         """Why nothing can be launched into a reservation; a reservation with one left is never out of stock."""
