@@ -43,7 +43,7 @@ def test_a_scenario_has_its_defaults() -> None:
             "there is no field count; the fields here are for, zone",
         ),
         (
-            {"weather": [{"at": "3h", "quota": {"capacityType": "spot", "vcpus": 1}}]},
+            {"weather": [{"at": "3h", "nodes": {"boot": "1m"}}]},
             ("weather", 0, "at"),
             "after the end",
         ),
