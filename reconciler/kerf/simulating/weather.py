@@ -80,7 +80,7 @@ class Happenings:
             self._ec2.stock_out(*row, until)
 
     def _limit(self, given: scenario.Quota) -> None:
-        self._ec2.quotas[given.capacity_type] = given.vcpus
+        self._ec2.stocks.quotas[given.capacity_type] = given.vcpus
 
     def _throttle(self, given: scenario.Throttle) -> None:
         self._stage.throttling.begin(given.api, given.calls, self._world.clock.now() + given.for_.value)
