@@ -6,9 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import yaml
 
 from kerf.simulating import reading
 from kerf.simulating.reading import BadScenario
+from tests.sources import ROOT
 
 WORLD: dict[str, Any] = {"manifests": ["pools.yaml"]}
 GOOD: dict[str, Any] = {"name": "a", "duration": "2h", "world": WORLD, "assertions": [{"evictions": {}}]}
@@ -87,3 +89,9 @@ def test_the_schema_describes_durations_and_refuses_unknown_fields() -> None:
     scenario = found["$defs"]["Scenario"]
     assert scenario["additionalProperties"] is False
     assert scenario["properties"]["duration"]["pattern"] == "^([0-9]+[hms])+$"
+
+
+def test_the_scenario_of_the_guide_is_read() -> None:
+    guide = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
+    found = reading.read(yaml.safe_load(guide.partition("```yaml\n")[2].partition("```")[0]))
+    assert [one.at.value for one in found.weather] == [timedelta(minutes=30)] * 2
