@@ -30,6 +30,7 @@ _VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "ui": ("views.ui", "ui", _PASS_ON),
     "debug": ("debug", "debug", _PASS_ON),
     "migrate": ("migrate", "migrate", _PASS_ON),
+    "simulate": ("simulation.simulate", "simulate", _PASS_ON),
     "release": ("release", "release", None),
     "demo": ("show", "demo", None),
     "catalogue": ("catalogue", "command", None),

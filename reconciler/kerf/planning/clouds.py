@@ -34,8 +34,8 @@ _SELECTED: Final[tuple[tuple[str, str, Callable[[EC2NodeClassSpec], Any]], ...]]
 class SnapshotCloud(SandboxCloud):
     """The sandbox's EC2 with the facts of a snapshot."""
 
-    def __init__(self, ec2: Ec2, clock: VirtualClock, snapshot: Snapshot) -> None:
-        super().__init__(ec2, clock, Faults(), snapshot.settings.cluster_name)
+    def __init__(self, ec2: Ec2, clock: VirtualClock, snapshot: Snapshot, faults: Faults) -> None:
+        super().__init__(ec2, clock, faults, snapshot.settings.cluster_name)
         self._facts, self._classes = dict(snapshot.class_facts), dict(snapshot.node_classes)
         self._cluster = snapshot.cluster
         #: What is not known and was assumed, in words.

@@ -81,14 +81,14 @@ class Diary:
         if claim.metadata.deleting and claim.name not in self.departures and claim.name not in self.passing:
             self.changed = now
             if claim.name in self.first:
-                self.departures[claim.name] = Departure(self.node(claim), _reason(claim), now)
+                self.departures[claim.name] = Departure(self.node(claim), reason_of(claim), now)
             else:
                 self.passing[claim.name] = self.node(claim)
         if new is None and claim.name in self.departures:
             self.departures[claim.name] = replace(self.departures[claim.name], ended=now)
 
 
-def _reason(claim: NodeClaim) -> str:
+def reason_of(claim: NodeClaim) -> str:
     """Why a NodeClaim goes, by the condition of a voluntary disruption or by Kerf's own note."""
     condition = claim.condition("DisruptionReason")
     if condition is not None and condition.status == "True":

@@ -26,6 +26,7 @@ from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.sandbox.api.kinds import CUSTOM
 from kerf.sandbox.api.manifests import timestamp
 from kerf.sandbox.aws.machines import Machine
+from kerf.sandbox.faults import Faults
 from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.sandbox.world import World
 from kerf.snapshots.captured import Captured
@@ -58,7 +59,7 @@ class Restored:
 class SnapshotWorld(World):
     """A world with the instance types and subnets of a snapshot, and nothing in it yet."""
 
-    def __init__(self, snapshot: Snapshot, region: Region, seed: int) -> None:
+    def __init__(self, snapshot: Snapshot, region: Region, seed: int, faults: Faults | None = None) -> None:
         self._account = region, _subnets(snapshot)
         super().__init__(
             seed=seed,
@@ -66,6 +67,7 @@ class SnapshotWorld(World):
             cluster_name=snapshot.settings.cluster_name,
             zones=tuple(sorted({zone for zones in region.zones_by_type.values() for zone in zones})),
             weather=waits.observed(snapshot.node_claims.values()),
+            faults=faults,
         )
         self.server.version = _newest(snapshot)
 
@@ -76,15 +78,15 @@ class SnapshotWorld(World):
         return self._account
 
 
-def restored(captured: Captured, seed: int = 0) -> Restored:
+def restored(captured: Captured, seed: int = 0, faults: Faults | None = None) -> Restored:
     """The world of a snapshot. Raises Unplannable when the snapshot has no instance types."""
     snapshot, region = captured.snapshot, captured.region
     if region is None:
         raise Unplannable("the snapshot has no instance types: AWS had not answered when it was taken")
     keys = LaunchKeys(snapshot.settings.cluster_name)
     keys.use_own()
-    world = SnapshotWorld(snapshot, region, seed)
-    cloud = SnapshotCloud(world.ec2, world.clock, snapshot)
+    world = SnapshotWorld(snapshot, region, seed, faults)
+    cloud = SnapshotCloud(world.ec2, world.clock, snapshot, world.faults)
     _stocks(world, snapshot)
     _machines(world, snapshot, region)
     _objects(world, snapshot, keys)

@@ -28,6 +28,7 @@ def printing(event, arguments):
 sys.addaudithook(printing)
 """
 EXAMPLE = "manifests/examples/general-purpose.yaml"
+SCENARIO = "manifests/simulate/gpu-scarcity.yaml"
 SNAPSHOT = "tests/unit/snapshots/versions/1.snapshot"
 RECORD = "tests/unit/records/versions/1.record"
 OLD = "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {}\n"
@@ -73,6 +74,7 @@ CALLS: dict[str, list[tuple[list[str], Parsed]]] = {
         (["--write", "json=/dev/stdout", EXAMPLE], lambda printed: json.loads(printed.rpartition("}")[0] + "}")),
     ],
     "replay": [([RECORD], text), ([RECORD, "--list"], text)],
+    "simulate": [([SCENARIO, "-o", "json"], json.loads), ([SCENARIO], text), (["--schema"], json.loads)],
     "explain": [(["KERF-NP-301"], text)],
     "default": [([EXAMPLE], lambda printed: list(yaml.safe_load_all(printed)))],
     "convert": [(["OLD"], lambda printed: list(yaml.safe_load_all(printed)))],

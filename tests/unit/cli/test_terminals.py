@@ -27,6 +27,7 @@ CALLS: dict[str, tuple[Sequence[str], int]] = {
     "snapshot": (["-o", "/nowhere/file", "-f", EXAMPLE], 1),
     "plan": (["--snapshot", SNAPSHOT, "--horizon", "1m"], 0),
     "bundle": (["-o", "/nowhere/file", "--url", "http://127.0.0.1:9"], 2),
+    "simulate": (["manifests/simulate/gpu-scarcity.yaml", "--chart"], 0),
     "replay": ([RECORD, "--list"], 0),
     "events": (["nod/x"], 2),
     "preflight": (["--cluster-name", "a"], 2),

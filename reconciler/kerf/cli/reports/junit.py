@@ -25,12 +25,22 @@ def suites(report: Report) -> str:
         _suite(root, name, report)
     for attribute in ("tests", "failures"):
         root.set(attribute, str(sum(int(suite.get(attribute, 0)) for suite in root)))
+    return document(root)
+
+
+def document(root: Element) -> str:
+    """A tree as the text of a document, indented."""
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
+def text(words: str) -> str:
+    """Words with a mark in the place of each character that XML does not allow."""
+    return _ALLOWED.sub("\ufffd", words)
+
+
 def _suite(root: Element, name: str, report: Report) -> None:
-    suite = SubElement(root, "testsuite", name=_text(escaping.visible(name)))
+    suite = SubElement(root, "testsuite", name=text(escaping.visible(name)))
     findings = [finding for finding in report.findings if finding.file == name]
     subjects = [subject.name for subject in report.subjects if subject.file == name]
     whole = [finding for finding in findings if finding.subject not in subjects]
@@ -44,21 +54,17 @@ def _suite(root: Element, name: str, report: Report) -> None:
 
 
 def _case(suite: Element, file: str, name: str, findings: Sequence[Finding], failing: frozenset[str]) -> None:
-    case = SubElement(suite, "testcase", name=_text(escaping.visible(name)), classname=_text(escaping.visible(file)))
+    case = SubElement(suite, "testcase", name=text(escaping.visible(name)), classname=text(escaping.visible(file)))
     for finding in findings:
         if finding.problem.severity in failing:
             problem = finding.problem
-            failure = SubElement(case, "failure", type=problem.rule, message=_text(str(problem)))
-            failure.text = _text(_line(finding))
+            failure = SubElement(case, "failure", type=problem.rule, message=text(str(problem)))
+            failure.text = text(_line(finding))
     told = [_line(finding) for finding in findings if finding.problem.severity not in failing]
     if told:
-        SubElement(case, "system-out").text = _text("\n".join(told))
+        SubElement(case, "system-out").text = text("\n".join(told))
 
 
 def _line(finding: Finding) -> str:
     place = f"{escaping.name(finding.file)}:{finding.start.line}:{finding.start.column}"
     return f"{place}: {finding.problem.severity}: {finding.problem}"
-
-
-def _text(words: str) -> str:
-    return _ALLOWED.sub("\ufffd", words)

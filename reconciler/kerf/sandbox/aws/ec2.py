@@ -34,6 +34,7 @@ from kerf.sandbox.api.manifests import chance, digest, timestamp
 from kerf.sandbox.aws.account import Tagged, select
 from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.aws.placement import PlacementGroups
+from kerf.sandbox.aws.stocks import Stocks
 from kerf.sandbox.clock import Agenda
 from kerf.sandbox.weather import Weather
 from kerf_api import labels
@@ -92,7 +93,7 @@ class Ec2:
         #: Zones (by ID) that traffic is shifted away from, until when.
         self.shifts: dict[str, datetime] = {}
         self._reservations: dict[str, Tagged] = {}
-        self._stock_outs: dict[tuple[str, str, str], datetime] = {}
+        self.stocks = Stocks()
         self._left: dict[tuple[str, str, str], int] = {}
         self._fleets: dict[str, _Fleet] = {}
         self._queue: dict[str, _Queued] = {}
@@ -120,7 +121,7 @@ class Ec2:
 
     def stock_out(self, instance_type: str, zone: str, capacity_type: str, until: datetime) -> None:
         """Nothing to have of this type there until then; `*` stands for every type, zone or capacity type."""
-        self._stock_outs[(instance_type, zone, capacity_type)] = until
+        self.stocks.outs[(instance_type, zone, capacity_type)] = until
 
     def leave(self, instance_type: str, zone: str, capacity_type: str, count: int) -> None:
         """Only so many more are to be had of this type there; `*` as above."""
@@ -290,7 +291,17 @@ class Ec2:
         if self.out_of_stock(kind, zone, capacity_type):
             code = "UnfulfillableCapacity" if capacity_type == labels.SPOT else "InsufficientInstanceCapacity"
             return FleetError(code, f"no {capacity_type} capacity of {kind} in {zone}", kind, zone, True)
-        return None
+        return self._over_quota(kind, zone, capacity_type)
+
+    def _over_quota(self, kind: str, zone: str, capacity_type: str) -> FleetError | None:
+        """Why the account may not run one more instance of a type."""
+        most = self.stocks.quotas.get(capacity_type)
+        alive = (m for m in self.instances.values() if m.state in ("pending", "running"))
+        used = sum(self.region.types[m.instance_type].vcpus for m in alive if m.capacity_type == capacity_type)
+        if most is None or used + self.region.types[kind].vcpus <= most:
+            return None
+        code = "MaxSpotInstanceCountExceeded" if capacity_type == labels.SPOT else "VcpuLimitExceeded"
+        return FleetError(code, f"{used} of {most} {capacity_type} vCPUs are in use", kind, zone, True)
 
     def _full(self, held: HeldReservation, kind: str, zone: str) -> FleetError | None:
         """Why nothing can be launched into a reservation; a reservation with one left is never out of stock."""
@@ -305,7 +316,7 @@ class Ec2:
 
     def out_of_stock(self, instance_type: str, zone: str, capacity_type: str) -> bool:
         for row in _rows(instance_type, zone, capacity_type):
-            until = self._stock_outs.get(row)
+            until = self.stocks.outs.get(row)
             if (until is not None and until > self._now()) or self._left.get(row) == 0:
                 return True
         hour = int(self._now().timestamp()) // 3600

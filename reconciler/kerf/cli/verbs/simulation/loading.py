@@ -1,0 +1,141 @@
+"""Read a scenario and the files that it names. Errors state file, line and column, the path in the file and the fix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kerf.cli.answering import captures, cluster_files
+from kerf.cli.arguments import Mistake
+from kerf.cli.gathering import sources
+from kerf.cli.gathering.sources import Source
+from kerf.cli.manifests import documents
+from kerf.cli.manifests.nodes import Node, Place, Unreadable
+from kerf.planning.changes import KINDS
+from kerf.simulating import reading
+from kerf.simulating.reading import BadScenario, Path
+from kerf.simulating.scenario import Replicas, Scenario
+from kerf.simulating.world import Case
+from kerf.snapshots.captured import Captured
+
+#: Kinds of files that a simulation uses; others (of Argo CD, Helm, …) have no effect.
+_USED: Final = KINDS | {
+    *("Deployment", "StatefulSet", "ReplicaSet", "Pod", "Namespace", "PriorityClass"),
+    *("StorageClass", "PersistentVolume", "PersistentVolumeClaim"),
+}
+#: Kinds that `--nodepools` replaces.
+_NODE_POOLS: Final = ("NodePool", "EC2NodeClass", "NodeOverlay")
+
+
+class File:
+    """A scenario file: its document and the places of its values."""
+
+    def __init__(self, name: str) -> None:
+        """Raises Mistake."""
+        self.name, self._folder = name, os.path.dirname(name)
+        self._node = _document(name)
+
+    def case(self, node_pools: str = "") -> Case:
+        """The scenario with the content of its files. `node_pools` names files whose NodePools, EC2NodeClasses and
+        NodeOverlays are used instead of the scenario's. Raises Mistake.
+        """
+        try:
+            scenario = reading.read(self._node.value)
+            found = Case(
+                scenario,
+                self._captured(scenario),
+                tuple(self._manifests(("world", "manifests"), scenario.world.manifests, scenario.world.objects)),
+                {number: tuple(self._step(number, scenario)) for number in range(len(scenario.timeline))},
+                dict(self._replicas(scenario)),
+            )
+            return self._with(found, node_pools) if node_pools else found
+        except BadScenario as error:
+            raise self.mistake(error) from error
+
+    def mistake(self, error: BadScenario) -> Mistake:
+        """The error with its place in the file."""
+        place = _place(self._node, error.path)
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.path).removeprefix(".")
+        return Mistake(f"{self.name}:{place.line}:{place.column}: {steps or 'the file'}: {error}")
+
+    def _with(self, found: Case, node_pools: str) -> Case:
+        own = tuple(_objects([node_pools], _NODE_POOLS))
+        if not own:
+            raise Mistake(f"--nodepools {node_pools}: there is no NodePool or EC2NodeClass in it")
+        rest = tuple(one for one in found.manifests if one.get("kind") not in _NODE_POOLS)
+        return replace(found, manifests=(*rest, *own))
+
+    def _captured(self, scenario: Scenario) -> Captured | None:
+        if not scenario.world.snapshot:
+            return None
+        try:
+            return captures.of_file(self._path(scenario.world.snapshot))
+        except Mistake as error:
+            raise BadScenario(("world", "snapshot"), str(error)) from error
+
+    def _step(self, number: int, scenario: Scenario) -> Iterator[Mapping[str, Any]]:
+        step = scenario.timeline[number]
+        yield from self._manifests(("timeline", number, "apply"), step.apply, step.objects)
+
+    def _manifests(
+        self, path: Path, files: Sequence[str], objects: Iterable[Mapping[str, Any]]
+    ) -> Iterator[Mapping[str, Any]]:
+        """The objects of files and folders, and those in place."""
+        for number, name in enumerate(files):
+            try:
+                yield from _objects([self._path(name)], tuple(_USED))
+            except Mistake as error:
+                raise BadScenario((*path, number), str(error)) from error
+        yield from objects
+
+    def _replicas(self, scenario: Scenario) -> Iterator[tuple[str, tuple[Replicas, ...]]]:
+        for number, workload in enumerate(scenario.workloads):
+            if workload.replicas_file:
+                path: Path = ("workloads", number, "replicasFile")
+                try:
+                    data = Source(self._path(workload.replicas_file)).read()
+                    yield workload.replicas_file, reading.replicas(data.decode())
+                except (OSError, ValueError) as error:
+                    words = getattr(error, "strerror", "") or str(error)
+                    raise BadScenario(path, f"{workload.replicas_file}: {words}") from error
+
+    def _path(self, name: str) -> str:
+        """A file that the scenario names, relative to its folder."""
+        return os.path.join(self._folder, name)
+
+
+def _document(name: str) -> Node:
+    """The only document of a file. Raises Mistake."""
+    try:
+        data = sources.named(name).read()
+    except OSError as error:
+        raise Mistake(f"{name}: {error.strerror or error}") from error
+    found = list(documents.read(data))
+    if len(found) != 1:
+        raise Mistake(f"{name}: {len(found)} YAML documents; a scenario is one")
+    if isinstance(found[0], Unreadable):
+        place = found[0].place
+        raise Mistake(f"{name}:{place.line}:{place.column}: {found[0].message}")
+    return found[0].node
+
+
+def _objects(paths: Sequence[str], kinds: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The objects of these kinds in files and folders. Raises Mistake."""
+    try:
+        for source in sources.find(list(paths)):
+            yield from (one for _, one in cluster_files.manifests(source) if one.get("kind") in kinds)
+    except (sources.NotFound, cluster_files.BadFile) as error:
+        raise Mistake(str(error)) from error
+
+
+def _place(node: Node, path: Path) -> Place:
+    """The place of the value at a path, or of the last part of the path that exists: of a field its name."""
+    found = node.start
+    for step in path:
+        below, key = node.below.get(step), node.keys.get(str(step))
+        if below is None:
+            return found
+        node, found = below, key.start if key is not None else below.start
+    return found

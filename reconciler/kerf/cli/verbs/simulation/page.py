@@ -1,0 +1,129 @@
+"""Results of a simulation as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+from typing import Final
+
+from kerf.cli.terminal import columns
+from kerf.simulating.results import Figures, Point, Result, Verdict
+from kerf.simulating.scenario import shortest
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_COLUMNS: Final = 36
+_SEEDS: Final = 5
+
+
+def page(results: Sequence[Result], *, chart: bool) -> str:
+    """The text for all runs of one scenario."""
+    lines = list(_one(results[0], chart=chart) if len(results) == 1 else _many(results))
+    return "\n".join([*lines, ""])
+
+
+def _one(result: Result, *, chart: bool) -> Iterator[str]:
+    yield f"{result.scenario}: {shortest(result.duration)} simulated, seed {result.seed}"
+    yield from columns([("  ", *row) for row in _figures(result.figures)])
+    if chart:
+        yield ""
+        yield from _chart(result)
+    yield ""
+    for verdict in result.verdicts:
+        yield from _verdict(verdict)
+    yield ""
+    yield _summary(sum(not one.passed for one in result.verdicts), len(result.verdicts), "assertion")
+
+
+def _figures(found: Figures) -> Iterator[tuple[str, str]]:
+    slowest = f", the slowest in {shortest(found.slowest)}" if found.pods_started else ""
+    yield "pods", f"{found.pods_started} started{slowest}; {found.unscheduled} not running at the end"
+    nodes = f"{found.nodes_most} at most, {found.nodes_at_end} at the end; {found.launched} launched"
+    yield "nodes", f"{nodes}, {found.disruptions} disrupted"
+    yield "evictions", str(found.evictions)
+    yield "cost", f"${found.cost:.2f}"
+
+
+def _verdict(verdict: Verdict) -> Iterator[str]:
+    when = f", first at {shortest(verdict.at)}" if verdict.at is not None else ""
+    yield f"{'PASS' if verdict.passed else 'FAIL'}  {verdict.assertion}: {verdict.message}{when}"
+    yield from (f"      {reason}" for reason in verdict.reasons)
+
+
+def _many(results: Sequence[Result]) -> Iterator[str]:
+    seeds = [one.seed for one in results]
+    runs = f"{len(results)} runs of {shortest(results[0].duration)}"
+    yield f"{results[0].scenario}: {runs}, seeds {min(seeds)} to {max(seeds)}"
+    rows: list[Sequence[str]] = [("  ", "", "least", "median", "most")]
+    rows += [("  ", name, *map(_number, _spread([read(one.figures) for one in results]))) for name, read in _READ]
+    yield from columns(rows)
+    yield ""
+    for number in range(len(results[0].verdicts)):
+        yield from _over_runs(results, number)
+    yield ""
+    yield _summary(sum(not one.passed for one in results), len(results), "run")
+
+
+def _over_runs(results: Sequence[Result], number: int) -> Iterator[str]:
+    """One assertion over all runs."""
+    failed = [one for one in results if not one.verdicts[number].passed]
+    passed = len(results) - len(failed)
+    text = results[0].verdicts[number].assertion
+    yield f"{'FAIL' if failed else 'PASS'}  {text}: passed in {passed} of {len(results)} runs"
+    if failed:
+        seeds = ", ".join(str(one.seed) for one in failed[:_SEEDS])
+        more = ", …" if len(failed) > _SEEDS else ""
+        first = failed[0].verdicts[number]
+        yield f"      failed with --seed {seeds}{more}; the first: {first.message}"
+        yield from (f"      {reason}" for reason in first.reasons)
+
+
+_READ: Final[Sequence[tuple[str, Callable[[Figures], float]]]] = (
+    ("cost in $", lambda one: one.cost),
+    ("nodes at most", lambda one: one.nodes_most),
+    ("evictions", lambda one: one.evictions),
+    ("disruptions", lambda one: one.disruptions),
+    ("slowest pod in s", lambda one: one.slowest.total_seconds()),
+)
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float, float]:
+    return min(values), median(values), max(values)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _summary(failed: int, count: int, word: str) -> str:
+    many = f"{word}{'' if count == 1 else 's'}"
+    return f"{failed} of {count} {many} failed" if failed else f"{count} {many} passed"
+
+
+# --- the chart ------------------------------------------------------------------------------------------------------
+def _chart(result: Result) -> list[str]:
+    """Nodes and cost over time, a column for each part of the time: its highest value."""
+    nodes = _levels(result, lambda one: one.nodes)
+    cost = _levels(result, lambda one: one.per_hour)
+    end = shortest(result.duration)
+    rows = [
+        ("  ", "nodes", _bars(nodes), f"0 to {max(nodes):.0f}"),
+        ("  ", "$ an hour", _bars(cost), f"0 to {max(cost):.2f}"),
+    ]
+    return [*columns(rows), f"{'0s':>15}{end:>{_COLUMNS - 2}}"]
+
+
+def _levels(result: Result, read: Callable[[Point], float]) -> list[float]:
+    """The highest value in each of the columns."""
+    found = [0.0] * _COLUMNS
+    ends = [*(one.at for one in result.series[1:]), result.duration]
+    for point, end in zip(result.series, ends, strict=True):
+        first = min(int(point.at / result.duration * _COLUMNS), _COLUMNS - 1)
+        last = min(int(end / result.duration * _COLUMNS), _COLUMNS - 1)
+        found[first : last + 1] = [max(one, read(point)) for one in found[first : last + 1]]
+    return found
+
+
+def _bars(values: Sequence[float]) -> str:
+    most = max(values)
+    steps = len(_BARS) - 1
+    return "".join(_BARS[round(one / most * steps)] if one else " " for one in values) if most else " " * len(values)

@@ -1,0 +1,153 @@
+"""Run a scenario: the controller at work in its world, with workloads, weather and an observer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from kerf.model import kinds
+from kerf.model.plan import Plan
+from kerf.ports import PortError
+from kerf.runtime.controller import Controller
+from kerf.sandbox.api.admission import Refused
+from kerf.sandbox.calm import Calm
+from kerf.sandbox.world import World
+from kerf.simulating import asserting
+from kerf.simulating.observed import Observed
+from kerf.simulating.observing import Observer
+from kerf.simulating.reading import BadScenario, Path
+from kerf.simulating.results import Figures, Point, Result
+from kerf.simulating.scenario import Scenario
+from kerf.simulating.weather import Happenings
+from kerf.simulating.workloads import manifests, rows
+from kerf.simulating.world import Case, ordered, staged
+
+_MICRO: Final = 1_000_000
+
+
+class Play:
+    """One run of a case. Raises BadScenario."""
+
+    def __init__(self, case: Case, seed: int) -> None:
+        stage = staged(case, seed)
+        self._case, self._seed, self._world = case, seed, stage.world
+        self._controller = Controller(stage.ports, stage.parts, settings=stage.settings, inline=True)
+        self._calm = Calm(stage.world)
+        self._later: datetime | None = None
+        self._observer = Observer(stage.world)
+        self._happenings = Happenings(stage, self._observer)
+        self._refusals: dict[str, str] = {}
+
+    def run(self) -> Result:
+        """Run the whole scenario."""
+        scenario, seen = self._case.scenario, self._observer.observed
+        seen.measured = seen.began + scenario.warmed
+        self._prepare(scenario)
+        self._world.run(self, seen.began + scenario.duration.value)
+        self._observer.end(self._refusals)
+        verdicts = tuple(asserting.judged(one, seen) for one in scenario.assertions)
+        series = tuple(Point(one.at - seen.began, one.nodes, one.price / _MICRO) for one in seen.levels)
+        return Result(scenario.name, self._seed, scenario.duration.value, _figures(seen), verdicts, series)
+
+    # --- as the world's loop calls it -----------------------------------------------------------------------------
+    @property
+    def next_due(self) -> datetime | None:
+        return self._later or self._controller.next_due
+
+    def tick(self) -> Plan:
+        diary = self._observer.diary
+        diary.acting = True
+        try:
+            plan = self._controller.tick()
+        finally:
+            diary.acting = False
+        self._refusals.update({one.subject: str(one.reason) for one in plan.refusals})
+        self._observer.refused(self._refusals)
+        self._later = self._calm.until(plan, self._controller.next_due)
+        return plan
+
+    # --- the agenda -----------------------------------------------------------------------------------------------
+    def _prepare(self, scenario: Scenario) -> None:
+        """Apply the first objects, and note all else for its time."""
+        for manifest in ordered(self._case.manifests):
+            self._apply(("world",), manifest)
+        for number, workload in enumerate(scenario.workloads):
+            for manifest in manifests(workload):
+                self._apply(("workloads", number), manifest)
+            name = f"{workload.namespace}/{workload.name}"
+            for row in rows(workload, self._case.replicas):
+                self._at(row.at.value, partial(self._scale, ("workloads", number), name, row.replicas))
+        for number, step in enumerate(scenario.timeline):
+            path: Path = ("timeline", number)
+            for manifest in ordered(self._case.applied.get(number, ())):
+                self._at(step.at.value, partial(self._apply, path, manifest))
+            for name, replicas in step.scale.items():
+                self._at(step.at.value, partial(self._scale, (*path, "scale", name), name, replicas))
+            for name in step.delete:
+                self._at(step.at.value, partial(self._delete, (*path, "delete"), name))
+        for event in scenario.weather:
+            self._at(event.at.value, partial(self._happenings.happen, event))
+
+    def _at(self, time: timedelta, act: Callable[[], None]) -> None:
+        self._world.agenda.at(self._observer.observed.began + time, act)
+
+    def _apply(self, path: Path, manifest: Mapping[str, Any]) -> None:
+        try:
+            self._world.apply(manifest)
+        except Refused as error:
+            raise BadScenario(path, f"the API server refuses {_object(manifest)}: {error}") from error
+
+    def _scale(self, path: Path, name: str, replicas: int) -> None:
+        space, _, own = name.rpartition("/")
+        try:
+            scale(self._world, space or "default", own, replicas)
+        except PortError as error:
+            raise BadScenario(path, f"there is no Deployment {name} to scale; check its name and namespace") from error
+
+    def _delete(self, path: Path, name: str) -> None:
+        kind, _, rest = name.partition("/")
+        space, _, own = rest.rpartition("/")
+        try:
+            self._world.delete(kind, own, space)
+        except (PortError, Refused) as error:
+            raise BadScenario(path, f"there is no {name} to delete; write KIND/NAME or KIND/NAMESPACE/NAME") from error
+
+
+def scale(world: World, namespace: str, deployment: str, replicas: int) -> None:
+    """Scale a Deployment; of a snapshot's, which is paused, its ReplicaSet. Raises AlreadyGone."""
+    record = world.server.get(kinds.DEPLOYMENT, namespace, deployment)
+    if record.manifest["spec"].get("paused"):
+        sets = [one for one in world.server.records(kinds.REPLICA_SET, namespace) if _set_of(one.key[1], deployment)]
+        newest = max(sets, key=lambda one: (int(one.manifest["spec"].get("replicas", 0)), one.key), default=None)
+        if newest is not None:
+            world.server.patch(kinds.REPLICA_SET, *newest.key, {"spec": {"replicas": replicas}})
+    world.scale(namespace, deployment, replicas)
+
+
+def _set_of(name: str, deployment: str) -> bool:
+    """Whether a ReplicaSet has the name of one of a Deployment: its name and a hash without a dash."""
+    return name.rpartition("-")[0] == deployment
+
+
+def _object(manifest: Mapping[str, Any]) -> str:
+    meta = manifest.get("metadata")
+    name = meta.get("name", "") if isinstance(meta, Mapping) else ""
+    return f"{manifest.get('kind', 'an object without a kind')} {name}".rstrip()
+
+
+def _figures(seen: Observed) -> Figures:
+    pods = [one for one in seen.pods if one.created >= seen.measured]
+    launched = [one for one in seen.nodes if one.instance_type]  # others found no capacity
+    return Figures(
+        cost=round(asserting.cost(seen), 4),
+        nodes_most=max(one.nodes for one in seen.measured_levels),
+        nodes_at_end=seen.levels[-1].nodes,
+        launched=len(launched),
+        evictions=sum(one.at >= seen.measured for one in seen.evictions),
+        disruptions=sum(one.ending is not None and one.ending >= seen.measured for one in launched),
+        pods_started=sum(one.started is not None for one in pods),
+        unscheduled=sum(one.started is None and one.stopped is None for one in seen.pods),
+        slowest=max((asserting.wait(one, seen) for one in pods if one.started), default=timedelta(0)),
+    )

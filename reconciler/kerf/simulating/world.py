@@ -1,0 +1,126 @@
+"""The world of a scenario: the sandbox with its account, settings and first objects, or a snapshot's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Final
+
+from kerf.model.settings import Settings
+from kerf.planning.worlds import Unplannable, restored
+from kerf.ports import Ports
+from kerf.runtime.parts import Parts
+from kerf.runtime.settings import settings as variables
+from kerf.runtime.settings.settings import SettingsError
+from kerf.sandbox.aws import catalogue
+from kerf.sandbox.weather import Weather
+from kerf.sandbox.world import ZONES, World
+from kerf.simulating.account import SimulatedCloud
+from kerf.simulating.reading import BadScenario
+from kerf.simulating.scenario import NodeTimes, Replicas, Scenario
+from kerf.simulating.throttling import Throttling
+from kerf.snapshots.captured import Captured
+from kerf_api.approval import OFF
+
+#: What exists before others refer to it.
+_FIRST: Final = ("Namespace", "PriorityClass", "StorageClass", "EC2NodeClass", "NodePool")
+_CLUSTER: Final = "sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A scenario with the content of its files.
+
+    Attributes:
+        scenario: the scenario file.
+        captured: the snapshot of the world, if it has one.
+        manifests: the objects of `world.manifests` and `world.objects`.
+        applied: the objects of each step of the timeline, by its index.
+        replicas: the rows of the CSV files, by their names in the scenario.
+    """
+
+    scenario: Scenario
+    captured: Captured | None = None
+    manifests: tuple[Mapping[str, Any], ...] = ()
+    applied: Mapping[int, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    replicas: Mapping[str, tuple[Replicas, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A world that is ready to run, with the ports, parts and settings of its controller."""
+
+    world: World
+    ports: Ports
+    parts: Parts
+    settings: Settings
+    throttling: Throttling
+
+
+def staged(case: Case, seed: int) -> Stage:
+    """The world of a case before its first object of the scenario. Raises BadScenario."""
+    if case.captured is not None:
+        return _of_snapshot(case.captured, case.scenario, seed)
+    setup = case.scenario.world
+    zones, types = setup.zones or ZONES, setup.instance_types or None
+    _require_types(setup.instance_types)
+    throttling = Throttling()
+    world = World(
+        seed=seed, zones=tuple(zones), types=types, weather=changed(Weather(), setup.nodes), faults=throttling
+    )
+    throttling.now = world.clock.now
+    cloud = SimulatedCloud(world.ec2, world.clock, throttling, _CLUSTER)
+    ports = Ports(world.kube, cloud, world.clock)
+    return Stage(world, ports, Parts(), _settings(setup.settings), throttling)
+
+
+def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
+    throttling = Throttling()
+    try:
+        found = restored(captured, seed, throttling)
+    except Unplannable as error:
+        raise BadScenario(("world", "snapshot"), str(error)) from error
+    if scenario.world.settings:
+        raise BadScenario(("world", "settings"), "the settings are those of the snapshot; remove them")
+    throttling.now = found.world.clock.now
+    found.world.ec2.weather = changed(found.world.ec2.weather, scenario.world.nodes)
+    own = replace(captured.snapshot.settings, plan_first=OFF)
+    return Stage(found.world, found.ports, Parts(keys=found.keys), own, throttling)
+
+
+def ordered(manifests: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Objects that others refer to come first."""
+    rank = {kind: number for number, kind in enumerate(_FIRST)}
+    return sorted(manifests, key=lambda one: rank.get(str(one.get("kind")), len(rank)))
+
+
+def changed(weather: Weather, times: NodeTimes) -> Weather:
+    """The weather with the given times and shares."""
+    spans = {"boot_seconds": times.boot, "ready_seconds": times.ready, "pod_start_seconds": times.pod_start}
+    rates = {
+        "boot_failure_rate": times.unregistered_share,
+        "ready_failure_rate": times.unready_share,
+        "spot_reclaim_per_hour": times.spot_interruptions_per_hour,
+        "stock_out_rate": times.out_of_stock_share,
+    }
+    seconds: dict[str, Any] = {name: one.value / timedelta(seconds=1) for name, one in spans.items() if one is not None}
+    given: dict[str, Any] = {name: rate for name, rate in rates.items() if rate is not None}
+    return replace(weather, **seconds, **given)
+
+
+def _require_types(names: Iterable[str]) -> None:
+    known = catalogue.region(ZONES, None).types
+    for number, name in enumerate(names):
+        if name not in known:
+            words = f"there is no instance type {name}; kerf catalogue --names lists those of the simulation"
+            raise BadScenario(("world", "instanceTypes", number), words)
+
+
+def _settings(given: Mapping[str, str]) -> Settings:
+    """The settings of a controller with these variables. Raises BadScenario."""
+    try:
+        found = variables.parse((), {"INTERRUPTION_QUEUE": _CLUSTER, **given, "CLUSTER_NAME": _CLUSTER})
+    except SettingsError as error:
+        raise BadScenario(("world", "settings"), "; ".join(error.problems)) from error
+    return found.settings

@@ -1,0 +1,182 @@
+"""`kerf simulate`: results, formats, errors, repeats and comparisons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from kerf.cli.verbs.simulation import repeating
+from kerf.cli.verbs.simulation.repeating import Job
+from kerf.cli.verbs.simulation.simulate import main
+from tests.sources import ROOT
+from tests.worlds import node_class, node_pool
+
+#: Half of the spot instances of an hour are interrupted: seeds differ.
+SCENARIO: dict[str, Any] = {
+    "name": "Interruptions",
+    "duration": "40m",
+    "world": {"manifests": ["pools/"], "nodes": {"spotInterruptionsPerHour": 2}},
+    "workloads": [{"name": "web", "replicas": 2, "replicasFile": "web.csv", "cpu": 1}],
+    "assertions": [{"podsRunWithin": {"duration": "5m"}}, {"evictions": {"atMost": 50, "workload": "web"}}],
+}
+#: The number of instances in the snapshot of the tests.
+INSTANCES = 10
+#: Without weather, for runs whose result does not matter.
+SHORT: dict[str, Any] = {**SCENARIO, "duration": "12m"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two sets of NodePools and a CSV file."""
+    for name, change in (("pools", {}), ("small", {"limits": {"cpu": "1"}})):
+        (tmp_path / name).mkdir()
+        objects = [node_class(), node_pool("general", change)]
+        (tmp_path / name / "pools.yaml").write_text(yaml.safe_dump_all(objects))
+    (tmp_path / "web.csv").write_text("time,replicas\n10m,4\n")
+    return tmp_path
+
+
+def written(folder: Path, scenario: dict[str, Any]) -> str:
+    path = folder / "scenario.yaml"
+    path.write_text(yaml.safe_dump(scenario, sort_keys=False))
+    return str(path)
+
+
+def runs(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["runs"]
+    return found
+
+
+def test_a_failed_assertion_is_told_with_time_and_reason(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([written(folder, SHORT), "--nodepools", str(folder / "small"), "--chart"]) == 1
+    printed = capsys.readouterr().out
+    assert "FAIL  every pod runs within 5m: 2 of 4 pods did not, first at 5m" in printed
+    assert "pod default/web-" in printed
+    assert "limit" in printed
+    assert "1 of 2 assertions failed" in printed
+
+
+def test_junit_has_a_case_for_each_assertion(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = folder / "report.xml"
+    arguments = ["--nodepools", str(folder / "small"), "--junit", str(report), "-o", "json"]
+    assert main([written(folder, SHORT), *arguments]) == 1
+    (suite,) = ElementTree.parse(report).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.find("failure") is not None for case in suite] == [True, False]
+    (run,) = runs(capsys)
+    assert [one["passed"] for one in run["verdicts"]] == [False, True]
+    assert run["series"][0] == {"at": 0.0, "nodes": 0, "per_hour": 0.0}
+
+
+def test_seeds_have_the_same_results_in_parallel_and_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(folder, SCENARIO)
+    main([path, "--repeat", "4", "--jobs", "2", "-o", "json"])
+    together = runs(capsys)
+    main([path, "--repeat", "4", "--jobs", "1", "-o", "json"])
+    assert runs(capsys) == together
+    main([path, "--seed", "2", "-o", "json"])
+    (alone,) = runs(capsys)
+    del alone["series"]
+    assert alone == together[2]
+    assert len({json.dumps(one["figures"]) for one in together}) > 1
+    shards = []
+    for index in range(3):
+        main([path, "--repeat", "4", "--shard", f"{index}/3", "-o", "json"])
+        shards += runs(capsys)
+    own = [{name: value for name, value in one.items() if name != "series"} for one in shards]
+    assert sorted(own, key=lambda one: int(one["seed"])) == together
+
+
+def test_many_runs_are_one_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([written(folder, SHORT), "--repeat", "2", "--seed", "5"]) == 0
+    printed = capsys.readouterr().out
+    assert "Interruptions: 2 runs of 12m, seeds 5 to 6" in printed
+    assert "PASS  every pod runs within 5m: passed in 2 of 2 runs" in printed
+    assert "2 runs passed" in printed
+
+
+def test_node_pools_side_by_side(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = [str(folder / "pools"), str(folder / "small")]
+    assert main([written(folder, SHORT), "--nodepools", *both]) == 1
+    head, *rows = capsys.readouterr().out.rstrip().split("\n")
+    assert head.split()[-2:] == both
+    assert next(row.split() for row in rows if row.startswith("every pod"))[5:8] == ["PASS", "FAIL", "(0"]
+    assert any(row.startswith("cost") and "$0.00" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"duration": "soon"}, "scenario.yaml:2:1: duration: 'soon' is not a duration"),
+        ({"world": {"manifests": ["none/"]}}, "world.manifests[0]: "),
+        ({"world": {"snapshot": "none"}}, "world.snapshot: "),
+        ({"world": {"objects": [node_pool("a", {"weight": 1000})]}}, "world: the API server refuses NodePool a: "),
+        ({"world": {"instanceTypes": ["m5.huge"]}}, "there is no instance type m5.huge; kerf catalogue --names"),
+        ({"world": {"settings": {"BATCH_MAX_DURATION": "x"}}}, "world.settings: "),
+        ({"workloads": [{"name": "a", "replicasFile": "no.csv"}]}, "workloads[0].replicasFile: no.csv: No such file"),
+        (
+            {"timeline": [{"at": "1m", "scale": {"api": 2}}]},
+            "timeline[0].scale.api: there is no Deployment api to scale",
+        ),
+        ({"timeline": [{"at": "1m", "delete": ["Pod/x"]}]}, "timeline[0].delete: there is no Pod/x to delete"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else next(iter(value)),
+)
+def test_an_error_names_its_place(
+    folder: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], words: str
+) -> None:
+    assert main([written(folder, {**SHORT, **change})]) == 2
+    found = capsys.readouterr()
+    assert words in found.err
+    assert found.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--shard", "3/3"], "--shard 3/3: write I/N with I from 0 to N-1"),
+        (["--repeat", "0"], "--repeat: 0 runs have no result"),
+        (["--shard", "0/2", "--nodepools", "pools"], "exclude each other"),
+        (["--junit", "/nowhere/x"], "--junit /nowhere/x: No such file"),
+    ],
+    ids=str,
+)
+def test_an_impossible_option_is_refused(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: str,
+) -> None:
+    path = written(folder, SHORT)
+    monkeypatch.chdir(folder)
+    assert main([path, *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_file_with_two_documents_is_no_scenario(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "two.yaml"
+    path.write_text("a: 1\n---\nb: 2\n")
+    assert main([str(path)]) == 2
+    assert "2 YAML documents; a scenario is one" in capsys.readouterr().err
+
+
+def test_a_world_of_a_snapshot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    snapshot = ROOT / "tests" / "unit" / "snapshots" / "versions" / "1.snapshot"
+    scenario = {**SHORT, "world": {"snapshot": str(snapshot)}, "workloads": [], "duration": "5m"}
+    code = main([written(folder, scenario), "-o", "json"])
+    (run,) = runs(capsys)
+    assert code == (0 if run["passed"] else 1)
+    assert run["figures"]["nodes_most"] >= INSTANCES
+
+
+def test_shards_are_all_runs() -> None:
+    jobs = [Job(0, seed) for seed in range(10)]
+    parts = [repeating.shard(jobs, index, 3) for index in range(3)]
+    assert sorted((job for part in parts for job in part), key=lambda job: job.seed) == jobs
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
