@@ -64,7 +64,7 @@ def patches_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> tuple[Patch
     first = snapshot.node_pools.get(account.pools[0].pool) if account.pools else None
     if first is None or account.pools[0].rule:
         return tried
-    return missing.patches_of_pool(snapshot, first) or tried
+    return missing.patches_of_pool(snapshot, first, account.pools[0].verdict) or tried
 
 
 def of_problem(pod: Pod) -> tuple[Cause, tuple[Patch, ...]] | None:

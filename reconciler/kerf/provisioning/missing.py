@@ -23,6 +23,7 @@ from kerf.scheduling.answers.patches import (
     owner_ref,
     within,
 )
+from kerf.scheduling.offerings.stock import OUT_OF_STOCK
 from kerf.scheduling.refusals.spelling import near
 from kerf_api import labels
 from kerf_api.v1 import conditions
@@ -101,10 +102,13 @@ def cause_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> Cause:
     return Cause(f"NodePool {pool.name}: {verdict}", tuple(_refs(snapshot, pool)))
 
 
-def patches_of_pool(snapshot: Snapshot, pool: NodePool) -> tuple[Patch, ...]:
+def patches_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> tuple[Patch, ...]:
     """What a user has to set right; nothing for a NodePool that is being deleted."""
     if pool.metadata.deleting or pool.static:
         return ()
+    if OUT_OF_STOCK in verdict:
+        text = f"wait until EC2 has capacity again, or allow more in {_REQUIREMENTS} of NodePool {pool.name}"
+        return (Patch(WAIT, "NodePool", pool.name, text),)
     ref = next(_refs(snapshot, pool), None)
     if ref is None:
         text = f"NodePool {pool.name}: wait until it is ready"

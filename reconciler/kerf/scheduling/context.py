@@ -27,6 +27,7 @@ from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.offerings.instance_types import Columns, Tables, TypeTable
 from kerf.scheduling.offerings.learned import labels_missing_for, taints_for
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.offerings.stock import out_of_stock
 from kerf.scheduling.pods.daemon_overhead import Daemon, daemons_of
 from kerf.scheduling.pods.default_constraints import DefaultSpread
 from kerf.scheduling.pods.sole_users import SoleUsers
@@ -278,7 +279,9 @@ def _emptiness(template: NodeClaimTemplate) -> PodRefusal | None:
     text = "NodePool requirements filtered out all compatible available instance types"
     types = template.offered()
     if not len(types):
-        return PodRefusal(NO_TYPES, text)
+        table, own = template.table, template.requirements
+        gone = out_of_stock(table, table.masks(own)[:, None] & table.market_mask(own)[None, :])
+        return PodRefusal(NO_TYPES, f"{text} ({gone})" if gone else text)
     if template.strict_min_values and template.shortfall(types):
         return PodRefusal(NO_TYPES, f"{text} due to minValues incompatibility")
     return None

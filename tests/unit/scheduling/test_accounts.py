@@ -104,6 +104,14 @@ def test_what_is_out_of_stock() -> None:
     assert account(*world, out_of_stock=gone).fixes[0].key == labels.ZONE  # type: ignore[union-attr]
 
 
+def test_types_with_the_resources_are_out_of_stock() -> None:
+    """The one type with so much CPU is sold out: what is short is capacity of EC2, and no request."""
+    gone = {("arm", *market): w.NOW + timedelta(minutes=3) for market in w.MARKETS}
+    pool = only_pool(w.pool(), w.pod("p", "5"), out_of_stock=gone)
+    assert pool.rule == "resources"
+    assert pool.nearest == "5 offerings out of stock for now, such as arm on-demand in z1; default lacks 1.1 of cpu"
+
+
 def test_a_resource_of_which_no_type_has_enough() -> None:
     world = w.pool(), w.pod("p", "1", "200Gi")
     pool = only_pool(*world)

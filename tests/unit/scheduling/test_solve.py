@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -214,6 +215,13 @@ def test_a_pool_without_types_is_named() -> None:
     assert solution.pool_problems["default"].code == "NoCompatibleInstanceTypes"
     text = "filtered out all compatible available instance types"
     assert text in str(solution.unplaced["default/p"])
+
+
+def test_a_pool_of_which_everything_is_out_of_stock_says_so() -> None:
+    gone = {(t.name, *market): w.NOW + timedelta(minutes=3) for t in w.CATALOGUE for market in w.MARKETS}
+    refusal = w.solved(w.pool(), w.pod("p"), out_of_stock=gone).unplaced["default/p"]
+    assert refusal.text == "no NodePool can make nodes for now"
+    assert "(30 offerings out of stock for now, such as arm on-demand in z1)" in refusal.pools["default"]
 
 
 def test_a_soft_taint_is_avoided_then_accepted() -> None:

@@ -134,7 +134,8 @@ def _short(outcome: Outcome, cls: PodClass, waiting: Mapping[str, Settling]) -> 
         )
         return PodRefusal(SETTLING, cut(named))
     if not outcome.templates:
-        return PodRefusal(NO_POOL, "no NodePool is ready to make nodes")
+        ready = "can make nodes for now" if outcome.problems else "is ready to make nodes"
+        return PodRefusal(NO_POOL, f"no NodePool {ready}")
     return PodRefusal(INCOMPATIBLE, f"{_no_existing(outcome.assignment, cls)} and no NodePool can make one")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Ints
+from kerf.scheduling.offerings.stock import out_of_stock
 from kerf.scheduling.pods.topology_constraints import TopologyConstraint
 from kerf.scheduling.refusals.filters import Filters
 from kerf.scheduling.topology import admits
@@ -131,17 +132,15 @@ def _allowed(row: Requirement) -> str:
 def _of_offerings(filters: Filters) -> str:
     """What is out of stock or shifted away comes back; what has no price or no subnet does not."""
     table = filters.template.table
-    gone = filters.before & table.sold_out
     reached = {table.markets[int(i)][0] for i in np.flatnonzero(filters.before.any(axis=0))}
     if away := sorted(reached & table.shifted):
         return f"ARC zonal shift: nothing is launched in {', '.join(away)} for now"
-    if not gone.any():
+    gone = out_of_stock(table, filters.before)
+    if not gone:
         markets = sorted({table.markets[int(i)][:2] for i in np.flatnonzero(filters.before.any(axis=0))})
         places = ", ".join(f"{kind} in {zone}" for zone, kind in markets[:_MOST_DOMAINS])
         return f"no subnet or no price for {places}" if places else ""
-    row, market = (int(i[0]) for i in np.nonzero(gone))
-    zone, kind = table.markets[market][:2]
-    return f"{_number(int(gone.sum()), 'offering')} out of stock for now, such as {table.names[row]} {kind} in {zone}"
+    return gone
 
 
 # --- resources --------------------------------------------------------------------------------------------------
@@ -150,7 +149,15 @@ def _of_resources(filters: Filters) -> str:
         return ""
     within = np.flatnonzero(_before_resources(filters).any(axis=1))
     least = least_lack(filters.room[within], filters.need, filters.columns.names)
-    return "" if least is None else f"{filters.template.table.names[int(within[least[0]])]} lacks {least[1]}"
+    lacks = "" if least is None else f"{filters.template.table.names[int(within[least[0]])]} lacks {least[1]}"
+    return "; ".join(text for text in (_out_of_stock(filters), lacks) if text)
+
+
+def _out_of_stock(filters: Filters) -> str:
+    """The offerings out of stock that would have the resources."""
+    table = filters.template.table
+    large: Bools = np.asarray((filters.room >= filters.need).all(axis=1))
+    return out_of_stock(table, table.listed & filters.reach(filters.requirements) & large[:, None])
 
 
 def _before_resources(filters: Filters) -> Bools:
