@@ -14,10 +14,10 @@ from kerf_api import durations
 from kerf_api.decoders import decoder_of
 
 Path = tuple[str | int, ...]
-#: The end of a message of msgspec: the path of the wrong value.
-_AT: Final = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
+#: How msgspec's messages lead to the path of the wrong value, and name an unknown field.
+_AT: Final = " - at `"
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_]+)|\[([0-9]+|\.\.\.)\]")
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `([^`]*)`")
+_UNKNOWN: Final = "Object contains unknown field `"
 _COLUMNS: Final = ["time", "replicas"]
 _DURATION_PATTERN: Final = "^([0-9]+[hms])+$"
 
@@ -87,15 +87,14 @@ def _schema(kind: type[Any]) -> dict[str, Any]:
 
 def _bad(text: str, value: Any) -> BadScenario:
     """With the path of the message as steps, and an unknown field as the last of them."""
-    found = _AT.search(text)
-    steps = found[1] if found else ""
+    message, _, steps = text.rpartition(_AT) if _AT in text else (text, "", "")
     path = tuple(index if key == "" else key for key, index in _STEP.findall(steps))
     whole: Path = tuple(int(step) if step.isdigit() else step for step in path)
-    message = text[: found.start()] if found else text
-    if unknown := _UNKNOWN.search(message):
+    if message.startswith(_UNKNOWN):
+        unknown = message.removeprefix(_UNKNOWN).partition("`")[0]
         known = ", ".join(_fields(whole))
-        message = f"there is no field {unknown[1]}" + (f"; the fields here are {known}" if known else "")
-        whole = (*whole, unknown[1])
+        message = f"there is no field {unknown}" + (f"; the fields here are {known}" if known else "")
+        whole = (*whole, unknown)
     return BadScenario(whole, message)
 
 

@@ -17,6 +17,7 @@ ALONE = {
     "api/kerf_api/v1/meta.py": "after decoder_of",
     "api/kerf_api/lint/rulebook/__init__.py": "of one thread: the command line reads the book",
     "reconciler/kerf/kube/salvage.py": "parts of kinds whose decoders are made",
+    "reconciler/kerf/simulating/reading.py": "after decoder_of",
     "reconciler/kerf/snapshots/plain.py": "after decoder_of",
     "reconciler/kerf/runtime/proposer.py": "of one thread: the worker process begins so",
 }
