@@ -34,7 +34,7 @@ from kerf.sandbox.api.manifests import chance, digest, timestamp
 from kerf.sandbox.aws.account import Tagged, select
 from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.aws.placement import PlacementGroups
-from kerf.sandbox.aws.stocks import Stocks
+from kerf.sandbox.aws.stocks import Stocks, vcpus_in_use
 from kerf.sandbox.clock import Agenda
 from kerf.sandbox.weather import Weather
 from kerf_api import labels
@@ -296,8 +296,7 @@ class Ec2:
     def _over_quota(self, kind: str, zone: str, capacity_type: str) -> FleetError | None:
         """Why the account may not run one more instance of a type."""
         most = self.stocks.quotas.get(capacity_type)
-        alive = (m for m in self.instances.values() if m.state in ("pending", "running"))
-        used = sum(self.region.types[m.instance_type].vcpus for m in alive if m.capacity_type == capacity_type)
+        used = 0 if most is None else vcpus_in_use(self.instances.values(), self.region.types, capacity_type)
         if most is None or used + self.region.types[kind].vcpus <= most:
             return None
         code = "MaxSpotInstanceCountExceeded" if capacity_type == labels.SPOT else "VcpuLimitExceeded"
