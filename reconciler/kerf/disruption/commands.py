@@ -16,6 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kerf.disruption.announcing import CHURN, rejected
+from kerf.disruption.candidates import canary
 from kerf.disruption.candidates.candidates import Candidate, pod_blocker, unreadable, waived
 from kerf.disruption.command import Command, Failure, command_id, failure_of
 from kerf.disruption.on_nodes import leaving, taint, tainted, terminating, tried, untaint
@@ -213,6 +214,9 @@ def _finish(view: View, state: StateNode, command: Command) -> Plan:
     """Delete the claim, unless a budget of its pods says to wait. The drain is the lifecycle's."""
     assert state.claim is not None
     assert state.node is not None
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    if command.reason == DRIFTED and pool is not None and canary.unnoted(view, pool, command):
+        return Plan(next_due=view.snapshot.now + view.snapshot.settings.disruption_period)
     on_node = view.pods_on(state.node.name)
     forceful = _forceful(command)
     blocker = None if forceful or _eventual(state.claim, command) else pod_blocker(view, on_node)

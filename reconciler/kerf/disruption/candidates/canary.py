@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from kerf.disruption.candidates import approval
-from kerf.disruption.candidates.candidates import Blocker, Candidate
+from kerf.disruption.candidates.candidates import Blocker, Candidate, pod_blocker
 from kerf.disruption.command import Command, command_of
 from kerf.disruption.view import View
 from kerf.model.annotations import read
 from kerf.model.instants import Instant, is_ahead, rfc3339
+from kerf.model.kubernetes import pods
 from kerf.model.memory import Step
 from kerf.model.snapshot import StateNode
 from kerf_api import labels
+from kerf_api.v1 import conditions
 from kerf_api.v1.budgets import DRIFTED
 from kerf_api.v1.meta import Value
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -46,20 +50,22 @@ class Canary(Value, frozen=True, kw_only=True):
         started: the start of the command.
         replacements: the NodeClaims of its successors.
         owners: the UIDs of the controllers of its pods.
+        unwell: the UIDs of the controllers of which a pod was not ready there before.
         since: the time at which the NodeClaim was gone; None before.
         passed: whether the others may follow.
         failed: the pods that fail; empty when none do.
     """
 
     plan: str
-    node: str
+    node: Annotated[str, Meta(max_length=253)]
     command: str
     started: Instant
     replacements: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
+    unwell: tuple[str, ...] = ()
     since: Instant | None = None
     passed: bool = False
-    failed: str = ""
+    failed: Annotated[str, Meta(max_length=2000)] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +137,16 @@ def first(
 def _chosen(view: View, pool: NodePool, members: list[Candidate], alone: bool) -> list[Candidate]:
     if begun(view, pool, trial_of(view, pool)) is not None:
         return []
-    full = [one for one in members if one.movable] or members[:1]
+    full = [one for one in members if one.movable] or ([] if _in_use(view, pool) else members[:1])
+    full = [one for one in full if pod_blocker(view, one.pods) is None] or full  # a drain that pods hold takes long
     return full[:1] if alone else full
+
+
+def _in_use(view: View, pool: NodePool) -> bool:
+    """Whether a drifted node has pods, be it blocked: an empty one would be observed for nothing."""
+    claims = view.snapshot.claims_by_pool.get(pool.name, ())
+    names = [claim.status.node_name for claim in claims if claim.is_true("Drifted") and not claim.metadata.deleting]
+    return any(pods.reschedulable(pod) for name in names if name for pod in view.pods_on(name))
 
 
 def begun(view: View, pool: NodePool, trial: Trial) -> tuple[NodeClaim, Command] | None:
@@ -143,6 +157,12 @@ def begun(view: View, pool: NodePool, trial: Trial) -> tuple[NodeClaim, Command]
         if command is not None and command.reason == DRIFTED and trial.noted is not None:
             found += [(command.started, claim.name, claim, command)] if command.started >= trial.noted else []
     return min(found, key=lambda row: row[:2])[2:] if found else None
+
+
+def unnoted(view: View, pool: NodePool, command: Command) -> bool:
+    """Whether the command is that of a canary that the NodePool does not name yet: without the note another follows."""
+    trial = trial_of(view, pool)
+    return trial.phase == PENDING and trial.noted is not None and command.started >= trial.noted
 
 
 def how_to_continue(digest: str) -> str:
@@ -159,7 +179,7 @@ def said(trial: Trial) -> str:
         return f"NodeClaim {canary.node} was replaced; its pods are observed until {rfc3339(trial.until)}"
     if trial.phase == FAILED and canary is not None:
         return f"after NodeClaim {canary.node} was replaced, {canary.failed}; {how_to_continue(trial.digest)}"
-    return _FIRST
+    return f"its canary failed; {how_to_continue(trial.digest)}" if trial.phase == FAILED else _FIRST
 
 
 def _blocker(view: View, pool: NodePool, trial: Trial) -> Blocker:
@@ -180,6 +200,8 @@ def _trial(view: View, name: str) -> tuple[Trial, datetime | None]:
         return Trial(), None
     if gate.parts is None or gate.since is None:
         return Trial(UNKNOWN, soak=gate.soak), None
+    if gate.since > view.snapshot.now:  # the clock was set back: no command would be of this change
+        return Trial(UNKNOWN, soak=gate.soak), gate.since
     digest, notes = gate.parts.digest, pool.metadata.annotations
     canary = read(notes, labels.CANARY, Canary)
     if canary is not None and (canary.plan != digest or canary.started < gate.since):
@@ -187,7 +209,15 @@ def _trial(view: View, name: str) -> tuple[Trial, datetime | None]:
     latest = max(canary.started, canary.since or canary.started) if canary is not None else gate.since
     ahead = is_ahead(latest, view.snapshot.now)
     phase = CONTINUED if notes.get(labels.CONTINUED_PLAN) == digest else _phase(None if ahead else canary)
+    if phase == PENDING and canary is None and _failed_before(pool, digest):
+        phase = FAILED
     return Trial(phase, digest, gate.since, gate.soak, None if ahead else canary), latest if ahead else None
+
+
+def _failed_before(pool: NodePool, digest: str) -> bool:
+    """Whether the condition reports a failure whose note is lost: `kubectl replace` removes only annotations."""
+    told = conditions.get(pool.status.conditions, "CanaryPassed")
+    return told is not None and told.reason == FAILED and digest in told.message
 
 
 def _phase(canary: Canary | None) -> str:

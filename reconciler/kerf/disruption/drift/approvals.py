@@ -48,7 +48,7 @@ def seen(view: View, pool: NodePool, drifted: int) -> Plan:
         settled = before.settled if before is not None else _assumed(pool, gate.parts, drifted)
         now = view.snapshot.now.replace(microsecond=0)
         return _noted(pool, Seen(parts=gate.parts, since=now, settled=settled), f"plan {gate.parts.digest}")
-    over = not drifted if gate.reason else not _earlier(view, pool, gate, drifted)
+    over = not _earlier(view, pool, gate, drifted) if gate.closed else not drifted
     if gate.settled or not over:
         return NOTHING
     done = Seen(parts=gate.parts, since=before.since, settled=gate.parts)

@@ -20,6 +20,7 @@ from kerf.disruption.on_nodes import rows_with
 from kerf.disruption.view import View
 from kerf.model import kinds
 from kerf.model.annotations import text_of
+from kerf.model.instants import is_ahead
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import NOTHING, Event, Plan, Reason, Source
@@ -37,6 +38,12 @@ NOTHING_TO_REPLACE: Final = "NothingToReplace"
 _STARTS_WITHIN: Final = timedelta(minutes=2)
 #: A container that restarted so often fails, although it may be ready at times.
 _RESTARTS: Final = 3
+#: The label of the release of a pod of a StatefulSet or DaemonSet.
+_REVISION: Final = "controller-revision-hash"
+#: The controllers whose pods are to be ready until they are deleted.
+_LASTING: Final = frozenset(("apps/v1", kind) for kind in ("ReplicaSet", "StatefulSet", "DaemonSet"))
+#: After so long the soak time begins, although pods still hold the canary.
+_DRAINED_WITHIN: Final = timedelta(hours=1)
 _SHOWN: Final = 3
 _ONCE: Final = 3600
 
@@ -70,6 +77,7 @@ def _begun(view: View, trial: Trial, claim: NodeClaim, command: Command) -> Cana
     state = view.snapshot.state_nodes.get(claim.name)
     on_node = view.pods_on(state.node.name) if state is not None and state.node is not None else ()
     owners = {owner.uid for pod in on_node if pods.reschedulable(pod) and (owner := pods.controller(pod)) is not None}
+    unwell = {_controller(pod)[1] for pod in on_node if pods.active(pod) and not pods.ready(pod)} - {""}
     return Canary(
         plan=trial.digest,
         node=claim.name,
@@ -77,26 +85,35 @@ def _begun(view: View, trial: Trial, claim: NodeClaim, command: Command) -> Cana
         started=command.started,
         replacements=command.replacements,
         owners=tuple(sorted(owners)),
+        unwell=tuple(sorted(unwell)),
     )
 
 
 def _replaced(view: View, pool: NodePool, trial: Trial, canary: Canary) -> Plan:
     """The soak time begins when the NodeClaim is gone; a command that was rolled back makes room for another one."""
     claim = view.snapshot.node_claims.get(canary.node)
-    if claim is None:
+    if claim is None or _overdue(claim, view.snapshot.now):
         gone = replace(canary, since=view.snapshot.now.replace(microsecond=0))
         return _written(pool, gone, f"NodeClaim {canary.node} is replaced")
     command = command_of(claim.metadata.annotations)
-    if claim.metadata.deleting or (command is not None and command.id == canary.command):
+    if claim.metadata.deleting:
+        return Plan(next_due=(claim.metadata.deletion_timestamp or view.snapshot.now) + _DRAINED_WITHIN)
+    if command is not None and command.id == canary.command:
         return NOTHING
     return _written(pool, None, f"NodeClaim {canary.node} stays")
+
+
+def _overdue(claim: NodeClaim, now: datetime) -> bool:
+    """Whether pods hold the drain for so long that the others are judged without them."""
+    began = claim.metadata.deletion_timestamp
+    return began is not None and now - began >= _DRAINED_WITHIN
 
 
 def _judged(view: View, pool: NodePool, trial: Trial, canary: Canary) -> Plan:
     now, until = view.snapshot.now, trial.until
     if until is not None and until > now:
         return Plan(next_due=until)
-    failing, undecided = _failing(view, canary)
+    failing, undecided = _failing(view, canary, until or now)
     if failing:
         text = _named(failing)
         words = f"plan {trial.digest}: {said(_as(trial, replace(canary, failed=text), rules.FAILED))}"
@@ -121,27 +138,37 @@ def _named(failing: list[Pod]) -> str:
 
 
 # --- the pods -----------------------------------------------------------------------------------------------------
-def _failing(view: View, canary: Canary) -> tuple[list[Pod], datetime | None]:
-    """The pods that fail although most others of their controllers are ready; and when it is decided for the rest."""
-    suspects = [pod for pod in _received(view, canary) if not pods.ready(pod) or _restarting(pod)]
+def _failing(view: View, canary: Canary, until: datetime) -> tuple[list[Pod], datetime | None]:
+    """The pods that fail although most others of their controllers are ready; and when it is decided for the rest.
+
+    A pod that became unready after the soak time delays nothing: else pods that come and go would delay it for ever.
+    """
+    new = (pod for pod in _received(view, canary) if _controller(pod)[1] not in canary.unwell)
+    suspects = [pod for pod in new if not pods.ready(pod) or _restarting(pod)]
     if not suspects:
         return [], None
-    well = _well(view, suspects)
+    well = _well(view, suspects, apart=bool(_successors(view, canary)))
     suspects = [pod for pod in suspects if _controller(pod) in well]
     now, failing, undecided = view.snapshot.now, list[Pod](), list[datetime]()
     for pod in suspects:
-        end = _unready_since(pod, canary.started) + _STARTS_WITHIN
+        since = _unready_since(pod, canary.started, now)
+        end = since + _STARTS_WITHIN
         if _restarting(pod) or end <= now:
             failing.append(pod)
-        else:
+        elif since <= until:
             undecided.append(end)
     return failing, min(undecided, default=None)
 
 
+def _successors(view: View, canary: Canary) -> list[str]:
+    """The names of the nodes that replaced it."""
+    states = (view.snapshot.state_nodes.get(name) for name in canary.replacements)
+    return [state.node.name for state in states if state is not None and state.node is not None]
+
+
 def _received(view: View, canary: Canary) -> Iterator[Pod]:
     """The pods on the successors; without these, the pods that the workloads of the canary started since."""
-    states = (view.snapshot.state_nodes.get(name) for name in canary.replacements)
-    nodes = [state.node.name for state in states if state is not None and state.node is not None]
+    nodes = _successors(view, canary)
     found: Iterable[Pod] = (pod for name in nodes for pod in view.pods_on(name))
     if not nodes:
         owners = frozenset(canary.owners)
@@ -153,36 +180,42 @@ def _received(view: View, canary: Canary) -> Iterator[Pod]:
             yield pod
 
 
-def _well(view: View, suspects: list[Pod]) -> frozenset[tuple[str, str]]:
-    """The controllers of which most other pods are ready, with their namespaces: pods name their own owners."""
-    wanted, own = {_controller(pod) for pod in suspects}, {pod.key for pod in suspects}
+def _well(view: View, suspects: list[Pod], *, apart: bool) -> frozenset[tuple[str, str, str]]:
+    """The controllers of which most other pods are ready, with their namespaces: pods name their own owners.
+
+    Where the suspects are not `apart` on nodes of their own, each of them is one of the others for the rest.
+    """
+    wanted, own = {_controller(pod) for pod in suspects}, {pod.key for pod in suspects if apart}
     ready = dict.fromkeys(wanted, 0)
-    total = dict.fromkeys(wanted, 0)
+    total = dict.fromkeys(wanted, 0 if apart else -1)
     for pod in view.snapshot.pods.values():
         key = _controller(pod)
         if key in wanted and pod.key not in own and pods.active(pod):
             total[key] += 1
-            ready[key] += pods.ready(pod)
+            ready[key] += pods.ready(pod) and not _restarting(pod)
     return frozenset(key for key in wanted if 2 * ready[key] > total[key])
 
 
-def _controller(pod: Pod) -> tuple[str, str]:
-    owner = pods.controller(pod)
-    return pod.metadata.namespace, owner.uid if owner is not None else ""
+def _controller(pod: Pod) -> tuple[str, str, str]:
+    """Namespace, UID and revision: one StatefulSet or DaemonSet controls the pods of several releases."""
+    owner, revision = pods.controller(pod), pod.metadata.labels.get(_REVISION, "")
+    return pod.metadata.namespace, owner.uid if owner is not None else "", revision
 
 
 def _lasts(pod: Pod) -> bool:
-    """Whether the pod is to be ready until it is deleted: it has a controller, and is not of a Job."""
+    """Whether the pod is to be ready until it is deleted, by its controller."""
     owner = pods.controller(pod)
-    return owner is not None and owner.kind != "Job"
+    return owner is not None and (owner.api_version, owner.kind) in _LASTING
 
 
 def _restarting(pod: Pod) -> bool:
     return any(one.restart_count >= _RESTARTS for one in pod.status.container_statuses)
 
 
-def _unready_since(pod: Pod, otherwise: datetime) -> datetime:
+def _unready_since(pod: Pod, otherwise: datetime, now: datetime) -> datetime:
+    """By the clock of the node, unless that is wrong."""
     changed = next((c.last_transition_time for c in pod.status.conditions if c.type == "Ready"), None)
+    changed = None if changed is not None and is_ahead(changed, now) else changed
     return changed or pod.metadata.creation_timestamp or otherwise
 
 

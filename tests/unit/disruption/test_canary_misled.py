@@ -1,0 +1,187 @@
+"""Canaries that something misleads: failures that are not new, lost notes, clocks, owners that tenants invent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from kerf.disruption.candidates import canary as rules
+from kerf.disruption.candidates.approval import Seen, parts_of
+from kerf.disruption.candidates.canary import Canary, trial_of
+from kerf.disruption.command import Command
+from kerf.disruption.drift import canaries
+from kerf.disruption.view import view
+from kerf.model.annotations import read, text_of
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.plan import Source
+from kerf_api import labels
+from kerf_api.v1.meta import Condition
+from tests.unit.disruption.test_canary import (
+    CLASS,
+    HASHED,
+    SOAK,
+    SOAKED,
+    START,
+    WELL,
+    annotated,
+    judged,
+    next_state,
+    noted,
+    pod,
+    state,
+)
+from tests.unit.disruption.worlds import HOUR, MINUTE, NOW, World, claim, elsewhere, node, pairs, snapshot, started
+
+LONG_AGO = NOW - 9 * HOUR
+
+
+def of_release(one: Pod, revision: str) -> Pod:
+    own = {**one.metadata.labels, "controller-revision-hash": revision}
+    return replace(one, metadata=replace(one.metadata, labels=own))
+
+
+def passes(*found: Pod, canary: Canary = SOAKED) -> bool:
+    after, _ = judged(*found, canary=canary)
+    return after is not None and after.passed
+
+
+def protected(name: str, on: str) -> Pod:
+    one = pod(name, on)
+    return replace(one, metadata=replace(one.metadata, annotations={labels.DO_NOT_DISRUPT: "true"}))
+
+
+def drifted(*names: str, **more: Any) -> list[Any]:
+    """Claims of the version before, with their nodes."""
+    old = [claim(name, drifted=START, consolidatable=False, annotations=HASHED, **more) for name in names]
+    return [*old, *map(node, old)]
+
+
+# --- failures that are not of the new nodes ---------------------------------------------------------------------
+def test_a_failing_release_of_a_stateful_set_stops_no_change() -> None:
+    new = of_release(pod("a", "new", ready=False, kind="StatefulSet"), "two")
+    old = [pod(f"w{n}", "other", kind="StatefulSet", created=START - HOUR) for n in range(2)]
+    assert passes(new, *(of_release(one, "one") for one in old))
+
+
+def test_restarts_are_a_failure_only_where_others_do_not_restart() -> None:
+    others = [pod(f"w{n}", "other", restarts=50, created=START - HOUR) for n in range(4)]
+    assert passes(pod("a", "new", restarts=3), *others)
+
+
+def test_a_pod_that_failed_on_the_canary_before_its_replacement_is_not_counted() -> None:
+    before = pod("db-0", "old", ready=False, since=LONG_AGO, created=LONG_AGO, kind="StatefulSet")
+    well = [pod(f"db-{n}", "new", created=LONG_AGO, kind="StatefulSet") for n in (1, 2)]
+    others = [*pairs("new", consolidatable=False), before, *well]
+    world = World.of(annotated(), CLASS, *drifted("old", "rest"), *others, ask=elsewhere("new"))
+    assert started(world.plan()) == ["old"]
+    world.tick()
+    world.tick()
+    known = read(world.objects["nodepool/default"].metadata.annotations, labels.CANARY, Canary)
+    assert known is not None
+    later = replace(known, since=NOW - SOAK, started=START + MINUTE, replacements=("new",))
+    again = pod("db-0", "new", ready=False, since=NOW - 5 * MINUTE, kind="StatefulSet")
+    after, _ = next_state(noted(later), *pairs("new"), again, *well)
+    assert after is not None
+    assert after.passed
+
+
+def test_a_daemon_set_that_failed_on_the_canary_before_is_not_counted() -> None:
+    was = pod("was", "old", ready=False, since=LONG_AGO, created=LONG_AGO, kind="DaemonSet")
+    old = claim("old")
+    seen = view(snapshot([noted(SOAKED), CLASS, old, node(old), was]))
+    command = Command(id="c", reason="Drifted", started=START + MINUTE, replacements=("new",))
+    begun = canaries._begun(seen, trial_of(seen, noted(SOAKED)), old, command)
+    theirs = [pod(f"t{n}", "other", kind="DaemonSet", created=LONG_AGO) for n in range(5)]
+    fails = pod("a", "new", ready=False, kind="DaemonSet")
+    after, _ = next_state(noted(replace(begun, since=NOW - SOAK)), *pairs("new", "other"), *theirs, fails)
+    assert after is not None
+    assert after.passed
+
+
+def test_pods_that_fail_everywhere_stop_nothing_without_a_successor() -> None:
+    many = [pod(f"n{k}", "other", ready=False) for k in range(9)]
+    assert passes(*many, *WELL[:1], canary=replace(SOAKED, replacements=()))
+
+
+def test_an_owner_that_creates_no_pods_counts_as_none() -> None:
+    """Whoever may create pods may name a ConfigMap of their own as the controller."""
+    others = [pod(f"w{n}", "other", kind="ConfigMap", owner="cm", namespace="tenant") for n in range(2)]
+    fails = pod("p", "new", ready=False, kind="ConfigMap", owner="cm", namespace="tenant")
+    assert passes(fails, *others)
+
+
+# --- a verdict comes ----------------------------------------------------------------------------------------------
+def test_pods_that_become_unready_after_the_soak_time_delay_no_verdict() -> None:
+    made = noted(replace(SOAKED, since=NOW - HOUR - SOAK, started=START))
+    young = pod("a", "new", ready=False, since=NOW - MINUTE)
+    after, _ = next_state(made, *pairs("new", "other"), young, *WELL)
+    assert after is not None
+
+
+def test_a_clock_of_a_node_that_is_ahead_delays_no_verdict() -> None:
+    made = noted(replace(SOAKED, since=NOW - HOUR, started=START))
+    ahead = pod("a", "new", ready=False, since=NOW + 100 * HOUR)
+    after, _ = next_state(made, *pairs("new", "other"), ahead, *WELL)
+    assert after is not None
+
+
+def test_the_soak_time_begins_although_the_drain_does_not_end() -> None:
+    one = claim("old", drifted=START, consolidatable=False)
+    one = replace(one, metadata=replace(one.metadata, deletion_timestamp=NOW - 24 * HOUR))
+    after, _ = next_state(noted(state(started=START, replacements=("new",))), one, *pairs("new"))
+    assert after is not None
+    assert after.since is not None
+
+
+# --- one node first -----------------------------------------------------------------------------------------------
+def test_a_clock_that_is_set_back_begins_no_second_canary() -> None:
+    parts = parts_of(annotated(), CLASS)
+    assert parts is not None
+    seen = Seen(parts=parts, since=NOW + 4 * MINUTE)
+    names = [f"old{k}" for k in range(4)]
+    made = annotated(**{labels.SEEN_PLAN: text_of(seen)})
+    others = [*pairs("new", consolidatable=False), *(pod(f"p{name}", name) for name in names)]
+    world = World.of(made, CLASS, *drifted(*names), *others, ask=elsewhere("new"))
+    begun = [name for _ in range(12) for name in started(world.tick())]
+    assert len(begun) <= 1
+
+
+def test_no_canary_is_deleted_before_it_is_noted() -> None:
+    """Writes of NodePools fail, those of NodeClaims do not."""
+    names = [f"old{k}" for k in range(4)]
+    others = [*pairs("new", consolidatable=False), *(pod(f"p{name}", name) for name in names)]
+    world = World.of(annotated(), CLASS, *drifted(*names), *others, ask=elsewhere("new"))
+    for _ in range(60):
+        world.perform([action for action in world.plan().actions if not action.lane.startswith("nodepool/")])
+        world.now += timedelta(seconds=5)
+        world.facts["fresh_at"] = dict.fromkeys(Source, world.now)
+    assert not any(world.objects[f"nodeclaim/{name}"].metadata.deleting for name in names)
+
+
+def test_a_node_whose_pods_hold_its_drain_is_not_the_canary_beside_a_free_one() -> None:
+    old = drifted("a", "b", terminationGracePeriod="24h")
+    others = [*pairs("new", consolidatable=False), protected("p", "a"), pod("q", "b")]
+    assert started(World.of(annotated(), CLASS, *old, *others, ask=elsewhere("new")).plan()) == ["b"]
+
+
+def test_an_empty_node_is_no_canary_while_others_are_blocked() -> None:
+    others = [*pairs("new", consolidatable=False), protected("p", "a")]
+    assert started(World.of(annotated(), CLASS, *drifted("a", "b"), *others, ask=elsewhere("new")).plan()) == []
+
+
+# --- notes --------------------------------------------------------------------------------------------------------
+def test_a_failure_whose_note_is_lost_is_read_from_the_condition() -> None:
+    made = annotated()
+    digest = trial_of(view(snapshot([made, CLASS])), made).digest
+    message = f"plan {digest}: after NodeClaim old was replaced, pod x fails"
+    told = Condition(type="CanaryPassed", status="False", reason="CanaryFailed", message=message)
+    made = replace(made, status=replace(made.status, conditions=(*made.status.conditions, told)))
+    assert trial_of(view(snapshot([made, CLASS])), made).phase == rules.FAILED
+
+
+def test_a_forged_failure_makes_no_condition_that_the_api_server_refuses() -> None:
+    made = noted(replace(SOAKED, failed="x" * 100_000))
+    rows = canaries.with_condition(view(snapshot([made, CLASS])), made, (), 1)
+    assert all(len(row.message) <= 32768 for row in rows)
