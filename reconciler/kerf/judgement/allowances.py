@@ -25,11 +25,15 @@ def _allowance(view: View, pool: str, found: PoolBudget, reason: str) -> Allowan
     try:
         lines = _lines(view, pool, found, reason)
     except ValueError as error:
-        return Allowance(reason, allowed, 0, f"a budget cannot be read, so nothing may go: {error}")
+        return Allowance(reason, allowed, 0, f"a budget cannot be read, so no node may be disrupted: {error}")
     changes = min((row.changes for row in lines if row.changes is not None), default=None)
     tightest = lines[0] if lines and lines[0].holds else None
     return Allowance(
-        reason, unlimited, found.remaining(reason), "no budget holds" if tightest is None else _words(tightest), changes
+        reason,
+        unlimited,
+        found.remaining(reason),
+        "no budget is active" if tightest is None else _words(tightest),
+        changes,
     )
 
 
@@ -39,9 +43,9 @@ def held(view: View, pool: str, reason: str) -> Hold | None:
     if found is None or found.remaining(reason):
         return None
     allowance = _allowance(view, pool, found, reason)
-    busy = f", {found.disrupting} going or not Ready" if found.disrupting else ""
+    busy = f", {found.disrupting} terminating or not Ready" if found.disrupting else ""
     count = f"{allowance.allowed} of {found.nodes} may{busy}"
-    text = f"no more nodes of NodePool {pool} may go for {reason}: {count} ({allowance.row})"
+    text = f"no more nodes of NodePool {pool} may be disrupted for {reason}: {count} ({allowance.row})"
     return Hold("Budget", text, _opens(view, pool, found, reason))
 
 

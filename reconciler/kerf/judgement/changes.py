@@ -139,7 +139,7 @@ class Permit(Change):
         return Patch(EDIT, "PodDisruptionBudget", self.key, str(self), (row,))
 
     def __str__(self) -> str:
-        return f"PodDisruptionBudget {self.key}: let one pod go"
+        return f"PodDisruptionBudget {self.key}: allow one more disruption"
 
 
 # --- of the node, of settings -----------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
     if claim is not None and not claim.assigned_instance:
         return Stage("Terminating", "its launch is being undone", since)
     if claim is not None and (held := claim.condition(HELD)) is not None and held.status == TRUE:
-        return Stage("Held", "is to go, but its drain is held up", since, (Fact(held.message),))
+        return Stage("Held", "is being terminated, but its drain is blocked", since, (Fact(held.message),))
     if node is None or labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
         facts = (*_failed(snapshot, state), *_kept(view, claim), *_others(claim, node))
         return Stage("Terminating", "its instance is about to be terminated", since, facts)
@@ -88,7 +88,7 @@ def _others(claim: NodeClaim | None, node: Node | None) -> Iterator[Fact]:
     for kind, value in (("NodeClaim", claim), ("Node", node)):
         foreign = [f for f in value.metadata.finalizers if f != labels.TERMINATION_FINALIZER] if value else []
         if value is not None and foreign and value.metadata.deleting:
-            yield Fact(f"{kind} {value.metadata.name} is held by finalizers of others: {', '.join(sorted(foreign))}")
+            yield Fact(f"{kind} {value.metadata.name} is kept by finalizers of others: {', '.join(sorted(foreign))}")
 
 
 def _since(state: StateNode) -> datetime | None:
@@ -100,7 +100,7 @@ def _since(state: StateNode) -> datetime | None:
 
 def _deadline(deadline: datetime | None) -> Iterator[Fact]:
     if deadline is not None:
-        yield Fact("its terminationGracePeriod ends the drain at", deadline)
+        yield Fact("its terminationGracePeriod forces the drain at", deadline)
     else:
         yield Fact("it has no terminationGracePeriod: it waits for these for as long as it takes")
 
@@ -149,7 +149,7 @@ def _held(snapshot: Snapshot, pod: Pod, wave: int, deadline: datetime | None) ->
     if len(holding) > 1:
         return f"has several PodDisruptionBudgets, which eviction does not support: {', '.join(holding)}", None
     if holding:
-        return f"is held by PodDisruptionBudget {holding[0]}", None
+        return f"is blocked by PodDisruptionBudget {holding[0]}", None
     failure = failures.eviction(snapshot.failures, pod.key)
     if failure is not None:
         return f"cannot be evicted: {failure.standing(now)}", None

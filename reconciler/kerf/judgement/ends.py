@@ -185,7 +185,7 @@ def _empty(view: View, one: Candidate) -> End:
     speaking = list(rest_blockers(view, one.claim, one.pool))
     held_for = view.snapshot.buffer_pods.get(one.key, 0)
     if held_for:
-        speaking.append(Blocker("BufferPods", f"CapacityBuffers keep room for {held_for} pods there"))
+        speaking.append(Blocker("BufferPods", f"CapacityBuffers reserve capacity for {held_for} pods there"))
     at = None if speaking else quiet_since(one) + view.snapshot.settings.validation_delay
     holds = _holds(view, one, EMPTY, speaking)
     text = "no pods that would be missed"
@@ -201,7 +201,7 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
     move = single(view, one, Policy(view), Share(ask))
     at = _ahead(view, _proposed(view, one))
     if isinstance(move, Blocker):
-        text = "what it would save is too little" if move.code in TOO_LITTLE else "its pods have no cheaper place"
+        text = "its savings would be too small" if move.code in TOO_LITTLE else "its pods have no cheaper place"
         holds = _holds(view, one, UNDERUTILIZED, [*speaking, move])
         return End(UNDERUTILIZED, text, at, wanted=False, holds=holds)
     cheaper = "a smaller capacity reservation would do" if one.reserved else "a cheaper node would do"

@@ -114,16 +114,17 @@ def _about(snapshot: Snapshot, state: StateNode) -> str:
 def _verdict(
     now: datetime, stage: Stage, ends: tuple[End, ...], holds: tuple[Hold, ...]
 ) -> tuple[str, str, datetime | None]:
-    """The code, a line, and the instant that it speaks of: of a node that stays the one at which it goes by force."""
+    """The code, a line, and the instant that it speaks of: of a node that stays the one of its forced termination."""
     due = min(
         ((at, end) for end in ends if (at := end.earliest(now)) is not None), key=lambda row: row[0], default=None
     )
     if due is not None and due[0] <= now:
-        return FREE, f"{'goes' if due[1].forceful else 'may go'} now ({due[1].code}: {due[1].text})", None
+        verb = "is terminated" if due[1].forceful else "can be disrupted"
+        return FREE, f"{verb} now ({due[1].code}: {due[1].text})", None
     if stage.code in _COMING:
         return COMING, stage.text, stage.since
     if due is not None and any(end.wanted and not end.open for end in ends):
-        return DUE, f"goes at the earliest ({due[1].code}: {due[1].text})", due[0]
+        return DUE, f"can be disrupted ({due[1].code}: {due[1].text}) at the earliest", due[0]
     return STAYS, f"stays: {_first(ends, holds)}", due[0] if due is not None else None
 
 
@@ -141,5 +142,5 @@ def _first(ends: tuple[End, ...], holds: tuple[Hold, ...]) -> str:
     rows = sorted((end for end in ends if end.open), key=lambda end: not end.wanted)
     first = rows[0].open[0] if rows else holds[0] if holds else None
     if first is None:
-        return "nothing asks for its end"
+        return "no reason for disruption"
     return f"{first}, and {len(holds) - 1} more" if len(holds) > 1 else str(first)

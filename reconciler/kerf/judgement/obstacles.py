@@ -76,7 +76,7 @@ def _homeless(one: Candidate, refusals: Mapping[str, PodRefusal]) -> Iterator[st
         yield from (f"{_named(some)}: NodePool {pool.pool}: {pool}" for pool in account.pools[:_MOST_POOLS])
     rest = sum(len(some) for some, _ in classes[_MOST_CLASSES:])
     if rest:
-        yield f"{rest} more pods have no room either"
+        yield f"{rest} more pods fit on no other node either"
 
 
 def _named(some: tuple[Pod, ...]) -> str:

@@ -94,7 +94,9 @@ def _reached(pool: NodePool) -> list[str]:
 def _about(snapshot: Snapshot, pool: NodePool) -> str:
     claims = snapshot.claims_by_pool.get(pool.name, ())
     going = sum(claim.metadata.deleting for claim in claims)
-    nodes = f"{len(claims)} NodeClaim{'' if len(claims) == 1 else 's'}" + (f", {going} of them going" if going else "")
+    nodes = f"{len(claims)} NodeClaim{'' if len(claims) == 1 else 's'}" + (
+        f", {going} of them terminating" if going else ""
+    )
     fixed = f", static with {pool.spec.replicas} replicas" if pool.static else ""
     return f"EC2NodeClass {pool.class_name}, {nodes}{fixed}"
 

@@ -103,14 +103,14 @@ def _said(claim: NodeClaim, type_: str) -> str:
 def _disrupting(view: View, state: StateNode, command: Command) -> Stage:
     facts = (*_moving(view, state, command), *_replacements(view, command), _otherwise(view, state, command))
     reason = f"{command.reason}: {command.why}" if command.why else command.reason
-    text = f"is about to go ({reason}; command {command.id}): {_step(view, state, command)}"
+    text = f"is about to be disrupted ({reason}; command {command.id}): {_step(view, state, command)}"
     return Stage("Disrupting", text, command.started, facts)
 
 
 def _moving(view: View, state: StateNode, command: Command) -> Iterator[Fact]:
     """Who goes with it, and which pods are evicted."""
     if command.peers:
-        yield Fact(f"goes together with NodeClaim {', '.join(command.peers)}")
+        yield Fact(f"is disrupted together with NodeClaim {', '.join(command.peers)}")
     yield from (Fact(line) for line in evicted(view.pods_on(state.name)))
 
 
@@ -119,7 +119,7 @@ def _otherwise(view: View, state: StateNode, command: Command) -> Fact:
     claim = state.claim if command.reason == EXPIRED else None
     end = end_of(view.snapshot, claim, view.snapshot.now) if claim is not None else None
     if end is not None and end.latest is not None:
-        return Fact("goes by force if its successor is not ready by", end.latest)
+        return Fact("is terminated by force if its successor is not ready by", end.latest)
     return Fact("rolled back if it is not done by", ends_at(view, command))
 
 

@@ -56,7 +56,7 @@ class Hold:
     @classmethod
     def of(cls, blocker: Blocker) -> Hold:
         if len(blocker.budgets) == 1:
-            text = f"PodDisruptionBudget {blocker.budgets[0]} lets no pod go now"
+            text = f"PodDisruptionBudget {blocker.budgets[0]} allows no disruption now"
             return cls(blocker.code, text, blocker.until, (blocker.pod,))
         return cls(blocker.code, blocker.text, blocker.until)
 
@@ -148,7 +148,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Of a NodePool: how many nodes count, how many of them are going or not Ready, and what each reason allows."""
+    """Of a NodePool: how many nodes count, how many are terminating or not Ready, and the numbers per reason."""
 
     pool: str
     nodes: int

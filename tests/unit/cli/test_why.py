@@ -296,7 +296,7 @@ def test_the_change_that_would_let_a_node_of_a_live_cluster_go_is_told() -> None
     told = node_page.page(why_node(found, claim), found.now)
     assert " stays: no replacement would be cheaper" in told.splitlines()[0]
     assert "pod default/web-" in told
-    assert "  Underutilized  NodePool general: allow " in told.partition("\nChanges that would allow it\n")[2]
+    assert "  Underutilized  NodePool general: allow " in told.partition("\nChanges that unblock it\n")[2]
     assert [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")] == before
 
 
@@ -309,7 +309,7 @@ def test_what_ec2_finds_with_the_instance_of_a_node_is_told() -> None:
     (claim,) = [one["metadata"]["name"] for one in world.objects("NodeClaim")]
     snapshot = look(world.kube, world.cloud, Settings("sandbox"), world.clock)
     told = node_page.page(why_node(snapshot, claim), snapshot.now)
-    assert " goes now (InstanceStatusFailed: reachability failed)\n" in told
+    assert " is terminated now (InstanceStatusFailed: reachability failed)\n" in told
 
 
 def test_a_pod_whose_node_is_on_its_way_waits_for_it() -> None:

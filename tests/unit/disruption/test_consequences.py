@@ -43,6 +43,6 @@ def test_a_command_that_is_under_way_says_the_same() -> None:
     assert found.stage is not None
     assert "saves $0.0760 an hour" in found.text
     assert [fact.text for fact in found.stage.facts][:2] == [
-        "goes together with NodeClaim b",
+        "is disrupted together with NodeClaim b",
         "evicts 1 pod: 1 of Deployment shop/web",
     ]

@@ -66,7 +66,7 @@ def gates(**open_: bool) -> Settings:
 # --- wishes -----------------------------------------------------------------------------------------------------
 def test_an_empty_node_may_go() -> None:
     found = judged(*plain())
-    assert (found.code, found.text) == ("MayGo", "may go now (Empty: no pods that would be missed)")
+    assert (found.code, found.text) == ("MayGo", "can be disrupted now (Empty: no pods that would be missed)")
     assert end(found, "Empty").earliest(NOW) == NOW
 
 
@@ -106,7 +106,7 @@ def test_budgets_hold_expiration_where_they_are_to() -> None:
 def test_what_expires_now_goes_whatever_holds_it() -> None:
     one = claim("a", since=NOW - 2 * HOUR, expireAfter="1h")
     found = judged(pool(), one, node(one), pod("web", "a", annotations=PROTECTED))
-    assert (found.code, found.text) == ("MayGo", "goes now (Expired: older than its expireAfter of 1h)")
+    assert (found.code, found.text) == ("MayGo", "is terminated now (Expired: older than its expireAfter of 1h)")
     assert [one.code for one in found.ends].count("Expired") == 1
 
 
@@ -116,7 +116,7 @@ def test_a_drifted_node_names_the_field_that_changed() -> None:
     found = judged(pool(), one, node(one), pod("web", "a"), ask=elsewhere("b"))
     text = end(found, "Drifted").text
     assert text == "NodePoolDrifted: startupTaints has lost new:NoSchedule; expireAfter was 24h, now 720h"
-    assert found.text.startswith("may go now (Drifted: NodePoolDrifted")
+    assert found.text.startswith("can be disrupted now (Drifted: NodePoolDrifted")
 
 
 def test_a_node_outside_its_pools_requirements_names_the_label() -> None:
@@ -150,7 +150,7 @@ def test_a_saving_that_is_too_little_is_told_with_what_is_asked_for() -> None:
     a, b = claim("a"), claim("b")
     strict = pool(annotations={labels.MINIMUM_SAVING: "90%"})
     found = judged(strict, a, node(a), b, node(b), pod("web", "a"), ask=on_new_nodes("t3.small"))
-    assert end(found, "Underutilized").text == "what it would save is too little"
+    assert end(found, "Underutilized").text == "its savings would be too small"
     assert (found.code, codes(end(found, "Underutilized"))) == ("Stays", ["SavingTooSmall"])
 
 
@@ -195,7 +195,7 @@ def test_the_surplus_of_a_static_pool_goes() -> None:
     a, b = claim("a"), claim("b")
     found = judged(pool(replicas=1), a, node(a), b, node(b), settings=gates(static_capacity=True))
     assert end(found, "ScaledDown").forceful
-    assert found.text == "goes now (ScaledDown: NodePool default is to have 1 nodes)"
+    assert found.text == "is terminated now (ScaledDown: NodePool default is to have 1 nodes)"
 
 
 # --- what holds it ----------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_a_schedule_that_is_to_begin_is_told_and_holds_nothing() -> None:
     found = budgeted({"nodes": "0", "schedule": "0 18 * * *", "duration": "8h"})
     assert found.code == "MayGo"
     assert found.budgets is not None
-    assert {(row.row, row.changes) for row in found.budgets.allowances} == {("no budget holds", NOW + 6 * HOUR)}
+    assert {(row.row, row.changes) for row in found.budgets.allowances} == {("no budget is active", NOW + 6 * HOUR)}
 
 
 def test_a_budget_that_cannot_be_read_is_named() -> None:

@@ -79,7 +79,7 @@ def test_of_many_workloads_those_with_most_pods_are_told_of() -> None:
     pods = [worker(f"{of}-{n}", "a", cpu, of=of) for of, cpu in sizes.items() for n in range(3 if of == "l" else 1)]
     lines = facts(judged(on_demand(LARGE), machine("a"), *pods), "NotCheaper")
     assert lines[0] == "3 pods of Deployment shop/l: there is no other node"
-    assert lines[10:-1] == ("2 more pods have no room either",)
+    assert lines[10:-1] == ("2 more pods fit on no other node either",)
 
 
 def test_pods_of_nobody_are_named() -> None:

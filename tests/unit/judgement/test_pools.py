@@ -42,7 +42,7 @@ def test_a_pool_that_is_ready() -> None:
         "  EC2NodeClass default, 1 NodeClaim\n"
         "\n"
         "Budgets of NodePool default: 1 node\n"
-        "  Underutilized, Empty, Drifted: 1 of 1 may go, 1 left (budgets[0]: nodes 100%)\n"
+        "  Underutilized, Empty, Drifted: 1 of 1 may be disrupted, 1 left (budgets[0]: nodes 100%)\n"
     )
 
 

@@ -183,12 +183,12 @@ def test_marked_pods_of_one_workload_share_a_template() -> None:
 
 def test_a_pod_disruption_budget() -> None:
     world = judged(on_demand(), machine("a"), *busy(), pdb("x"))
-    assert found(world) == [("PodDisruptionBudget shop/x: let one pod go", 96_000)]
+    assert found(world) == [("PodDisruptionBudget shop/x: allow one more disruption", 96_000)]
 
 
 def test_a_pod_disruption_budget_that_never_lets_go() -> None:
     world = judged(on_demand(), machine("a"), *busy(), pdb("x", maxUnavailable=0))
-    assert found(world) == [("PodDisruptionBudget shop/x: let one pod go", 96_000)]
+    assert found(world) == [("PodDisruptionBudget shop/x: allow one more disruption", 96_000)]
 
 
 # --- other ends -------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_a_drifted_node_saves_nothing() -> None:
     late = machine("a", drifted=NOW - timedelta(hours=1), consolidatable=False)
     own = pool(annotations=HASHES, requirements=[ON_DEMAND], consolidateAfter="Never")
     world = judged(own, late, *busy(), pdb("x"))
-    assert found(world, "Drifted") == [("PodDisruptionBudget shop/x: let one pod go", 0)]
+    assert found(world, "Drifted") == [("PodDisruptionBudget shop/x: allow one more disruption", 0)]
 
 
 def test_pods_of_a_drifted_node_may_go_where_others_have_just_come() -> None:
@@ -229,7 +229,7 @@ def test_what_holds_a_node_behind_the_first_thing_is_told() -> None:
     assert told.found == ()
     assert told.halfway == (
         "Deployment shop/web: remove the annotation karpenter.sh/do-not-disrupt",
-        "PodDisruptionBudget shop/x lets no pod go now: shop/w",
+        "PodDisruptionBudget shop/x allows no disruption now: shop/w",
     )
 
 

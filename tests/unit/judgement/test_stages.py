@@ -117,7 +117,7 @@ def test_a_command_tells_its_reason_id_start_step_and_when_it_is_rolled_back() -
     a = commanded(created=True)
     found = judged(pool(), a, node(a), name="node-a")
     assert (found.code, found.at) == ("Going", NOW - MINUTE)
-    assert found.text == "is about to go (Drifted; command c0ffee): it is being tainted"
+    assert found.text == "is about to be disrupted (Drifted; command c0ffee): it is being tainted"
     assert at(found, "rolled back") == NOW + 9 * MINUTE
 
 
@@ -182,7 +182,7 @@ def test_a_drain_names_every_pod_that_is_left_and_what_holds_it() -> None:
     assert (found.code, found.text, found.at) == ("Going", "is being drained: 5 pods left", NOW - MINUTE)
     assert told(found) == [
         "pod shop/agent waits until the plain pods are gone",
-        "pod shop/db is held by PodDisruptionBudget shop/keep",
+        "pod shop/db is blocked by PodDisruptionBudget shop/keep",
         f"pod shop/job is annotated {labels.DO_NOT_DISRUPT}, until",
         "pod shop/stops is stopping until",
         "pod shop/web is being evicted",
@@ -196,7 +196,7 @@ def test_a_drain_with_a_deadline_says_when_it_ends_and_which_pods_go_by_force_be
     deadline = {labels.TERMINATION_TIMESTAMP: stamp(NOW + HOUR)}
     held = pod("db", "a", terminationGracePeriodSeconds=600)
     found = judged(pool(), *ending(**deadline), held, pdb("keep"))
-    assert at(found, "ends the drain") == NOW + HOUR
+    assert at(found, "forces the drain") == NOW + HOUR
     assert at(found, "deleted by force") == NOW + 50 * MINUTE
 
 
@@ -229,7 +229,7 @@ def test_an_instance_that_is_being_terminated_and_who_else_holds_the_claim() -> 
     foreign = replace(one.metadata, finalizers=(*HELD, "example.com/hold"))
     found = judged(pool(), replace(with_conditions(one, row), metadata=foreign))
     assert (found.text, found.at) == ("instance i-a is being terminated", NOW - MINUTE)
-    assert told(found) == ["NodeClaim a is held by finalizers of others: example.com/hold"]
+    assert told(found) == ["NodeClaim a is kept by finalizers of others: example.com/hold"]
 
 
 # --- not ours ---------------------------------------------------------------------------------------------------

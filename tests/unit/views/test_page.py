@@ -88,7 +88,7 @@ def test_another_origin_is_refused(asked: FlaskClient, origin: str, code: int) -
 def test_the_cluster_page_has_the_nodes_and_their_blockers(asked: FlaskClient) -> None:
     text = asked.get("/").text
     assert "node-a" in text
-    assert "PodDisruptionBudget shop/keep lets no pod go now" in text
+    assert "PodDisruptionBudget shop/keep allows no disruption now" in text
     assert 'aria-label="CPU: 55 % requested"' in text
     assert "node-b" not in asked.get("/?q=etl").text.split('<h2 id="nodes">')[1]
 
@@ -112,7 +112,7 @@ def test_the_cost_page_takes_a_label(asked: FlaskClient) -> None:
 
 
 def test_details_are_those_of_kerf_why(asked: FlaskClient) -> None:
-    assert "What would end it" in asked.get("/nodes/node-a").text
+    assert "Possible disruption" in asked.get("/nodes/node-a").text
     assert "has no place" in asked.get("/pods/shop/huge-0").text
 
 

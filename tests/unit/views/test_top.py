@@ -50,7 +50,7 @@ def test_the_first_screen_has_the_nodes_and_the_totals() -> None:
     text = shown(state_of(worlds.cluster()))
     assert "2 nodes  4 pods  0 pending" in text
     assert "node-a" in text
-    assert "PodDisruptionBudget shop/keep lets no pod go now" in text
+    assert "PodDisruptionBudget shop/keep allows no disruption now" in text
 
 
 def test_keys_change_the_view_the_order_and_the_filter() -> None:

@@ -48,7 +48,7 @@ def test_requests_of_a_node_are_those_of_its_pods(found: Board) -> None:
 
 def test_a_blocker_is_the_reason_why_a_node_stays() -> None:
     rows = board(worlds.cluster(pdb("keep", app="web"))).nodes
-    assert [row.stays for row in rows] == ["PodDisruptionBudget shop/keep lets no pod go now: shop/web-1", ""]
+    assert [row.stays for row in rows] == ["PodDisruptionBudget shop/keep allows no disruption now: shop/web-1", ""]
 
 
 def test_nodes_on_their_way_show_their_stage() -> None:

@@ -74,7 +74,7 @@ def _pool(pool: PoolAccount) -> Iterator[str]:
     yield f"NodePool {pool.pool}: {pool.verdict}"
     if pool.steps:
         yield f"  {'':<{_WIDTH}} types  offerings"
-        yield f"  {'what it can make':<{_WIDTH}} {pool.types:>5}  {pool.offerings:>9}"
+        yield f"  {'all of the NodePool':<{_WIDTH}} {pool.types:>5}  {pool.offerings:>9}"
     for step in pool.steps:
         name = f"{step.rule} {step.about}".strip()
         name = name if len(name) <= _WIDTH - 6 else f"{name[: _WIDTH - 7]}…"

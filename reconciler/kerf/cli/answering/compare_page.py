@@ -36,8 +36,8 @@ def _rows(found: Plans) -> Iterator[tuple[str, ...]]:
     now = plans[0].now
     yield ("", "now", *found)
     yield ("nodes", str(now.nodes), *(str(_nodes(one)) for one in plans))
-    yield ("nodes that go", "", *(str(len(one.planned.departures)) for one in plans))
-    yield ("nodes that come", "", *(str(len(one.planned.arrivals)) for one in plans))
+    yield ("disrupted nodes", "", *(str(len(one.planned.departures)) for one in plans))
+    yield ("launched nodes", "", *(str(len(one.planned.arrivals)) for one in plans))
     yield ("evictions", "", *(str(len(one.planned.moves)) for one in plans))
     yield ("unschedulable pods", "", *(str(len(one.planned.waiting)) for one in plans))
     yield ("price", price(now.total), *(_priced(now.total, one.planned.total) for one in plans))

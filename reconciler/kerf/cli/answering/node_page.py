@@ -25,12 +25,12 @@ def page(found: Judgement, now: datetime) -> str:
     if found.stage is not None:
         lines += _stage(found.stage, now, repeated=found.stage.text == found.text)
     if found.ends:
-        lines += ["", "What would end it", *_ends(found, now)]
+        lines += ["", "Possible disruption", *_ends(found, now)]
     if found.holds:
-        lines += ["", "What holds it", *_holds(found, now)]
+        lines += ["", "Blockers", *_holds(found, now)]
     remedied = [end for end in found.ends if end.remedies is not None]
     if remedied:
-        lines += ["", "Changes that would allow it", *(line for end in remedied for line in _remedies(found, end))]
+        lines += ["", "Changes that unblock it", *(line for end in remedied for line in _remedies(found, end))]
     if found.budgets is not None:
         lines += ["", *budgets(found.budgets, now)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -40,7 +40,7 @@ def _when(found: Judgement, now: datetime) -> str:
     if found.at is None:
         return ""
     if found.code == "Stays":
-        return f"; goes by force {at(found.at, now)}"
+        return f"; is terminated by force {at(found.at, now)}"
     return f", since {at(found.at, now)}" if found.at <= now else f" {at(found.at, now)}"
 
 
@@ -62,12 +62,11 @@ def _outlook(found: Judgement, end: End, now: datetime) -> str:
     earliest, held = end.earliest(now), _numbers(found, end.holds)
     if earliest is None:
         lasting = _numbers(found, end.open)
-        changes = "changes" if len(end.open) == 1 else "change"
-        return f"held by {held}" + (f", not before {lasting} {changes}" if lasting != held else "")
+        return f"blocked by {held}" + (f"; {lasting} must change" if lasting != held else "")
     if earliest <= now:
         return "now"
     when = f"at {at(earliest, now)}" if end.forceful else f"at the earliest {at(earliest, now)}"
-    return f"{when}, held by {held}" if held else when
+    return f"{when}, blocked by {held}" if held else when
 
 
 def _numbers(found: Judgement, holds: Iterable[Hold]) -> str:
@@ -91,9 +90,9 @@ def _remedies(found: Judgement, end: End) -> Iterator[str]:
     if end.remedies.found:
         return
     tried, halfway = end.remedies.tried, end.remedies.halfway
-    several = f": {_numbers(found, end.open)} would have to change" if not tried and len(end.open) > 1 else ""
+    several = f": {_numbers(found, end.open)} must change" if not tried and len(end.open) > 1 else ""
     tries = f"; {tried} were tried" if tried > 1 else ""
-    yield f"  {end.code:<{_WIDTH}}no single change would do{several}{tries}"
+    yield f"  {end.code:<{_WIDTH}}no single change is enough{several}{tries}"
     if halfway is not None:
         yield f"  {'':<{_WIDTH}}- {halfway[0]}; but then: {halfway[1]}"
 
@@ -104,7 +103,7 @@ def _hold(hold: Hold, now: datetime) -> str:
 
 def budgets(found: Budgets, now: datetime) -> Iterator[str]:
     """The lines about what the budgets of a NodePool allow."""
-    busy = f", {found.disrupting} of them going or not Ready" if found.disrupting else ""
+    busy = f", {found.disrupting} of them terminating or not Ready" if found.disrupting else ""
     plural = "" if found.nodes == 1 else "s"
     yield f"Budgets of NodePool {found.pool}: {found.nodes} node{plural}{busy}"
     reasons: dict[str, list[str]] = {}
@@ -112,7 +111,7 @@ def budgets(found: Budgets, now: datetime) -> Iterator[str]:
         many = "any number" if row.allowed is None else f"{row.allowed} of {found.nodes}"
         left = "" if row.allowed is None else f", {row.left} left"
         next_ = f"; a schedule changes that {at(row.changes, now)}" if row.changes is not None else ""
-        reasons.setdefault(f"{many} may go{left} ({row.row}){next_}", []).append(row.reason)
+        reasons.setdefault(f"{many} may be disrupted{left} ({row.row}){next_}", []).append(row.reason)
     for text, names in reasons.items():
         yield f"  {', '.join(names)}: {text}"
 

@@ -29,7 +29,7 @@ def markdown(found: Forecast, *, most: int = MOST_ROWS) -> str:
     lines = ["### Kerf's plan for this change", "", "| | |", "|---|---|", *rows]
     if found.planned.departures:
         head, *table = _rows(found, most)
-        lines += ["", "<details><summary>Nodes that go</summary>", "", cells(head), "|---" * len(head) + "|"]
+        lines += ["", "<details><summary>Disrupted nodes</summary>", "", cells(head), "|---" * len(head) + "|"]
         lines += [cells(map(escaped, row)) for row in table]
         lines += [*more(len(found.planned.departures), most), "", "</details>"]
     for title, points in (("Pods", _pods(found, most)), ("Risks", _risks(found)), ("Assumed", found.guesses)):
@@ -56,7 +56,7 @@ def _summary(found: Forecast) -> list[str]:
 def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
     planned, otherwise = found.planned, found.otherwise
     after = found.now.nodes - len(planned.departures) + len(planned.arrivals)
-    yield "nodes", f"{found.now.nodes} now, {after} after; {_departing(found)}, {len(planned.arrivals)} come"
+    yield "nodes", f"{found.now.nodes} now, {after} after; {_departing(found)}, {len(planned.arrivals)} launched"
     evicted, anyway = len(planned.moves), len(otherwise.moves)
     yield "pods", f"{_count(evicted, 'eviction')}{f', {anyway} without the change' if otherwise is not planned else ''}"
     new, placed = len(found.newly_waiting), len(found.newly_placed)
@@ -86,7 +86,7 @@ def _departing(found: Forecast) -> str:
     counts = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     anyway = len(found.planned.departures) - len(found.caused)
     also = f"; {anyway} of them also without the change" if anyway and found.otherwise is not found.planned else ""
-    return f"{len(found.planned.departures)} go{f' ({counts}{also})' if counts else ''}"
+    return f"{len(found.planned.departures)} disrupted{f' ({counts}{also})' if counts else ''}"
 
 
 def duration(outcome: Outcome) -> str:
@@ -103,7 +103,7 @@ def _order(found: Forecast, most: int) -> Iterator[str]:
     if not found.planned.departures:
         return
     yield ""
-    yield "Nodes that go, in order:" if found.planned.simulated else "Nodes that go:"
+    yield "Disrupted nodes, in order:" if found.planned.simulated else "Disrupted nodes:"
     yield from (f"  {line}" for line in columns(list(_rows(found, most))))
     yield from (f"  {text}" for text in more(len(found.planned.departures), most))
 

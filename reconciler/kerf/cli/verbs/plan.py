@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "json", "markdown")
 _ABOUT: Final = """\
-Show what a change of NodePools, EC2NodeClasses and other objects would do: nodes that go and come and in which order,
+Show what a change of NodePools, EC2NodeClasses and other objects would do: disrupted and launched nodes in their order,
 evictions, pods that become unschedulable or schedulable, price, and duration under budgets.
 
 The cluster is simulated in memory, with the same controller, twice: with the change and without it. Neither the
 cluster nor AWS is changed. Without files the plan is what will happen anyway.
 
---no-simulate answers in seconds in large clusters: nodes that go, unschedulable pods and price, without order and
+--no-simulate answers in seconds in large clusters: disrupted nodes, unschedulable pods and price, without order and
 duration. --compare shows two changes side by side, each planned on its own.
 """
 _EPILOG: Final = """\

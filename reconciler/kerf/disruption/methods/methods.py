@@ -73,7 +73,7 @@ def emptiness(view: View, ledger: Ledger, share: Share) -> Plan:
 
 def _buffer(view: View, key: str, number: int) -> Plan:
     """The refusal of a node that is empty but for the room that CapacityBuffers keep there."""
-    text = f"CapacityBuffers keep room for {number} pods there"
+    text = f"CapacityBuffers reserve capacity for {number} pods there"
     return refused(view.snapshot.state_nodes[key], Blocker("BufferPods", text, quiet=True))
 
 
