@@ -37,20 +37,32 @@ def cost(seen: Observed) -> float:
 
 
 def wait(pod: PodLife, seen: Observed) -> timedelta:
-    """The time from the creation of a pod until it ran, or so far."""
-    return (pod.started or pod.stopped or seen.ended) - pod.created
+    """The time from the creation of a pod, or from the end of the warm-up, until it ran, or so far."""
+    return (pod.started or pod.stopped or seen.ended) - max(pod.created, seen.measured)
+
+
+def waited(pod: PodLife, seen: Observed) -> bool:
+    """Whether a pod waited after the warm-up: also one that was created before and did not run by its end."""
+    return (pod.started or pod.stopped or seen.ended) > seen.measured or pod.created >= seen.measured
 
 
 # --- pods -----------------------------------------------------------------------------------------------------------
 def _run_within(given: scenario.RunWithin, seen: Observed) -> Verdict:
-    pods = [one for one in seen.pods if one.created >= seen.measured and _of(one, given.workload)]
+    pods = [one for one in seen.pods if waited(one, seen) and _of(one, given.workload)]
     late = [one for one in pods if wait(one, seen) > given.duration.value]
     text = f"every pod{_named(given.workload)} runs within {given.duration}"
+    if not any(_of(one, given.workload) for one in seen.pods):
+        return Verdict(text, False, "there was no pod", seen.measured - seen.began)
+    if not pods:
+        return Verdict(text, passed=True, message="no pod waited after the warm-up")
     if not late:
         slowest = max((wait(one, seen) for one in pods if one.started), default=timedelta(0))
-        return Verdict(text, passed=True, message=f"{_counted(len(pods), 'pod')}, the slowest in {shortest(slowest)}")
+        rest = sum(one.started is None and one.stopped is None for one in pods)
+        waiting = f"; {_counted(rest, 'pod')} still waiting at the end" if rest else ""
+        message = f"{_counted(len(pods), 'pod')}, the slowest in {shortest(slowest)}{waiting}"
+        return Verdict(text, passed=True, message=message)
     first = min(late, key=lambda one: one.created)
-    at = first.created + given.duration.value - seen.began
+    at = max(first.created, seen.measured) + given.duration.value - seen.began
     message = f"{len(late)} of {_counted(len(pods), 'pod')} did not"
     return Verdict(text, False, message, at, (*(_waited(one, seen) for one in late[:_EXAMPLES]), *_failures(seen)))
 
@@ -71,7 +83,7 @@ def _evictions(given: scenario.Evictions, seen: Observed) -> Verdict:
     workloads = {one.key: one.workload for one in seen.pods}
     found = [one for one in seen.evictions if one.at >= seen.measured]
     if given.workload:
-        found = [one for one in found if workloads.get(one.pod) == _full(given.workload)]
+        found = [one for one in found if workloads.get(one.pod) == full(given.workload)]
     text = f"at most {_counted(given.at_most, 'eviction')}{_named(given.workload)}"
     if len(found) <= given.at_most:
         return Verdict(text, passed=True, message=_counted(len(found), "eviction"))
@@ -228,12 +240,13 @@ def _stays(node: NodeLife) -> str:
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
-def _full(workload: str) -> str:
+def full(workload: str) -> str:
+    """`namespace/name` of a workload."""
     return workload if "/" in workload else f"default/{workload}"
 
 
 def _of(pod: PodLife, workload: str) -> bool:
-    return not workload or pod.workload == _full(workload)
+    return not workload or pod.workload == full(workload)
 
 
 def _named(workload: str) -> str:

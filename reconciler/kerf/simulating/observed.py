@@ -75,6 +75,8 @@ class Observed:
     evictions: list[Move] = field(default_factory=list)
     #: The messages of launches without capacity, with their number.
     failures: Counter[str] = field(default_factory=Counter)
+    #: The names of all NodePools that existed.
+    pools: set[str] = field(default_factory=set)
 
     @property
     def measured_levels(self) -> list[Level]:

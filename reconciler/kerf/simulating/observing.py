@@ -34,7 +34,7 @@ class Observer:
         self._pods: dict[str, PodLife] = {}
         self._by_node: dict[str, dict[str, None]] = {}
         self._nodes: dict[str, NodeLife] = {}
-        for kind in (kinds.NODE_CLAIM, kinds.POD):
+        for kind in (kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.POD):
             for record in world.server.records(kind):
                 self._heard(None, record)
         world.server.listen(self._heard)
@@ -76,6 +76,8 @@ class Observer:
             self._heard_pod(record.value, gone=new is None)
         elif record.kind.name == kinds.NODE_CLAIM.name:
             self._heard_claim(record.value, gone=new is None)
+        elif record.kind.name == kinds.NODE_POOL.name:
+            self.observed.pools.add(record.value.name)
         elif record.kind.name == EVENT.name and record.value.reason == _NO_CAPACITY:
             self.observed.failures[record.value.message] += 1
 

@@ -17,7 +17,7 @@ from kerf.sandbox.world import World
 from kerf.simulating import asserting
 from kerf.simulating.observed import Observed
 from kerf.simulating.observing import Observer
-from kerf.simulating.reading import BadScenario, Path
+from kerf.simulating.reading import BadScenario, Path, camel
 from kerf.simulating.results import Figures, Point, Result
 from kerf.simulating.scenario import Scenario
 from kerf.simulating.weather import Happenings
@@ -25,6 +25,8 @@ from kerf.simulating.workloads import manifests, rows
 from kerf.simulating.world import Case, ordered, staged
 
 _MICRO: Final = 1_000_000
+#: So many names are listed for a wrong one.
+_NAMES: Final = 5
 
 
 class Play:
@@ -47,9 +49,26 @@ class Play:
         self._prepare(scenario)
         self._world.run(self, seen.began + scenario.duration.value)
         self._observer.end(self._refusals)
+        self._require_names(scenario)
         verdicts = tuple(asserting.judged(one, seen) for one in scenario.assertions)
         series = tuple(Point(one.at - seen.began, one.nodes, one.price / _MICRO) for one in seen.levels)
         return Result(scenario.name, self._seed, scenario.duration.value, _figures(seen), verdicts, series)
+
+    def _require_names(self, scenario: Scenario) -> None:
+        """An assertion about a workload or a NodePool that never existed would pass. Raises BadScenario."""
+        seen = self._observer.observed
+        own = {one.workload for one in seen.pods} | {f"{one.namespace}/{one.name}" for one in scenario.workloads}
+        for number, one in enumerate(scenario.assertions):
+            for name in one.__struct_fields__:
+                given, path = getattr(one, name), ("assertions", number, camel(name))
+                workload, pool = getattr(given, "workload", ""), getattr(given, "node_pool", "")
+                if workload and asserting.full(workload) not in own:
+                    have = ", ".join(sorted(own)[:_NAMES]) or "none"
+                    words = f"there was no workload {asserting.full(workload)}; the workloads are {have}"
+                    raise BadScenario((*path, "workload"), words)
+                if pool and pool not in seen.pools:
+                    have = ", ".join(sorted(seen.pools)[:_NAMES]) or "none"
+                    raise BadScenario((*path, "nodePool"), f"there was no NodePool {pool}; the NodePools are {have}")
 
     # --- as the world's loop calls it -----------------------------------------------------------------------------
     @property

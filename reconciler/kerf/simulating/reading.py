@@ -71,6 +71,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def camel(name: str) -> str:
+    """The name of a field in a file."""
+    first, *rest = name.split("_")
+    return first + "".join(one.capitalize() for one in rest)
+
+
 def _decoded(kind: type[Any], value: Any) -> Any:
     if kind is not Span:
         raise NotImplementedError

@@ -159,6 +159,39 @@ def test_an_impossible_option_is_refused(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("assertion", "words"),
+    [
+        (
+            {"evictions": {"atMost": 0, "workload": "wed"}},
+            "there was no workload default/wed; the workloads are default/web",
+        ),
+        ({"podsRunWithin": {"duration": "5m", "workload": "wed"}}, "there was no workload default/wed"),
+        (
+            {"nodesAtEnd": {"atMost": 9, "nodePool": "genral"}},
+            "there was no NodePool genral; the NodePools are general",
+        ),
+    ],
+)
+def test_an_assertion_about_something_that_never_existed_is_an_error(
+    folder: Path, capsys: pytest.CaptureFixture[str], assertion: dict[str, Any], words: str
+) -> None:
+    assert main([written(folder, {**SHORT, "assertions": [assertion]})]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_pods_that_wait_since_the_warm_up_are_late(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = {**SHORT, "warmUp": "5m", "assertions": [{"podsRunWithin": {"duration": "2m"}}]}
+    assert main([written(folder, scenario), "--nodepools", str(folder / "small")]) == 1
+    assert "FAIL  every pod runs within 2m: " in capsys.readouterr().out
+
+
+def test_without_any_pod_no_pod_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = {**SHORT, "workloads": [], "assertions": [{"podsRunWithin": {"duration": "2m"}}]}
+    assert main([written(folder, scenario)]) == 1
+    assert "there was no pod" in capsys.readouterr().out
+
+
 def test_a_file_with_two_documents_is_no_scenario(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "two.yaml"
     path.write_text("a: 1\n---\nb: 2\n")
