@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+
+from kerf.cli.terminal import say
 
 Files = Annotated[list[str] | None, typer.Option("-f", "--file", help="a cluster from files; repeatable")]
 Kubeconfig = Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")]
@@ -15,6 +18,25 @@ Output = Annotated[str, typer.Option("-o", "--output", help="text or json")]
 
 class Mistake(Exception):
     """The command makes no sense, or a file of it cannot be used, in words."""
+
+
+@contextmanager
+def exits(verb: str) -> Iterator[None]:
+    """Report what stops a verb that reads a cluster or files, and end it: 2 for a Mistake, 1 for a PortError.
+
+    Raises:
+        typer.Exit: In place of these errors.
+    """
+    from kerf.ports import PortError  # the help of a verb needs none of it
+
+    try:
+        yield
+    except Mistake as error:
+        say(f"kerf {verb}: {error}", err=True)
+        raise typer.Exit(2) from error
+    except PortError as error:
+        say(f"kerf {verb}: cannot read: {error}", err=True)
+        raise typer.Exit(1) from error
 
 
 def taken(arguments: Sequence[str], name: str) -> tuple[str, list[str]]:

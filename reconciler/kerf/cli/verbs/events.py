@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kerf.cli.arguments import Kubeconfig, KubeContext, Mistake, Output, begun
+from kerf.cli.arguments import Kubeconfig, KubeContext, Mistake, Output, begun, exits
 from kerf.cli.parser import meant
 from kerf.cli.terminal import say
 
@@ -62,21 +62,14 @@ def events(
         say(_USAGE, prose=True)
         return
     from kerf.cli.events import page, reading
-    from kerf.ports import PortError
     from kerf.runtime.process.clock import SystemClock
 
     now = SystemClock().now()
-    try:
+    with exits("events"):
         subject = _subject(words or [], namespace)
         begin = reading.ago(now, _span(since))
         _checked(limit, output)
         found = reading.look(_kube(kubeconfig, kube_context), subject, begin)
-    except Mistake as error:
-        say(f"kerf events: {error}", err=True)
-        raise typer.Exit(2) from error
-    except PortError as error:
-        say(f"kerf events: cannot read: {error}", err=True)
-        raise typer.Exit(1) from error
     if output == "json":
         typer.echo(page.as_json(found, subject, limit), nl=False)
     else:

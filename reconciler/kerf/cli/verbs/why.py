@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, Output, begun
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, Output, begun, exits
 from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -66,19 +66,12 @@ def why(
     if not kind:
         say(_USAGE, err=True, prose=True)
         raise typer.Exit(2)
-    from kerf.ports import PortError
 
-    try:
+    with exits("why"):
         answered = _asked_about(kind, name)
         if output not in ("text", "json"):
             raise Mistake(f"--output: {output!r} is neither text nor json")
         found = _found(context.args, file or [], (kubeconfig, kube_context), told=output == "text")
-    except Mistake as error:
-        say(f"kerf why: {error}", err=True)
-        raise typer.Exit(2) from error
-    except PortError as error:
-        say(f"kerf why: cannot read: {error}", err=True)
-        raise typer.Exit(1) from error
     text, known = answered(found, name, output == "json")
     if output == "json":
         typer.echo(text, nl=False)

@@ -216,8 +216,8 @@ def _trial(view: View, name: str) -> tuple[Trial, datetime | None]:
 
 def _failed_before(pool: NodePool, digest: str) -> bool:
     """Whether the condition reports a failure whose note is lost: `kubectl replace` removes only annotations."""
-    told = conditions.get(pool.status.conditions, "CanaryPassed")
-    return told is not None and told.reason == FAILED and digest in told.message
+    known = conditions.get(pool.status.conditions, "CanaryPassed")
+    return known is not None and known.reason == FAILED and digest in known.message
 
 
 def _phase(canary: Canary | None) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, exits
 from kerf.cli.terminal import plain, say, width
 
 _USAGE: Final = """\
@@ -45,18 +45,11 @@ def top(
     if {"-h", "--help"} & {*context.args}:
         say(_USAGE, prose=True)
         return
-    from kerf.ports import PortError
 
-    try:
+    with exits("top"):
         if not sys.stdin.isatty() or not width(sys.stdout) or plain():
             raise Mistake("standard output: not a terminal with a cursor: use kerf ui, or kerf why")
         _run(context.args, file or [], (kubeconfig, kube_context))
-    except Mistake as error:
-        say(f"kerf top: {error}", err=True)
-        raise typer.Exit(2) from error
-    except PortError as error:
-        say(f"kerf top: cannot read: {error}", err=True)
-        raise typer.Exit(1) from error
 
 
 def _run(arguments: list[str], paths: list[str], where: tuple[str, str]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, exits
 from kerf.cli.terminal import say
 
 _USAGE: Final = """\
@@ -42,18 +42,11 @@ def ui(
     if {"-h", "--help"} & {*context.args}:
         say(_USAGE, prose=True)
         return
-    from kerf.ports import PortError
 
-    try:
+    with exits("ui"):
         if not 0 <= port <= _HIGHEST_PORT:
             raise Mistake(f"--port: {port} is not a port: a number from 0 to {_HIGHEST_PORT}")
         _serve(context.args, file or [], (kubeconfig, kube_context), port)
-    except Mistake as error:
-        say(f"kerf ui: {error}", err=True)
-        raise typer.Exit(2) from error
-    except PortError as error:
-        say(f"kerf ui: cannot read: {error}", err=True)
-        raise typer.Exit(1) from error
 
 
 def _serve(arguments: list[str], paths: list[str], where: tuple[str, str], port: int) -> None:
