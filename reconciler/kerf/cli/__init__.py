@@ -12,5 +12,5 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     reports/         findings in the formats of CI services
     manifests/       YAML as documents with places           demonstration/  operating/
     arguments.py  output.py  parser.py
-    terminal.py      text fitted to a terminal
+    terminal.py      text fitted to a terminal               charts.py   charts as SVG
 """
