@@ -44,7 +44,12 @@ def spelled(text: str) -> str:
 
 def plain() -> bool:
     """Whether no escape sequence may be written: by `NO_COLOR`, or for a terminal that knows none."""
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "").lower() in _DUMB
+    return bool(os.environ.get("NO_COLOR")) or dumb()
+
+
+def dumb() -> bool:
+    """Whether the terminal knows no escape sequences, and so has no cursor to move."""
+    return os.environ.get("TERM", "").lower() in _DUMB
 
 
 def say(text: str, *, err: bool = False, end: str = "\n", prose: bool = False) -> None:

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from io import StringIO
@@ -16,6 +17,7 @@ from rich.console import Console
 
 from benchmarks.plans import snapshot
 from kerf.cli.top.drawing import draw
+from kerf.cli.top.keyboard import Keys
 from kerf.cli.top.state import COST, NEXT, NODES, PENDING, State
 from kerf.model.snapshot import Snapshot
 from kerf.views.board import Board, board
@@ -29,7 +31,7 @@ def shown(state: State, height: int = 24, width: int = 160) -> str:
     """The text of a screen."""
     console = Console(file=StringIO(), width=width, height=height, force_terminal=True, color_system=None)
     with console.capture() as captured:
-        console.print(draw(state, height, "a test", ""))
+        console.print(draw(state, (width, height), "a test", ""))
     return captured.get()
 
 
@@ -67,9 +69,10 @@ def test_keys_change_the_view_the_order_and_the_filter() -> None:
 
 def test_enter_explains_the_selected_row_and_q_goes_back() -> None:
     state = pressed(state_of(worlds.cluster()), "down", "enter")
-    assert state.detail[0].startswith("node node-b")
+    assert state.detail
+    assert state.detail.text.startswith("node node-b")
     assert "node node-b" in shown(state)
-    assert pressed(state, "q").detail == ()
+    assert pressed(state, "q").detail is None
     assert not state.press("q")
 
 
@@ -79,9 +82,100 @@ def test_the_selection_stays_in_the_list() -> None:
     assert pressed(state, "page down", "down").selected == 1
 
 
+def test_p_lists_the_pods_of_a_node_with_their_requests() -> None:
+    text = shown(pressed(state_of(worlds.cluster()), "p"))
+    assert "node node-a: 3 pods" in text
+    rows = [" ".join(line.split()) for line in text.splitlines()]
+    assert "shop web-1 0.5 0.0 GiB Deployment web" in rows
+    assert pressed(state_of(worlds.cluster()), "4", "p").detail is None
+
+
+def test_a_long_answer_is_wrapped_and_scrolled_to_its_last_word() -> None:
+    state = pressed(state_of(worlds.cluster()), "enter")
+    assert state.detail
+    words = state.detail.text.split()
+    seen = list[str]()
+    for _ in range(200):
+        text = shown(state, height=8, width=44)
+        assert len(text.splitlines()) <= 8
+        seen += text.split("\n")[2:5]
+        before = state.detail.first
+        pressed(state, "down")
+        shown(state, height=8, width=44)
+        if state.detail.first == before:
+            break
+    assert {*words} <= {*" ".join(seen).split()}
+    foot = shown(state, height=8, width=80)
+    assert f"of {state.detail.lines}  Up Down" in foot
+    assert state.selected == 0
+    pressed(state, "home")
+    shown(state, height=8, width=44)
+    assert state.detail.first == 0
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 132, 200])
+@pytest.mark.parametrize("view", "1234")
+def test_every_width_shows_names_and_the_last_column(width: int, view: str) -> None:
+    state = pressed(state_of(worlds.cluster(worlds.waiting("huge", "900", of="huge"))), view)
+    lines = shown(state, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    head = lines[2].split("  ")
+    assert head[0].split()[0] in ("NODE", "POD", "NAMESPACE")
+    assert any(last in lines[2] for last in ("WHY IT STAYS", "REASON", "BUDGET AND BLOCK", "SHARE"))
+    if view == "1" and width >= 80:
+        assert "PRICE" in lines[2]
+        assert "STATE" in lines[2]
+
+
+def test_a_new_reading_keeps_the_selected_row() -> None:
+    state = pressed(state_of(worlds.cluster()), "down")
+    again = board(worlds.cluster())
+    state.show(replace(again, nodes=(replace(again.nodes[0], name="node-0"), *again.nodes)))
+    assert state.rows[state.selected].name == "node-b"
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        (b"jjj", ["j", "j", "j"]),
+        (b"/web\r", ["/", "w", "e", "b", "enter"]),
+        (b"\x1b[A\x1b[B\x1bOA", ["up", "down", "up"]),
+        (b"\x1b[H\x1b[F\x1b[1~\x1b[4~", ["home", "end", "home", "end"]),
+        (b"\x1b[1;5Cq", ["", "q"]),
+        ("ä😀".encode(), ["ä", "😀"]),
+        (b"\xff\xfeq", ["q"]),
+        (b"\x1b", ["escape"]),
+        (b"\x1b[", ["escape", "["]),
+        (b"\x00\x01q", ["", "", "q"]),
+    ],
+)
+def test_no_key_of_a_fast_hand_is_lost(data: bytes, names: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, data)
+    keys = Keys(reading)
+    assert [keys.next(0) for _ in names] == names
+    assert keys.next(0) == ""
+    os.close(writing)
+    with pytest.raises(EOFError):
+        keys.next(0)
+    os.close(reading)
+
+
+def test_a_sequence_in_two_parts_is_one_key() -> None:
+    reading, writing = os.pipe()
+    keys = Keys(reading)
+    os.write(writing, b"\x1b")
+    later = threading.Timer(0.01, os.write, (writing, b"[A"))
+    later.start()
+    assert keys.next(1) == "up"
+    later.join()
+    os.close(writing)
+    os.close(reading)
+
+
 def test_hostile_names_move_no_cursor() -> None:
     state = state_of(worlds.hostile())
-    for key in "1234":
+    for key in ("1", "2", "3", "4", "1", "p", "escape", "enter"):
         text = shown(pressed(state, key))
         assert "\x1b[2J" not in text
         assert "\u202e" not in text
@@ -111,6 +205,7 @@ def _seconds(state: State, key: str) -> float:
 def test_a_real_terminal(keys: bytes) -> None:
     reading, own = pty.openpty()
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "HOME": "/nonexistent", "TERM": "xterm"}
+    env |= {"NO_COLOR": "1"} if keys == b"q" else {}
     command = [sys.executable, "-m", "kerf.cli.main", "top", "--snapshot", SNAPSHOT]
     process = subprocess.Popen(command, stdin=own, stdout=own, stderr=own, cwd=ROOT, env=env, start_new_session=True)
     os.close(own)

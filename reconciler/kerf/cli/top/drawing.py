@@ -1,23 +1,25 @@
-"""The state of `kerf top` as lines of a terminal; only rows that fit are drawn."""
+"""The state of `kerf top` as lines of a terminal; only rows and columns that fit are drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kerf.cli.answering.node_page import at
 from kerf.cli.answering.plan_page import price
 from kerf.cli.reports.escaping import visible
-from kerf.cli.top.state import COST, NEXT, NODES, PENDING, VIEWS, State
+from kerf.cli.terminal import fitted
+from kerf.cli.top.state import COST, NEXT, NODES, PENDING, VIEWS, Detail, State
 from kerf.model.instants import length
 
 #: Lines that are not rows: totals, views, header, keys.
 _AROUND: Final = 5
-_KEYS: Final = "q quit  1-4 views  s sort  / filter  Enter why  Esc back"
+_KEYS: Final = "q quit  1-4 views  s sort  / filter  Enter why  p pods"
 _HEADS: Final[Mapping[str, tuple[str, ...]]] = {
     NODES: ("NODE", "NODEPOOL", "TYPE", "ZONE", "STATE", "AGE", "PRICE", "PODS", "CPU", "MEM", "WHY IT STAYS"),
     PENDING: ("POD", "PODS", "ANSWER", "REASON"),
@@ -25,13 +27,17 @@ _HEADS: Final[Mapping[str, tuple[str, ...]]] = {
     COST: ("NAMESPACE", "PODS", "PRICE", "SHARE"),
 }
 _RIGHT: Final = ("AGE", "PRICE", "PODS", "CPU", "MEM", "SHARE")
+#: Columns that a narrow terminal leaves out, from the first one on.
+_LEFT_OUT: Final = ("ZONE", "TYPE", "AGE", "PODS", "ANSWER", "NODEPOOL", "WHEN", "MEM", "CPU", "STATE", "PRICE")
+#: The width that the last column keeps, and the space between columns.
+_LAST, _SPACE = 18, 1
 
 
-def draw(state: State, height: int, name: str, problem: str) -> RenderableType:
-    """The screen for a terminal of so many lines; `name` is the origin, `problem` the error of the latest reading."""
+def draw(state: State, size: tuple[int, int], name: str, problem: str) -> RenderableType:
+    """The screen of a terminal with these columns and lines; `name` is the origin, `problem` the error of reading."""
+    width, height = size
     state.height = max(height - _AROUND, 1)
-    first = max(0, min(state.selected - state.height // 2, len(state.rows) - state.height))
-    body = _detail(state) if state.detail else _table(state, first)
+    body = _detail(state, state.detail, width) if state.detail else _table(state, width)
     return Group(_totals(state, name), _views(state), body, _foot(state, problem))
 
 
@@ -51,8 +57,11 @@ def _views(state: State) -> Text:
 def _foot(state: State, problem: str) -> Text:
     if problem:
         return _line(f"not read again: {problem}", "red")
-    if state.typing or state.text:
+    if state.typing or (state.text and not state.detail):
         return _line(f"filter: {state.text}{'_' if state.typing else ''}", "yellow")
+    if state.detail:
+        last = min(state.detail.first + state.height, state.detail.lines)
+        return _line(f"lines {state.detail.first + 1} to {last} of {state.detail.lines}  Up Down  Esc back", "dim")
     return _line(_KEYS, "dim")
 
 
@@ -60,19 +69,39 @@ def _line(text: str, style: str = "") -> Text:
     return Text(visible(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _detail(state: State) -> RenderableType:
-    return Group(*(Text(visible(line)) for line in state.detail[: state.height]))
+def _detail(state: State, detail: Detail, width: int) -> RenderableType:
+    """As many of its lines as fit, each in the width of the terminal."""
+    lines = "\n".join(fitted(visible(line), width) for line in detail.text.splitlines()).split("\n")
+    detail.lines = len(lines)
+    detail.move(0, state.height)
+    return Group(*(_line(line) for line in lines[detail.first : detail.first + state.height]))
 
 
-def _table(state: State, first: int) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
-    for head in _HEADS[state.view]:
-        last = head == _HEADS[state.view][-1]
-        table.add_column(head, justify="right" if head in _RIGHT else "left", no_wrap=True, ratio=1 if last else None)
-    for number, row in enumerate(state.rows[first : first + state.height], first):
-        cells = (_line(cell) for cell in _CELLS[state.view](state, row))
-        table.add_row(*cells, style="reverse" if number == state.selected else "")
+def _table(state: State, width: int) -> Table:
+    first = max(0, min(state.selected - state.height // 2, len(state.rows) - state.height))
+    heads = _HEADS[state.view]
+    rows = [tuple(map(visible, _CELLS[state.view](state, row))) for row in state.rows[first : first + state.height]]
+    widths = [min(max(map(cell_len, column)), width // 2) for column in zip(heads, *rows, strict=True)]
+    kept = _kept(heads, widths, width)
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=True, padding=(0, _SPACE, 0, 0))
+    for number in kept:
+        last = number == len(heads) - 1
+        size, ratio = (None, 1) if last else (widths[number], None)
+        justify: JustifyMethod = "right" if heads[number] in _RIGHT else "left"
+        table.add_column(heads[number], justify=justify, no_wrap=True, width=size, ratio=ratio)
+    for number, cells in enumerate(rows, first):
+        table.add_row(*(_line(cells[kept_one]) for kept_one in kept), style="reverse" * (number == state.selected))
     return table
+
+
+def _kept(heads: Sequence[str], widths: Sequence[int], width: int) -> list[int]:
+    """The numbers of the columns that fit; the first and the last one always stay."""
+    kept, sizes = list(range(len(heads))), [*widths[:-1], min(widths[-1], _LAST)]
+    for head in _LEFT_OUT:
+        if sum(sizes[number] + _SPACE for number in kept) <= width:
+            break
+        kept = [number for number in kept if heads[number] != head or number in (0, len(heads) - 1)]
+    return kept
 
 
 def _node(_: State, row: Any) -> tuple[str, ...]:
@@ -93,7 +122,7 @@ def _next(state: State, row: Any) -> tuple[str, ...]:
 
 
 def _cost(_: State, row: Any) -> tuple[str, ...]:
-    return row.name, str(row.pods), price(row.price), f"{row.percent} %"
+    return row.name or "(none)", str(row.pods), price(row.price), f"{row.percent} %"
 
 
 _CELLS: Final[Mapping[str, Callable[[State, Any], tuple[str, ...]]]] = {

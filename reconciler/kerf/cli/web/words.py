@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode
 
 from flask import Flask, request
 
+from kerf.cli.answering.amounts import cores, gib
 from kerf.cli.answering.node_page import at
 from kerf.cli.answering.plan_page import price
 from kerf.cli.reports.escaping import visible
 from kerf.model.instants import length
-
-_GIB: Final = 2**30
 
 
 def install(app: Flask) -> None:
@@ -34,16 +33,6 @@ def _link(page: int) -> str:
 
 def _at(instant: datetime | None, now: datetime) -> str:
     return "" if instant is None else at(instant, now)
-
-
-def cores(millis: int) -> str:
-    """CPUs: `12`, `1.93`."""
-    return f"{millis / 1000:,.2f}".rstrip("0").rstrip(".") if millis < 100_000 else f"{millis / 1000:,.0f}"
-
-
-def gib(amount: int) -> str:
-    """Memory in GiB: `7.4`, `120`."""
-    return f"{amount / _GIB:,.1f}" if amount < 100 * _GIB else f"{amount / _GIB:,.0f}"
 
 
 def age(span: timedelta | None) -> str:

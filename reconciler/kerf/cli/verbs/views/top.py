@@ -8,7 +8,7 @@ from typing import Final
 import typer
 
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, exits
-from kerf.cli.terminal import plain, say, width
+from kerf.cli.terminal import dumb, say, width
 
 _USAGE: Final = """\
 kerf top [--kubeconfig FILE] [--context NAME] [settings]
@@ -19,10 +19,11 @@ Shows nodes with their requests, price and blockers, pending pods, next disrupti
 A live cluster is read every 30 seconds with your own credentials, and AWS as the controller reads it.
 
   1 2 3 4             nodes, pending pods, next disruptions, costs
-  Up Down j k         the previous or next row; PageUp and PageDown by pages
+  Up Down j k         the previous or next row; PageUp and PageDown by pages, Home and End to the ends
   s                   the next order of nodes
   /                   filter nodes by name, NodePool, type, zone, workload or blocker
   Enter               the answer of `kerf why` for the row; Esc leaves it
+  p                   the pods of the node with their requests; Esc leaves them
   q                   quit
 
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
@@ -47,7 +48,7 @@ def top(
         return
 
     with exits("top"):
-        if not sys.stdin.isatty() or not width(sys.stdout) or plain():
+        if not sys.stdin.isatty() or not width(sys.stdout) or dumb():
             raise Mistake("standard output: not a terminal with a cursor: use kerf ui, or kerf why")
         _run(context.args, file or [], (kubeconfig, kube_context))
 
@@ -62,18 +63,19 @@ def _run(arguments: list[str], paths: list[str], where: tuple[str, str]) -> None
     from kerf.cli.top import drawing, keyboard
     from kerf.cli.top.state import State
 
-    boards, console, keys = Boards(captures.origin("top", arguments, paths, where)), Console(), sys.stdin.fileno()
+    boards, console = Boards(captures.origin("top", arguments, paths, where)), Console()
+    descriptor, keys = sys.stdin.fileno(), keyboard.Keys(sys.stdin.fileno())
     state = State(boards.current)
     state.show(boards.current)
     boards.start()
     try:
-        with keyboard.single_keys(keys), Live(console=console, screen=True, auto_refresh=False) as live:
+        with keyboard.single_keys(descriptor), Live(console=console, screen=True, auto_refresh=False) as live:
             going = True
             while going:
                 if state.board is not boards.current:
                     state.show(boards.current)
-                live.update(drawing.draw(state, console.height, boards.name, boards.problem), refresh=True)
-                going = state.press(keyboard.key(keys, _EVERY_SECONDS))
+                live.update(drawing.draw(state, console.size, boards.name, boards.problem), refresh=True)
+                going = state.press(keys.next(_EVERY_SECONDS))
     except (EOFError, KeyboardInterrupt):
         return
     finally:
