@@ -102,6 +102,25 @@ def is_true(thing: dict[str, Any], type_: str) -> bool:
     return condition(thing, type_).get("status") == "True"
 
 
+def approval(fleet: Fleet, field: str) -> str:
+    """A field of the condition ChangeApproved; empty when it is not there."""
+    return str(condition(fleet.pool(), "ChangeApproved").get(field, ""))
+
+
+# --- the manifest, as commits change it ---------------------------------------------------------------------------
+def changed(manifest: str, version: str) -> str:
+    """The NodePool with another label in its template: every node drifts."""
+    labels = f"    metadata: {{labels: {{example.com/version: {version}}}}}\n    spec:"
+    return manifest.replace("    spec:", labels, 1)
+
+
+def annotated(manifest: str, more: str) -> str:
+    """The NodePool with more annotations, as `key: value` in YAML."""
+    if "annotations: {" in manifest:
+        return manifest.replace("annotations: {", f"annotations: {{{more}, ", 1)
+    return manifest.replace("name: rolling}", f"name: rolling, annotations: {{{more}}}}}", 1)
+
+
 def sicken(kerf: Installation, node: str, seconds_ago: float) -> datetime:
     """See `Fleet.sicken`."""
     kerf.kubectl("annotate", "node", node, f"{NOT_READY}=true", "--overwrite")

@@ -95,7 +95,8 @@ class Flux:
 
     def request(self, name: str, at: str) -> None:
         """As `flux reconcile kustomization`; `at` is any text that is another one each time."""
-        self._control_plane.kubectl("annotate", "kustomization", name, "-n", NAMESPACE, f"{REQUESTED}={at}")
+        annotation = f"{REQUESTED}={at}"
+        self._control_plane.kubectl("annotate", "kustomization", name, "-n", NAMESPACE, "--overwrite", annotation)
 
     # --- what is there ----------------------------------------------------------------------------------------------
     def kustomization(self, name: str) -> Json:

@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from .control_plane import ControlPlane
-from .fleet import MANIFEST, Fleet, condition
+from .fleet import MANIFEST, Fleet, approval, condition
 from .fleet import fleet as a_fleet
 from .installation import Installation
 
@@ -42,18 +42,18 @@ def test_a_change_waits_over_a_restart_and_goes_on_when_git_carries_its_digest(f
     kerf = fleet.kerf
     applied(fleet, {"kerf.sh/plan-first": "true"}, "one")
     fleet.scale(NODES)
-    kerf.wait(lambda: told(fleet, "reason") == "NothingToApprove", 60, "nothing is to be approved")
+    kerf.wait(lambda: approval(fleet, "reason") == "NothingToApprove", 60, "nothing is to be approved")
     old = fleet.uids()
     applied(fleet, {"kerf.sh/plan-first": "true"}, "two")
-    kerf.wait(lambda: f"would replace {NODES} drifted nodes" in told(fleet, "message"), 60, "the change waits")
-    message = told(fleet, "message")
+    kerf.wait(lambda: f"would replace {NODES} drifted nodes" in approval(fleet, "message"), 60, "the change waits")
+    message = approval(fleet, "message")
     kerf.stop_controller()
     kerf.start_controller()
     kerf.wait(lambda: kerf.readiness()[0] == 200, 60, "the controller is ready again")
     applied(fleet, {"kerf.sh/plan-first": "true"}, "two")
     time.sleep(QUIET_SECONDS)
     assert fleet.uids() == old
-    assert (told(fleet, "status"), told(fleet, "message")) == ("False", message)
+    assert (approval(fleet, "status"), approval(fleet, "message")) == ("False", message)
     assert condition(fleet.pool(), "Ready")["status"] == "True"
     assert "kerf.sh/seen-plan" in fleet.pool()["metadata"]["annotations"]
     assert kerf.kubectl("diff", *GIT, "-f", "-", input_=manifest(fleet, {"kerf.sh/plan-first": "true"}, "two")) == ""
@@ -62,7 +62,7 @@ def test_a_change_waits_over_a_restart_and_goes_on_when_git_carries_its_digest(f
     assert digest in kerf.kerf("why", "nodepool", fleet.name, "--kubeconfig", str(kerf.control_plane.kubeconfig))
     applied(fleet, {"kerf.sh/plan-first": "true", "kerf.sh/approved-plan": digest}, "two")
     kerf.wait(lambda: not old & fleet.uids() and fleet.whole(NODES), 240, "all nodes are replaced")
-    kerf.wait(lambda: told(fleet, "reason") == "NothingToApprove", 60, "nothing is left to be approved")
+    kerf.wait(lambda: approval(fleet, "reason") == "NothingToApprove", 60, "nothing is left to be approved")
 
 
 def test_an_invalid_approval_is_refused_with_its_place_and_the_valid_form(fleet: Fleet) -> None:
@@ -83,9 +83,3 @@ def manifest(fleet: Fleet, notes: dict[str, str], version: str) -> str:
 def applied(fleet: Fleet, notes: dict[str, str], version: str) -> None:
     """As a tool that applies manifests from Git does."""
     fleet.kerf.kubectl("apply", *GIT, "-f", "-", input_=manifest(fleet, notes, version))
-
-
-def told(fleet: Fleet, field: str) -> str:
-    """A field of the condition ChangeApproved; empty when it is not there."""
-    found: dict[str, Any] = condition(fleet.pool(), "ChangeApproved")
-    return str(found.get(field, ""))

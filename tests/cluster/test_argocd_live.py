@@ -5,6 +5,7 @@ The tests are one story: each leaves the repository applied and healthy. In `mak
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from .argocd_installation import APPLICATIONS, POOLS, ArgoCdInstallation
 from .argocd_programs import find_argocd
 from .binaries import ControlPlaneUnavailable
 from .control_plane import ControlPlane
-from .fleet import MANIFEST, Fleet, is_true
+from .fleet import MANIFEST, Fleet, annotated, approval, changed, is_true
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -50,9 +51,8 @@ def test_an_application_is_healthy_again_when_a_roll_out_has_ended(kerf: ArgoCdI
     """It is Synced as soon as the objects are applied, and Progressing until the last node is replaced."""
     fleet = rolling(kerf)
     old = fleet.uids()
-    labels = "    metadata: {labels: {example.com/version: next}}\n    spec:"
     fleet.allow(0)
-    kerf.synced("node-pools", kerf.commit(ROLLING, kerf.text(ROLLING).replace("    spec:", labels, 1)), SOON)
+    kerf.synced("node-pools", kerf.commit(ROLLING, changed(kerf.text(ROLLING), "next")), SOON)
     kerf.wait(lambda: kerf.argocd.health("node-pools") == "Progressing", SOON, "the roll-out is seen")
     fleet.allow(1)
 
@@ -63,6 +63,32 @@ def test_an_application_is_healthy_again_when_a_roll_out_has_ended(kerf: ArgoCdI
 
     kerf.wait(ended, 240, "the roll-out has ended")
     assert not old & fleet.uids()
+
+
+def test_a_change_waits_until_a_commit_approves_its_plan(kerf: ArgoCdInstallation) -> None:
+    """With a canary. Argo CD sees no difference and syncs nothing because of the annotations of the controller."""
+    fleet = Fleet(kerf)
+    asked = annotated(kerf.text(ROLLING), "kerf.sh/plan-first: 'true', kerf.sh/canary-soak: 5s")
+    kerf.synced("node-pools", kerf.commit(ROLLING, asked), SOON)
+    kerf.wait(lambda: approval(fleet, "reason") == "NothingToApprove", SOON, "the NodePool is noted")
+    old = fleet.uids()
+    kerf.synced("node-pools", kerf.commit(ROLLING, asked.replace("version: next", "version: approved")), SOON)
+    kerf.wait(lambda: "would replace 1 drifted node" in approval(fleet, "message"), SOON, "the change waits")
+    seen, syncs = approval(fleet, "message"), history(kerf, "node-pools")
+    refresh(kerf)
+    assert kerf.argocd.differences("node-pools") == []
+    assert (fleet.uids(), approval(fleet, "message"), history(kerf, "node-pools")) == (old, seen, syncs)
+    assert "kerf.sh/seen-plan" in fleet.pool()["metadata"]["annotations"]
+    (digest,) = set(re.findall(r"\b[0-9a-f]{20}\b", seen))
+    approved = annotated(kerf.text(ROLLING), f"kerf.sh/approved-plan: '{digest}'")
+    kerf.synced("node-pools", kerf.commit(ROLLING, approved), SOON)
+    kerf.wait(lambda: not old & fleet.uids() and fleet.whole(1), 240, "the change is rolled out")
+    kerf.wait(lambda: approval(fleet, "reason") == "NothingToApprove", SOON, "nothing is left to be approved")
+    syncs = history(kerf, "node-pools")
+    refresh(kerf)
+    assert kerf.argocd.differences("node-pools") == []
+    assert history(kerf, "node-pools") == syncs
+    kerf.wait(lambda: healthy(kerf, "node-pools"), SOON, "the Application is Healthy")
 
 
 def test_no_difference_while_kerf_works(kerf: ArgoCdInstallation) -> None:

@@ -24,7 +24,7 @@ from tests.sources import ROOT
 
 from .binaries import ControlPlaneUnavailable
 from .control_plane import ControlPlane
-from .fleet import MANIFEST, Fleet, condition, is_true
+from .fleet import MANIFEST, Fleet, annotated, approval, changed, condition, is_true
 from .flux import NAMESPACE
 from .flux_installation import RELEASES, STEPS, FluxInstallation
 from .flux_programs import find_flux
@@ -122,6 +122,28 @@ def test_a_roll_out_is_waited_for_and_a_newer_commit_need_not_wait(kerf: FluxIns
 
     kerf.wait(ended, 120, "the roll-out is over")
     assert not old & fleet.uids()
+
+
+def test_a_change_waits_until_a_commit_approves_its_plan(kerf: FluxInstallation) -> None:
+    """With a canary. Flux removes no annotation of the controller, and applies nothing again because of one."""
+    fleet = rolling(kerf)
+    asked = annotated(kerf.text(ROLLING), "kerf.sh/plan-first: 'true', kerf.sh/canary-soak: 5s")
+    kerf.applied(kerf.commit(ROLLING, asked))
+    kerf.wait(lambda: approval(fleet, "reason") == "NothingToApprove", SOON, "the NodePool is noted")
+    old = fleet.uids()
+    kerf.applied(kerf.commit(ROLLING, changed(asked, "approved")))
+    kerf.wait(lambda: "would replace 1 drifted node" in approval(fleet, "message"), SOON, "the change waits")
+    seen, changes = approval(fleet, "message"), kerf.flux.changes()
+    kerf.reconcile(POOLS, "while the change waits")
+    assert (fleet.uids(), approval(fleet, "message"), kerf.flux.changes()) == (old, seen, changes)
+    assert "kerf.sh/seen-plan" in fleet.pool()["metadata"]["annotations"]
+    (digest,) = set(re.findall(r"\b[0-9a-f]{20}\b", seen))
+    revision = kerf.commit(ROLLING, annotated(kerf.text(ROLLING), f"kerf.sh/approved-plan: '{digest}'"))
+    kerf.wait(lambda: kerf.flux.done(POOLS, revision) and not old & fleet.uids(), 240, "the change is rolled out")
+    kerf.wait(lambda: approval(fleet, "reason") == "NothingToApprove", SOON, "nothing is left to be approved")
+    changes = kerf.flux.changes()
+    kerf.reconcile(POOLS, "after the change")
+    assert kerf.flux.changes() == changes
 
 
 @pytest.mark.long
@@ -265,8 +287,7 @@ def rolling(kerf: FluxInstallation) -> Fleet:
 def held_back(kerf: FluxInstallation, fleet: Fleet, version: str) -> str:
     """A commit that changes the pool's template, while no pod may go; its revision, once the node is behind."""
     fleet.allow(0)
-    labels = f"    metadata: {{labels: {{example.com/version: {version}}}}}\n    spec:"
-    revision = kerf.commit(ROLLING, kerf.text(ROLLING).replace("    spec:", labels, 1))
+    revision = kerf.commit(ROLLING, changed(kerf.text(ROLLING), version))
     kerf.wait(lambda: not is_true(fleet.pool(), "UpToDate"), SOON, "the pool's node is behind")
     return revision
 

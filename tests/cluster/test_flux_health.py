@@ -18,7 +18,7 @@ CURRENT, FAILED, IN_PROGRESS = "current", "failed", "in progress"
 POOL, CLASS = "NodePool", "EC2NodeClass"
 GENERATION: Final = 3
 
-Row = tuple[str, str, int]
+Row = tuple[str, str, int] | tuple[str, str, int, str]
 
 
 def health(kind: str, thing: dict[str, Any]) -> str:
@@ -39,7 +39,9 @@ def health(kind: str, thing: dict[str, Any]) -> str:
 
 
 def thing(*rows: Row) -> dict[str, Any]:
-    conditions = [{"type": type_, "status": status, "observedGeneration": seen} for type_, status, seen in rows]
+    """With these conditions: type, status, generation, and a reason if one is given."""
+    names = ("type", "status", "observedGeneration", "reason")
+    conditions = [dict(zip(names, row, strict=False)) for row in rows]
     return {"metadata": {"generation": GENERATION}, "status": {"conditions": conditions}}
 
 
@@ -57,6 +59,10 @@ NOW, BEFORE = GENERATION, GENERATION - 1
         (POOL, [("Ready", "True", NOW), ("UpToDate", "False", NOW), ("Stalled", "Unknown", NOW)], IN_PROGRESS),
         (POOL, [("Ready", "True", NOW), ("UpToDate", "False", NOW), ("Stalled", "True", NOW)], FAILED),
         (POOL, [("Ready", "True", NOW), ("UpToDate", "True", NOW), ("Stalled", "True", BEFORE)], CURRENT),
+        (POOL, [("Ready", "True", NOW), ("UpToDate", "False", NOW, "AwaitingApproval")], CURRENT),
+        (POOL, [("Ready", "True", NOW), ("UpToDate", "False", BEFORE, "AwaitingApproval")], IN_PROGRESS),
+        (POOL, [("Ready", "False", NOW, "NotReady"), ("UpToDate", "False", NOW, "AwaitingApproval")], IN_PROGRESS),
+        (POOL, [("Ready", "True", NOW), ("UpToDate", "False", NOW, "AwaitingCanary")], IN_PROGRESS),
         (POOL, [("Ready", "False", NOW), ("NodeClassReady", "False", NOW)], IN_PROGRESS),
         (POOL, [("Ready", "False", NOW), ("ValidationSucceeded", "False", NOW)], FAILED),
         (POOL, [("Ready", "False", BEFORE), ("ValidationSucceeded", "False", BEFORE)], IN_PROGRESS),
