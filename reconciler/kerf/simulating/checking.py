@@ -40,7 +40,7 @@ def check(found: Scenario) -> None:
     """Raises BadScenario."""
     _check_world(found)
     for number, one in enumerate(found.assertions):
-        _check_assertion(("assertions", number), one)
+        _check_assertion(("assertions", number), one, found)
     for number, step in enumerate(found.timeline):
         path: Path = ("timeline", number)
         _require_before_end((*path, "at"), step.at, found)
@@ -69,8 +69,14 @@ def _check_world(found: Scenario) -> None:
             raise BadScenario(("world", "zones", number), f"{zone} {words}")
 
 
-def _check_assertion(path: Path, one: Assertion) -> None:
+def _check_assertion(path: Path, one: Assertion, found: Scenario) -> None:
     _single(path, _given(one), "assertion")
+    within, measured = one.pods_run_within, found.duration.value - found.warmed
+    if within is not None and within.duration.value > measured:
+        words = (
+            f"{within.duration} is longer than the time after the warm-up ({shortest(measured)}): no pod can violate it"
+        )
+        raise BadScenario((*path, "podsRunWithin", "duration"), f"{words}; write a shorter one")
     given = one.disruptions_per_hour
     for number, reason in enumerate(given.reasons if given is not None else ()):
         if reason not in REASONS:

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterable
 from datetime import timedelta
+from itertools import takewhile
 from typing import Any, Final
 
 import msgspec
@@ -125,7 +126,8 @@ def _schema(kind: type[Any]) -> dict[str, Any]:
 def _bad(text: str, value: Any) -> BadScenario:
     """With the path of the message as steps, and an unknown field as the last of them."""
     message, _, steps = text.rpartition(_AT) if _AT in text else (text, "", "")
-    path = tuple(index if key == "" else key for key, index in _STEP.findall(steps))
+    found = (index if key == "" else key for key, index in _STEP.findall(steps))
+    path = tuple(takewhile(lambda step: step != "...", found))  # of a map the message has no key
     whole: Path = tuple(int(step) if step.isdigit() else step for step in path)
     if message.startswith(_UNKNOWN):
         unknown = message.removeprefix(_UNKNOWN).partition("`")[0]

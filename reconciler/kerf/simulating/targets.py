@@ -20,6 +20,8 @@ from kerf.simulating.scenario import Offerings, Scenario, Step
 from kerf.simulating.world import Case, settings_of
 
 _WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "Pod")
+#: PriorityClasses of every cluster.
+_SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
 #: Kinds whose objects get their names during the run.
 _GENERATED: Final = frozenset(
     {"Pod", "ReplicaSet", "NodeClaim", "Node", "CSINode", "VolumeAttachment", "Event", "Lease"}
@@ -52,6 +54,8 @@ def require(case: Case) -> None:
     for number, assertion in enumerate(scenario.assertions):
         for name in assertion.__struct_fields__:
             _require_subject(("assertions", number, camel(name)), getattr(assertion, name), known)
+    if case.captured is None:  # a snapshot has no PriorityClasses
+        _require_priorities(scenario, {*known.objects["PriorityClass"], *_SYSTEM})
     for number, step in enumerate(scenario.timeline):
         _require_objects(("timeline", number), step, known)
 
@@ -59,6 +63,14 @@ def require(case: Case) -> None:
 def full(name: str) -> str:
     """`namespace/name` of a workload."""
     return name if "/" in name else f"default/{name}"
+
+
+def _require_priorities(scenario: Scenario, classes: set[str]) -> None:
+    for number, workload in enumerate(scenario.workloads):
+        name = workload.pod.get("priorityClassName")
+        if isinstance(name, str) and name not in classes:
+            words = missing("PriorityClass", name, classes)
+            raise BadScenario(("workloads", number, "pod", "priorityClassName"), words)
 
 
 def _require_world(scenario: Scenario) -> None:

@@ -114,6 +114,8 @@ def settings_of(given: Mapping[str, str]) -> Settings:
     for name in given:
         if name not in known:
             raise BadScenario(("world", "settings", name), missing("setting", name, known))
+    if "CLUSTER_NAME" in given:
+        raise BadScenario(("world", "settings", "CLUSTER_NAME"), f"the simulated cluster is {_CLUSTER}; remove it")
     try:
         found = variables.parse((), {"INTERRUPTION_QUEUE": _CLUSTER, **given, "CLUSTER_NAME": _CLUSTER})
     except SettingsError as error:

@@ -148,15 +148,8 @@ def _named(manifest: Mapping[str, Any]) -> str:
 def _require_workloads(scenario: Scenario) -> None:
     """Refuse fields of pods and of PodDisruptionBudgets that no API server knows. Raises BadScenario."""
     for number, one in enumerate(scenario.workloads):
-        annotations = {"metadata": {"annotations": one.annotations}}
-        for name, kind, value in (
-            ("pod", shapes.POD_SPEC, one.pod),
-            ("podDisruptionBudget", shapes.BUDGET_SPEC, one.pod_disruption_budget),
-            ("", "V1PodTemplateSpec", annotations),
-        ):
-            for steps, words in shapes.of(kind, value):
-                place = (name, *steps) if name else steps[1:]
-                raise BadScenario(("workloads", number, *place), words)
+        for steps, words in shapes.workload_faults(one.name, one.pod, one.pod_disruption_budget, one.annotations):
+            raise BadScenario(("workloads", number, *steps), words)
 
 
 def _place(node: Node, path: Path) -> Place:
