@@ -113,11 +113,18 @@ def test_a_fault_of_a_manifest_file_is_refused_with_both_places(
     assert words in found
 
 
+#: Kinds that a simulation does not use.
+OTHERS = (
+    ("v1", "ConfigMap"),
+    ("batch/v1", "CronJob"),
+    ("argoproj.io/v1alpha1", "Application"),
+    ("autoscaling.x-k8s.io/v1", "ProvisioningRequest"),
+    ("snapshot.storage.k8s.io/v1", "VolumeSnapshotClass"),
+)
+
+
 def test_kinds_of_other_controllers_have_no_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    others = [
-        {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
-        for version, kind in (("v1", "Service"), ("argoproj.io/v1alpha1", "Application"), ("v1", "PodTemplate"))
-    ]
+    others = [{"apiVersion": version, "kind": kind, "metadata": {"name": "a"}} for version, kind in OTHERS]
     (tmp_path / "more.yaml").write_text(yaml.safe_dump_all(others))
     assert main([written(tmp_path, {"world": {**WORLD, "manifests": ["more.yaml"]}})]) == 0
     assert "WARN" not in capsys.readouterr().out

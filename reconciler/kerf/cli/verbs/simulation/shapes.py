@@ -28,17 +28,17 @@ Fault = tuple[Steps, str]
 _KARPENTER: Final = "karpenter.sh/"
 POD_SPEC: Final = "V1PodSpec"
 BUDGET_SPEC: Final = "V1PodDisruptionBudgetSpec"
-#: The kinds that a simulation uses, by name.
+#: Kinds whose objects only a cluster makes.
+_MADE: Final = (kinds.NODE_CLAIM, kinds.NODE, kinds.CSI_NODE, kinds.VOLUME_ATTACHMENT)
+#: The kinds that a simulation uses, by name, with their API versions.
 USED: Final[Mapping[str, str]] = {
-    kind.name: kind.api_version
-    for kind in (
-        *(kinds.NODE_POOL, kinds.NODE_CLASS, kinds.NODE_OVERLAY, kinds.CAPACITY_BUFFER, kinds.PDB, kinds.DAEMON_SET),
-        *(kinds.DEPLOYMENT, kinds.STATEFUL_SET, kinds.REPLICA_SET, kinds.POD, kinds.NAMESPACE, PRIORITY_CLASS),
-        *(kinds.STORAGE_CLASS, kinds.PV, kinds.PVC),
-    )
+    kind.name: kind.api_version for kind in (*kinds.KNOWN, PRIORITY_CLASS) if kind not in _MADE
 }
-#: Groups of which Kerf knows all kinds.
-_GROUPS: Final = frozenset(version.rpartition("/")[0] for name, version in USED.items() if name in CUSTOM)
+#: Groups of which all kinds are known, to Kerf or to the client.
+_GROUPS: Final = frozenset(
+    {kind.group for kind in (kinds.NODE_POOL, kinds.NODE_CLASS, kinds.POD, kinds.DEPLOYMENT, kinds.PDB)}
+    | {kind.group for kind in (kinds.STORAGE_CLASS, PRIORITY_CLASS)}
+)
 _LIST: Final = re.compile(r"[Ll]ist\[(?P<item>.+)\]")
 _MAP: Final = re.compile(r"[Dd]ict[\[(]str, (?P<item>.+)[\])]")
 #: Python types of the client's scalars, and their names in messages.
@@ -139,12 +139,9 @@ def workload_faults(
 def is_unknown(manifest: Mapping[str, Any]) -> bool:
     """Whether the kind is misspelt: its group is one of Karpenter's or a built-in one, and has no such kind."""
     kind, group = str(manifest.get("kind", "")), str(manifest.get("apiVersion", "")).rpartition("/")[0]
-    if kind in USED or kind == kinds.NODE_CLAIM.name:
+    if kind in {*USED, *(one.name for one in _MADE)}:
         return False
-    if group in _GROUPS or not kind:
-        return True
-    built_in = group in ("", "apps", "batch", "policy") or group.endswith(".k8s.io")
-    return built_in and missing("kind", kind, USED).endswith("?") and not _is_built_in(kind)
+    return not kind or (group in _GROUPS and not _is_built_in(kind))
 
 
 def _is_built_in(kind: str) -> bool:
