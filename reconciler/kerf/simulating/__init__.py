@@ -8,8 +8,11 @@ observed.py      observations as values
 results.py       figures and verdicts as values
 world.py         the world at the start: the sandbox's or a snapshot's
 account.py       AWS whose selectors always select
+misses.py        assertions that had nothing to judge
 throttling.py    requests that are refused for a time
 workloads.py     Deployments and their replicas over time
+targets.py       names that cannot exist in the world
+checking.py      rules between the fields of a scenario
 reading.py       YAML values to a scenario, errors with their path
 scenario.py      the types of a scenario file
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from kerf.simulating import scenario
 from kerf.simulating.observed import NodeLife, Observed, PodLife
 from kerf.simulating.results import Verdict
 from kerf.simulating.scenario import Assertion, shortest
+from kerf.simulating.targets import full
 
 #: So many examples explain a failure.
 _EXAMPLES: Final = 3
@@ -28,12 +29,16 @@ def judged(assertion: Assertion, seen: Observed) -> Verdict:
 
 def cost(seen: Observed) -> float:
     """The price of all instances from the end of the warm-up to the end, in US dollars."""
+    return sum(price * ((end - start) / HOUR) for start, end, price in _spans(seen)) / _MICRO
+
+
+def _spans(seen: Observed) -> Iterator[tuple[datetime, datetime, int]]:
+    """Start, end and price per hour of each level after the warm-up."""
     ends = [*(one.at for one in seen.levels[1:]), seen.ended]
-    spans = (
-        (max(end - max(one.at, seen.measured), timedelta(0)), one.price)
-        for one, end in zip(seen.levels, ends, strict=True)
-    )
-    return sum(price * (span / HOUR) for span, price in spans) / _MICRO
+    for one, end in zip(seen.levels, ends, strict=True):
+        start = max(one.at, seen.measured)
+        if end > start:
+            yield start, end, one.price
 
 
 def wait(pod: PodLife, seen: Observed) -> timedelta:
@@ -97,36 +102,47 @@ def _evictions(given: scenario.Evictions, seen: Observed) -> Verdict:
 
 def _running(given: scenario.RunningPods, seen: Observed) -> Verdict:
     text = f"at least {_counted(given.at_least, 'running pod')}{_named(given.workload)}"
-    begun, least = False, None
+    begun, levels = False, list[tuple[datetime, int]]()
     for at, running in _sweep(seen, given.workload):
         begun = begun or len(running) >= given.at_least
-        if begun and at >= seen.measured and (least is None or len(running) < least[1]):
-            least = (at, len(running))
+        if begun and at >= seen.measured:
+            levels.append((at, len(running)))
     if not begun:
-        return Verdict(
-            text, False, "there were never so many", seen.measured - seen.began, _pending(seen, given.workload)
-        )
-    if least is None or least[1] >= given.at_least:
-        return Verdict(text, passed=True, message=f"at least {least[1] if least else given.at_least}")
-    return Verdict(text, False, f"only {least[1]}", least[0] - seen.began, _lost(seen, given.workload, least[0]))
+        pending = _pending(seen, given.workload)
+        return Verdict(text, False, "there were never so many", seen.measured - seen.began, pending)
+    least = min(levels, key=lambda row: row[1], default=(seen.measured, given.at_least))
+    if least[1] >= given.at_least:
+        return Verdict(text, passed=True, message=f"at least {least[1]}")
+    first = next(at for at, running in levels if running < given.at_least)
+    lost = _lost(seen, given.workload, least[0])
+    return _violated(text, f"only {least[1]}", seen, (first, least[0]), lost)
 
 
 def _zones(given: scenario.ZonesShort, seen: Observed) -> Verdict:
     text = f"at most {_counted(given.at_most, 'zone')} without a running pod{_named(given.workload)}"
     had: set[str] = set()
-    worst: tuple[datetime, set[str]] | None = None
+    levels: list[tuple[datetime, set[str]]] = []
     for at, running in _sweep(seen, given.workload):
         zones = {pod.zone for pod in running}
         had |= zones
-        short = had - zones
-        if at >= seen.measured and (worst is None or len(short) > len(worst[1])):
-            worst = (at, short)
+        if at >= seen.measured:
+            levels.append((at, had - zones))
     if not had:
         return Verdict(text, False, "no pod ran", seen.measured - seen.began, _pending(seen, given.workload))
-    if worst is None or len(worst[1]) <= given.at_most:
+    worst = max(levels, key=lambda row: len(row[1]))
+    if len(worst[1]) <= given.at_most:
         return Verdict(text, passed=True, message=f"pods in {', '.join(sorted(had))}")
-    message = f"none in {', '.join(sorted(worst[1]))}"
-    return Verdict(text, False, message, worst[0] - seen.began, _lost(seen, given.workload, worst[0]))
+    first = next(at for at, short in levels if len(short) > given.at_most)
+    lost = _lost(seen, given.workload, worst[0])
+    return _violated(text, f"none in {', '.join(sorted(worst[1]))}", seen, (first, worst[0]), lost)
+
+
+def _violated(
+    text: str, message: str, seen: Observed, times: tuple[datetime, datetime], reasons: Iterable[str]
+) -> Verdict:
+    """A failure with the times of its first and its worst violation."""
+    first, worst = (max(at, seen.measured) - seen.began for at in times)
+    return Verdict(text, False, message, first, tuple(reasons), worst if worst > first else None)
 
 
 def _sweep(seen: Observed, workload: str) -> Iterator[tuple[datetime, list[PodLife]]]:
@@ -164,14 +180,13 @@ def _disruptions(given: scenario.Disruptions, seen: Observed) -> Verdict:
     why = f" ({', '.join(given.reasons)})" if given.reasons else ""
     text = f"at most {_counted(given.at_most, 'disruption')}{of} an hour{why}"
     found = _ended(given, seen)
-    most: list[tuple[datetime, NodeLife]] = []
-    for number, (at, _) in enumerate(found):
-        window = [row for row in found[: number + 1] if row[0] > at - HOUR]
-        most = max(most, window, key=len)
+    windows = [[row for row in found[: number + 1] if row[0] > at - HOUR] for number, (at, _) in enumerate(found)]
+    most = max(windows, key=len, default=[])
     if len(most) <= given.at_most:
         return Verdict(text, passed=True, message=f"at most {len(most)}")
-    reasons = tuple(f"{_clock(at, seen)}: {_node(one, one.name)}" for at, one in most[-_EXAMPLES:])
-    return Verdict(text, False, f"{len(most)} in an hour", most[-1][0] - seen.began, reasons)
+    first = next(one for one in windows if len(one) > given.at_most)
+    reasons = (f"{_clock(at, seen)}: {_node(one, one.name)}" for at, one in most[-_EXAMPLES:])
+    return _violated(text, f"{len(most)} in an hour", seen, (first[-1][0], most[-1][0]), reasons)
 
 
 def _ended(given: scenario.Disruptions, seen: Observed) -> list[tuple[datetime, NodeLife]]:
@@ -196,18 +211,28 @@ def _cost(given: scenario.Cost, seen: Observed) -> Verdict:
     message = f"${total:.2f} in {shortest(seen.ended - seen.measured)}"
     if total <= given.at_most:
         return Verdict(text, passed=True, message=message)
-    return Verdict(text, False, message, seen.ended - seen.began, tuple(_priciest(seen)))
+    return Verdict(text, False, message, _exceeded(given.at_most, seen) - seen.began, tuple(_priciest(seen)))
+
+
+def _exceeded(at_most: float, seen: Observed) -> datetime:
+    """The time at which the sum of the price exceeds so many US dollars."""
+    left = at_most * _MICRO
+    for start, end, price in _spans(seen):
+        spent = price * ((end - start) / HOUR)
+        if spent > left:
+            return start + left / price * HOUR
+        left -= spent
+    return seen.ended
 
 
 def _cost_per_hour(given: scenario.Cost, seen: Observed) -> Verdict:
     most = max(seen.measured_levels, key=lambda one: one.price)
-    text, message = (
-        f"cost of at most ${given.at_most:.2f} an hour",
-        f"${most.price / _MICRO:.2f} with {most.nodes} nodes",
-    )
+    text = f"cost of at most ${given.at_most:.2f} an hour"
+    message = f"${most.price / _MICRO:.2f} with {_counted(most.nodes, 'node')}"
     if most.price <= given.at_most * _MICRO:
         return Verdict(text, passed=True, message=message)
-    return Verdict(text, False, message, max(most.at, seen.measured) - seen.began, tuple(_priciest(seen)))
+    first = next(one.at for one in seen.measured_levels if one.price > given.at_most * _MICRO)
+    return _violated(text, message, seen, (first, most.at), _priciest(seen))
 
 
 def _priciest(seen: Observed) -> Iterator[str]:
@@ -240,11 +265,6 @@ def _stays(node: NodeLife) -> str:
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
-def full(workload: str) -> str:
-    """`namespace/name` of a workload."""
-    return workload if "/" in workload else f"default/{workload}"
-
-
 def _of(pod: PodLife, workload: str) -> bool:
     return not workload or pod.workload == full(workload)
 

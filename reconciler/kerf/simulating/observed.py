@@ -19,6 +19,7 @@ class PodLife:
         stopped: the time at which it stopped: its deletion, its end, or the failure of its instance.
         zone: the zone of its node, once it runs.
         reason: the last reason that it had no node.
+        lost: it stopped with its instance.
     """
 
     key: str
@@ -28,6 +29,7 @@ class PodLife:
     stopped: datetime | None = None
     zone: str = ""
     reason: str = ""
+    lost: bool = False
 
 
 @dataclass(slots=True)

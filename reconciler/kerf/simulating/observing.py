@@ -10,6 +10,7 @@ from kerf.model import kinds
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import of_daemon_set, workload
 from kerf.planning.diary import Diary, reason_of
+from kerf.planning.outcomes import Move
 from kerf.sandbox.api.api_server import Record
 from kerf.sandbox.api.kinds import EVENT
 from kerf.sandbox.aws.machines import Machine
@@ -50,7 +51,7 @@ class Observer:
     def end(self, refusals: Mapping[str, str]) -> Observed:
         """The observations until now."""
         self.observed.ended = self._world.clock.now()
-        self.observed.evictions = self.diary.moves
+        self.observed.evictions = [one for one in self.diary.moves if not self._was_lost(one)]
         for record in self._world.server.records(kinds.NODE_CLAIM):
             claim, life = record.value, self._nodes[record.value.metadata.uid]
             names = (f"node/{claim.status.node_name}", f"nodeclaim/{claim.name}", f"nodepool/{claim.pool_name}")
@@ -87,7 +88,7 @@ class Observer:
         now, uid = self._world.clock.now(), pod.metadata.uid
         life = self._pods.get(uid)
         if life is None:
-            life = self._pods[uid] = PodLife(pod.key, _workload(pod), now)
+            life = self._pods[uid] = PodLife(pod.key, workload_of(pod), now)
             self.observed.pods.append(life)
         if pod.spec.node_name:
             self._by_node.setdefault(pod.spec.node_name, {})[uid] = None
@@ -125,13 +126,20 @@ class Observer:
             if record.value.spec.provider_id == machine.provider_id:
                 for uid in self._by_node.get(record.value.name, ()):
                     life = self._pods[uid]
+                    life.lost = life.stopped is None
                     life.stopped = life.stopped or now
+
+    def _was_lost(self, move: Move) -> bool:
+        """Whether the pod had stopped with its instance before: the controller only removes what is left of it."""
+        same = [one for one in self.observed.pods if one.key == move.pod and one.created <= move.at]
+        return bool(same) and same[-1].lost
 
     def _zone(self, node: str) -> str:
         record = self._world.server.find(kinds.NODE, "", node)
         return record.value.metadata.labels.get(labels.ZONE, "") if record is not None else ""
 
 
-def _workload(pod: Pod) -> str:
+def workload_of(pod: Pod) -> str:
+    """`namespace/name` of what controls a pod; its own without a controller."""
     found = workload(pod)
     return f"{pod.metadata.namespace}/{found[1]}" if found is not None else pod.key

@@ -14,10 +14,10 @@ from kerf.runtime.controller import Controller
 from kerf.sandbox.api.admission import Refused
 from kerf.sandbox.calm import Calm
 from kerf.sandbox.world import World
-from kerf.simulating import asserting
+from kerf.simulating import asserting, misses
 from kerf.simulating.observed import Observed
 from kerf.simulating.observing import Observer
-from kerf.simulating.reading import BadScenario, Path, camel
+from kerf.simulating.reading import BadScenario, Path
 from kerf.simulating.results import Figures, Point, Result
 from kerf.simulating.scenario import Scenario
 from kerf.simulating.weather import Happenings
@@ -25,8 +25,6 @@ from kerf.simulating.workloads import manifests, rows
 from kerf.simulating.world import Case, ordered, staged
 
 _MICRO: Final = 1_000_000
-#: So many names are listed for a wrong one.
-_NAMES: Final = 5
 
 
 class Play:
@@ -49,26 +47,11 @@ class Play:
         self._prepare(scenario)
         self._world.run(self, seen.began + scenario.duration.value)
         self._observer.end(self._refusals)
-        self._require_names(scenario)
+        self._happenings.end()
         verdicts = tuple(asserting.judged(one, seen) for one in scenario.assertions)
         series = tuple(Point(one.at - seen.began, one.nodes, one.price / _MICRO) for one in seen.levels)
-        return Result(scenario.name, self._seed, scenario.duration.value, _figures(seen), verdicts, series)
-
-    def _require_names(self, scenario: Scenario) -> None:
-        """An assertion about a workload or a NodePool that never existed would pass. Raises BadScenario."""
-        seen = self._observer.observed
-        own = {one.workload for one in seen.pods} | {f"{one.namespace}/{one.name}" for one in scenario.workloads}
-        for number, one in enumerate(scenario.assertions):
-            for name in one.__struct_fields__:
-                given, path = getattr(one, name), ("assertions", number, camel(name))
-                workload, pool = getattr(given, "workload", ""), getattr(given, "node_pool", "")
-                if workload and asserting.full(workload) not in own:
-                    have = ", ".join(sorted(own)[:_NAMES]) or "none"
-                    words = f"there was no workload {asserting.full(workload)}; the workloads are {have}"
-                    raise BadScenario((*path, "workload"), words)
-                if pool and pool not in seen.pools:
-                    have = ", ".join(sorted(seen.pools)[:_NAMES]) or "none"
-                    raise BadScenario((*path, "nodePool"), f"there was no NodePool {pool}; the NodePools are {have}")
+        warnings = (*self._happenings.misses, *misses.of_assertions(scenario, seen))
+        return Result(scenario.name, self._seed, scenario.duration.value, _figures(seen), verdicts, series, warnings)
 
     # --- as the world's loop calls it -----------------------------------------------------------------------------
     @property
@@ -104,10 +87,10 @@ class Play:
                 self._at(step.at.value, partial(self._apply, path, manifest))
             for name, replicas in step.scale.items():
                 self._at(step.at.value, partial(self._scale, (*path, "scale", name), name, replicas))
-            for name in step.delete:
-                self._at(step.at.value, partial(self._delete, (*path, "delete"), name))
-        for event in scenario.weather:
-            self._at(event.at.value, partial(self._happenings.happen, event))
+            for index, name in enumerate(step.delete):
+                self._at(step.at.value, partial(self._delete, (*path, "delete", index), name))
+        for number, event in enumerate(scenario.weather):
+            self._at(event.at.value, partial(self._happenings.happen, number, event))
 
     def _at(self, time: timedelta, act: Callable[[], None]) -> None:
         self._world.agenda.at(self._observer.observed.began + time, act)

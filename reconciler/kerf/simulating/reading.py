@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
+from datetime import timedelta
+from itertools import takewhile
 from typing import Any, Final
 
 import msgspec
 
-from kerf.simulating.scenario import LONGEST, Part, Replicas, Scenario, Span, Step, Weather, shortest
+from kerf.simulating.scenario import Replicas, Scenario, Span, shortest
 from kerf_api import durations
 from kerf_api.decoders import decoder_of
+from kerf_api.lint import nearest
 
 Path = tuple[str | int, ...]
 #: How msgspec's messages lead to the path of the wrong value, and name an unknown field.
 _AT: Final = " - at `"
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_]+)|\[([0-9]+|\.\.\.)\]")
 _UNKNOWN: Final = "Object contains unknown field `"
+_NO_VALUE: Final = "Invalid enum value "
+_NAMES: Final = 8
 _COLUMNS: Final = ["time", "replicas"]
 _DURATION_PATTERN: Final = "^([0-9]+[hms])+$"
 
@@ -34,13 +39,12 @@ class BadScenario(Exception):
 
 
 def read(value: Any) -> Scenario:
-    """The scenario of a document. Raises BadScenario."""
+    """The scenario of a document; `checking.check` has the rules between its fields. Raises BadScenario."""
     decoder_of(Scenario)
     try:
         found: Scenario = msgspec.convert(value, Scenario, dec_hook=_decoded)
     except msgspec.ValidationError as error:
         raise _bad(str(error), value) from error
-    _check(found)
     return found
 
 
@@ -49,26 +53,54 @@ def schema() -> dict[str, Any]:
     return msgspec.json.schema(Scenario, schema_hook=_schema)
 
 
-def replicas(text: str) -> tuple[Replicas, ...]:
-    """The rows of a CSV file with the columns `time` (a duration) and `replicas`. Raises ValueError with the line."""
-    rows = csv.reader(text.splitlines())
-    if (head := [cell.strip() for cell in next(rows, [])]) != _COLUMNS:
-        raise ValueError(f"line 1: the columns are {', '.join(head) or 'missing'}; write {','.join(_COLUMNS)}")
-    return tuple(_row(number, row) for number, row in enumerate(rows, 2) if row)
+def replicas(text: str, end: timedelta) -> tuple[Replicas, ...]:
+    """The rows of a CSV file with the columns `time` (a duration) and `replicas`, until the `end` of its scenario.
+
+    Raises ValueError with the line.
+    """
+    lines = csv.reader(text.removeprefix("\ufeff").splitlines(), strict=True)
+    found: list[Replicas] = []
+    try:
+        if (head := [cell.strip() for cell in next(lines, [])]) != _COLUMNS:
+            have = ", ".join(head) or "missing"
+            raise ValueError(f"line 1: the columns are {have}; write {','.join(_COLUMNS)}")
+        for row in lines:
+            if row:
+                found.append(_row(lines.line_num, row, found, end))
+    except csv.Error as error:
+        raise ValueError(f"line {lines.line_num}: {error}; write a duration and a number, such as 30m,12") from error
+    if not found:
+        raise ValueError("line 2: there is no row; write a duration and a number, such as 30m,12")
+    return tuple(found)
 
 
-def _row(number: int, row: list[str]) -> Replicas:
+def _row(number: int, row: list[str], before: list[Replicas], end: timedelta) -> Replicas:
     try:
         at, count = row
-        return Replicas(at=Span(durations.parse(at.strip())), replicas=_count(count.strip()))
+        found = Replicas(at=Span(durations.parse(at.strip())), replicas=_count(count.strip()))
     except ValueError as error:
         raise ValueError(f"line {number}: {error}; write a duration and a number, such as 30m,12") from error
+    if before and found.at.value <= before[-1].at.value:
+        raise ValueError(f"line {number}: {found.at} is not after the time of the row before; sort the rows by time")
+    if found.at.value > end:
+        words = "write an earlier time or a longer duration"
+        raise ValueError(f"line {number}: {found.at} is after the end of the scenario ({shortest(end)}); {words}")
+    return found
 
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 5:
         raise ValueError(f"{text!r} is no number of replicas from 0 to 99999")
     return int(text)
+
+
+def missing(what: str, name: str, known: Iterable[str]) -> str:
+    """The message for a name that does not exist, with the nearest one or the first of those that do."""
+    names = sorted(known)
+    if close := nearest.name(name, names):
+        return f"there is no {what} {name}; did you mean {close}?"
+    more = ", …" if len(names) > _NAMES else ""
+    return f"there is no {what} {name}; here are {', '.join(names[:_NAMES])}{more}" if names else f"there is no {what}"
 
 
 def camel(name: str) -> str:
@@ -94,13 +126,17 @@ def _schema(kind: type[Any]) -> dict[str, Any]:
 def _bad(text: str, value: Any) -> BadScenario:
     """With the path of the message as steps, and an unknown field as the last of them."""
     message, _, steps = text.rpartition(_AT) if _AT in text else (text, "", "")
-    path = tuple(index if key == "" else key for key, index in _STEP.findall(steps))
+    found = (index if key == "" else key for key, index in _STEP.findall(steps))
+    path = tuple(takewhile(lambda step: step != "...", found))  # of a map the message has no key
     whole: Path = tuple(int(step) if step.isdigit() else step for step in path)
     if message.startswith(_UNKNOWN):
         unknown = message.removeprefix(_UNKNOWN).partition("`")[0]
         known = ", ".join(_fields(whole))
-        message = f"there is no field {unknown}" + (f"; the fields here are {known}" if known else "")
+        close = nearest.meant(unknown, _fields(whole))
+        message = f"there is no field {unknown}{close}" + (f"; the fields here are {known}" if known else "")
         whole = (*whole, unknown)
+    elif message.startswith(_NO_VALUE):
+        message = missing("value", message.removeprefix(_NO_VALUE).strip("'"), _values(whole))
     return BadScenario(whole, message)
 
 
@@ -110,6 +146,14 @@ def _fields(path: Path) -> list[str]:
     for step in path:
         kind = _below(kind, step)
     return sorted(one.encode_name for one in getattr(kind, "fields", ()))
+
+
+def _values(path: Path) -> list[str]:
+    """The values that the field at a path may have."""
+    kind: Any = msgspec.inspect.type_info(Scenario)
+    for step in path:
+        kind = _below(kind, step)
+    return [str(one) for one in getattr(kind, "values", ())]
 
 
 def _below(kind: Any, step: str | int) -> Any:
@@ -124,46 +168,3 @@ def _part(kind: Any) -> Any:
     """Of an optional part the part."""
     options = [one for one in getattr(kind, "types", ()) if hasattr(one, "fields")]
     return options[0] if options else kind
-
-
-# --- rules between fields -----------------------------------------------------------------------------------------
-def _check(found: Scenario) -> None:
-    """Raises BadScenario."""
-    if not found.warmed < found.duration.value <= LONGEST:
-        words = f"{found.duration} must be longer than warmUp ({shortest(found.warmed)}) and at most 744h"
-        raise BadScenario(("duration",), words)
-    if found.world.snapshot and (found.world.zones or found.world.instance_types):
-        raise BadScenario(("world", "snapshot"), "zones and instanceTypes are those of the snapshot; remove them")
-    for number, one in enumerate(found.assertions):
-        _single(("assertions", number), _given(one), "assertion")
-    for number, step in enumerate(found.timeline):
-        _timed(("timeline", number), step, found)
-    for number, event in enumerate(found.weather):
-        _timed(("weather", number), event, found)
-    names = [f"{one.namespace}/{one.name}" for one in found.workloads]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise BadScenario(("workloads", number, "name"), f"two workloads are named {name}; rename one")
-
-
-def _timed(path: Path, step: Step | Weather, found: Scenario) -> None:
-    if step.at.value > found.duration.value:
-        raise BadScenario((*path, "at"), f"{step.at} is after the end of the scenario ({found.duration})")
-    given = {name: value for name, value in _given(step).items() if name != "at"}
-    if isinstance(step, Weather):
-        _single(path, given, "event")
-    elif not given:
-        raise BadScenario(path, "there is nothing to do; add apply, objects, delete or scale")
-
-
-def _single(path: Path, given: Mapping[str, Any], word: str) -> None:
-    if len(given) != 1:
-        have = ", ".join(given) or "none"
-        raise BadScenario(path, f"exactly one {word} is required, found {have}; write one entry for each")
-
-
-def _given(part: Part) -> dict[str, Any]:
-    """The fields of a part that are set, by their names in the file."""
-    pairs = zip(part.__struct_fields__, part.__struct_encode_fields__, strict=True)
-    found = ((name, getattr(part, own)) for own, name in pairs)
-    return {name: value for name, value in found if value is not None and value not in ((), {})}

@@ -8,13 +8,20 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One assertion and its result: `at` is the time of the first violation since the start, `reasons` explain it."""
+    """One assertion and its result. Times are since the start.
+
+    Attributes:
+        at: the time of the first violation.
+        reasons: explain the violation, of several the worst.
+        worst_at: the time of the worst violation, if it is a later one.
+    """
 
     assertion: str
     passed: bool
     message: str
     at: timedelta | None = None
     reasons: tuple[str, ...] = ()
+    worst_at: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One run of a scenario with a seed."""
+    """One run of a scenario with a seed. `warnings` name weather and assertions that had nothing to act on."""
 
     scenario: str
     seed: int
@@ -55,6 +62,7 @@ class Result:
     figures: Figures
     verdicts: tuple[Verdict, ...]
     series: tuple[Point, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:

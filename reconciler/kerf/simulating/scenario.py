@@ -16,7 +16,8 @@ LONGEST: Final = timedelta(days=31)
 Count = Annotated[int, Meta(ge=0, le=100_000)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Factor = Annotated[float, Meta(gt=0, le=1000)]
-Money = Annotated[float, Meta(ge=0)]
+#: Also a bound of `.inf`, which YAML can write.
+Money = Annotated[float, Meta(ge=0, le=1_000_000_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=253)]
 CapacityType = Literal["on-demand", "spot"]
 Manifest = dict[str, Any]
@@ -227,7 +228,7 @@ class RunningPods(Part, frozen=True, kw_only=True):
     """The number of running pods of a workload, at any time after its first `at_least` pods run."""
 
     workload: Text
-    at_least: Count
+    at_least: Annotated[int, Meta(ge=1, le=100_000)]
 
 
 class ZonesShort(Part, frozen=True, kw_only=True):
@@ -266,7 +267,7 @@ class Scenario(Part, frozen=True, kw_only=True):
     assertions: Annotated[tuple[Assertion, ...], Meta(min_length=1)]
     description: str = ""
     warm_up: Span | None = None
-    seed: Annotated[int, Meta(ge=0)] = 0
+    seed: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
     workloads: tuple[Workload, ...] = ()
     timeline: tuple[Step, ...] = ()
     weather: tuple[Weather, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -13,7 +14,16 @@ from kerf.sandbox.faults import Call, Faults
 #: The port's method of each call.
 _VERBS: Final = {"CreateFleet": "create_fleet", "DescribeInstances": "instances", "TerminateInstances": "terminate"}
 _PORTS: Final = {"aws": "cloud", "kubernetes": "kube"}
-_ALL: Final = ""
+
+
+@dataclass(slots=True)
+class Window:
+    """A time in which requests of a port are refused: all, or those of some verbs. `refused` is their number so far."""
+
+    port: str
+    verbs: frozenset[str]
+    until: datetime
+    refused: int = 0
 
 
 class Throttling(Faults):
@@ -21,17 +31,18 @@ class Throttling(Faults):
 
     def __init__(self) -> None:
         self.now: Callable[[], datetime] = lambda: START
-        self._until: dict[tuple[str, str], datetime] = {}
+        self._windows: list[Window] = []
 
-    def begin(self, api: str, calls: Iterable[str], until: datetime) -> None:
+    def begin(self, api: str, calls: Iterable[str], until: datetime) -> Window:
         """Refuse the requests of an API (`aws`, `kubernetes`), or only some calls, until then."""
-        for call in [_VERBS[call] for call in calls] or [_ALL]:
-            self._until[_PORTS[api], call] = until
+        window = Window(_PORTS[api], frozenset(_VERBS[call] for call in calls), until)
+        self._windows.append(window)
+        return window
 
     def before(self, call: Call) -> None:
         """Raises Throttled."""
         now = self.now()
-        for verb in (_ALL, call.verb):
-            until = self._until.get((call.port, verb))
-            if until is not None and until > now:
+        for window in self._windows:
+            if window.port == call.port and window.until > now and (not window.verbs or call.verb in window.verbs):
+                window.refused += 1
                 raise Throttled(f"{call.port} {call.verb}: RequestLimitExceeded")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final
@@ -12,6 +12,8 @@ from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.simulating import scenario
 from kerf.simulating.observing import Observer
+from kerf.simulating.reading import camel
+from kerf.simulating.throttling import Window
 from kerf.simulating.world import Stage, changed
 from kerf_api import labels
 
@@ -24,6 +26,9 @@ class Happenings:
     def __init__(self, stage: Stage, observer: Observer) -> None:
         self._stage, self._observer = stage, observer
         self._world, self._ec2 = stage.world, stage.world.ec2
+        self._path, self._windows = "", list[tuple[str, Window]]()
+        #: Events that hit nothing, or less than they select.
+        self.misses: list[str] = []
         self._kinds: Mapping[str, Callable[[Any], None]] = {
             "spot_interruption": self._interrupt,
             "instance_failure": self._fail,
@@ -36,12 +41,19 @@ class Happenings:
             "nodes": self._slow,
         }
 
-    def happen(self, event: scenario.Weather) -> None:
-        """Let the event happen now."""
+    def happen(self, number: int, event: scenario.Weather) -> None:
+        """Let the event with this index happen now."""
         for name, act in self._kinds.items():
             given = getattr(event, name)
             if given is not None:
+                self._path = f"weather[{number}].{camel(name)} at {event.at}"
                 act(given)
+
+    def end(self) -> None:
+        """Note the throttling that no request met."""
+        for path, window in self._windows:
+            if not window.refused:
+                self.misses.append(f"{path}: no request was refused, because Kerf made none in this time")
 
     # --- instances and nodes --------------------------------------------------------------------------------------
     def _interrupt(self, given: scenario.Machines) -> None:
@@ -52,12 +64,23 @@ class Happenings:
         for machine in self._chosen(given):
             self._ec2.end(machine, at_once=True)
 
+    def _missed(self, given: scenario.Machines, found: int, kind: str) -> None:
+        """Note a selection without an instance, or with less than its `count`."""
+        wanted = (("in", given.zone), ("of type", given.instance_type), ("of NodePool", given.node_pool))
+        which = "".join(f" {word} {value}" for word, value in wanted if value)
+        if not found:
+            self.misses.append(f"{self._path}: there was no {kind}{which}")
+        elif given.count is not None and found < given.count:
+            have = f"only {found} {kind}{'' if found == 1 else 's'}{which}"
+            self.misses.append(
+                f"{self._path}: count is {given.count}, but there {'was' if found == 1 else 'were'} {have}"
+            )
+
     def _unready(self, given: scenario.Machines) -> None:
-        ids = {machine.provider_id for machine in self._chosen(given)}
-        for record in list(self._world.server.records(kinds.NODE)):
-            if record.value.spec.provider_id in ids:
-                patch = {"metadata": {"annotations": {NOT_READY: "true"}}}
-                self._world.server.patch(kinds.NODE, *record.key, patch)
+        nodes = {record.value.spec.provider_id: record.key for record in self._world.server.records(kinds.NODE)}
+        for machine in self._chosen(given, among=nodes):
+            patch = {"metadata": {"annotations": {NOT_READY: "true"}}}
+            self._world.server.patch(kinds.NODE, *nodes[machine.provider_id], patch)
 
     def _lose(self, given: scenario.ZoneLoss) -> None:
         self._ec2.stock_out("*", given.zone, "*", self._world.clock.now() + given.for_.value)
@@ -66,10 +89,14 @@ class Happenings:
     def _slow(self, given: scenario.NodeTimes) -> None:
         self._ec2.weather = changed(self._ec2.weather, given)
 
-    def _chosen(self, given: scenario.Machines, *, spot: bool = False) -> list[Machine]:
-        """The live instances that are selected, the oldest first."""
+    def _chosen(
+        self, given: scenario.Machines, *, spot: bool = False, among: Container[str] | None = None
+    ) -> list[Machine]:
+        """The live instances that are selected, the oldest first; `among` are the provider IDs of those with a node."""
         found = [one for one in self._ec2.instances.values() if one.state in ("pending", "running")]
         found = [one for one in found if _selected(one, given) and (not spot or one.capacity_type == labels.SPOT)]
+        found = [one for one in found if among is None or one.provider_id in among]
+        self._missed(given, len(found), "spot instance" if spot else "instance" if among is None else "node")
         return sorted(found, key=lambda one: one.number)[: given.count]
 
     # --- the account and its API ----------------------------------------------------------------------------------
@@ -83,7 +110,8 @@ class Happenings:
         self._ec2.stocks.quotas[given.capacity_type] = given.vcpus
 
     def _throttle(self, given: scenario.Throttle) -> None:
-        self._stage.throttling.begin(given.api, given.calls, self._world.clock.now() + given.for_.value)
+        until = self._world.clock.now() + given.for_.value
+        self._windows.append((self._path, self._stage.throttling.begin(given.api, given.calls, until)))
 
     def _price(self, given: scenario.Price) -> None:
         """On-demand prices are those of a region: a selection of zones applies to spot prices."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -12,12 +12,12 @@ from kerf.planning.worlds import Unplannable, restored
 from kerf.ports import Ports
 from kerf.runtime.parts import Parts
 from kerf.runtime.settings import settings as variables
+from kerf.runtime.settings.options import Options
 from kerf.runtime.settings.settings import SettingsError
-from kerf.sandbox.aws import catalogue
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import ZONES, World
 from kerf.simulating.account import SimulatedCloud
-from kerf.simulating.reading import BadScenario
+from kerf.simulating.reading import BadScenario, missing
 from kerf.simulating.scenario import NodeTimes, Replicas, Scenario
 from kerf.simulating.throttling import Throttling
 from kerf.snapshots.captured import Captured
@@ -64,7 +64,6 @@ def staged(case: Case, seed: int) -> Stage:
         return _of_snapshot(case.captured, case.scenario, seed)
     setup = case.scenario.world
     zones, types = setup.zones or ZONES, setup.instance_types or None
-    _require_types(setup.instance_types)
     throttling = Throttling()
     world = World(
         seed=seed, zones=tuple(zones), types=types, weather=changed(Weather(), setup.nodes), faults=throttling
@@ -72,7 +71,7 @@ def staged(case: Case, seed: int) -> Stage:
     throttling.now = world.clock.now
     cloud = SimulatedCloud(world.ec2, world.clock, throttling, _CLUSTER)
     ports = Ports(world.kube, cloud, world.clock)
-    return Stage(world, ports, Parts(), _settings(setup.settings), throttling)
+    return Stage(world, ports, Parts(), settings_of(setup.settings), throttling)
 
 
 def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
@@ -109,16 +108,14 @@ def changed(weather: Weather, times: NodeTimes) -> Weather:
     return replace(weather, **seconds, **given)
 
 
-def _require_types(names: Iterable[str]) -> None:
-    known = catalogue.region(ZONES, None).types
-    for number, name in enumerate(names):
-        if name not in known:
-            words = f"there is no instance type {name}; kerf catalogue --names lists those of the simulation"
-            raise BadScenario(("world", "instanceTypes", number), words)
-
-
-def _settings(given: Mapping[str, str]) -> Settings:
+def settings_of(given: Mapping[str, str]) -> Settings:
     """The settings of a controller with these variables. Raises BadScenario."""
+    known = {option.metadata["env"] for option in fields(Options)}
+    for name in given:
+        if name not in known:
+            raise BadScenario(("world", "settings", name), missing("setting", name, known))
+    if "CLUSTER_NAME" in given:
+        raise BadScenario(("world", "settings", "CLUSTER_NAME"), f"the simulated cluster is {_CLUSTER}; remove it")
     try:
         found = variables.parse((), {"INTERRUPTION_QUEUE": _CLUSTER, **given, "CLUSTER_NAME": _CLUSTER})
     except SettingsError as error:

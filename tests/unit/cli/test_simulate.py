@@ -115,15 +115,21 @@ def test_node_pools_side_by_side(folder: Path, capsys: pytest.CaptureFixture[str
         ({"duration": "soon"}, "scenario.yaml:2:1: duration: 'soon' is not a duration"),
         ({"world": {"manifests": ["none/"]}}, "world.manifests[0]: "),
         ({"world": {"snapshot": "none"}}, "world.snapshot: "),
-        ({"world": {"objects": [node_pool("a", {"weight": 1000})]}}, "world: the API server refuses NodePool a: "),
-        ({"world": {"instanceTypes": ["m5.huge"]}}, "there is no instance type m5.huge; kerf catalogue --names"),
+        (
+            {"world": {"objects": [node_pool("a", {"weight": 1000})]}},
+            "world.objects[0].spec.weight: the API server refuses NodePool a: ",
+        ),
+        (
+            {"world": {"instanceTypes": ["m5.huge"]}},
+            "there is no instance type m5.huge; did you mean m5.large? `kerf catalogue --names`",
+        ),
         ({"world": {"settings": {"BATCH_MAX_DURATION": "x"}}}, "world.settings: "),
         ({"workloads": [{"name": "a", "replicasFile": "no.csv"}]}, "workloads[0].replicasFile: no.csv: No such file"),
         (
             {"timeline": [{"at": "1m", "scale": {"api": 2}}]},
-            "timeline[0].scale.api: there is no Deployment api to scale",
+            "timeline[0].scale.api: there is no Deployment api; here are web",
         ),
-        ({"timeline": [{"at": "1m", "delete": ["Pod/x"]}]}, "timeline[0].delete: there is no Pod/x to delete"),
+        ({"timeline": [{"at": "1m", "delete": ["Pod/x"]}]}, "timeline[0].delete[0]: there is no Pod/x to delete"),
     ],
     ids=lambda value: None if isinstance(value, str) else next(iter(value)),
 )
@@ -164,12 +170,12 @@ def test_an_impossible_option_is_refused(
     [
         (
             {"evictions": {"atMost": 0, "workload": "wed"}},
-            "there was no workload default/wed; the workloads are default/web",
+            "assertions[0].evictions.workload: there is no workload wed; did you mean web?",
         ),
-        ({"podsRunWithin": {"duration": "5m", "workload": "wed"}}, "there was no workload default/wed"),
+        ({"podsRunWithin": {"duration": "5m", "workload": "wed"}}, "there is no workload wed"),
         (
             {"nodesAtEnd": {"atMost": 9, "nodePool": "genral"}},
-            "there was no NodePool genral; the NodePools are general",
+            "there is no NodePool genral; did you mean general?",
         ),
     ],
 )

@@ -56,6 +56,11 @@ def _limit(cpu: str) -> Callable[[Spec], None]:
 
 #: By example: the wrong NodePool, the assertion that fails, and its reason.
 WRONG: dict[str, tuple[Callable[[Spec], None], str, str]] = {
+    "api-throttling": (
+        _disruption(consolidateAfter="1m"),
+        "every pod of shop runs within 3m",
+        "no NodePool can make nodes for now",
+    ),
     "black-friday": (_limit("20"), "every pod of shop runs within 3m", "limit"),
     "broken-agent": (_limit("8"), "every pod of web runs within 5m", "limit"),
     "budget-window": (
@@ -98,6 +103,8 @@ def test_every_example_has_a_wrong_node_pool() -> None:
 def test_an_example_passes(name: str) -> None:
     result = Play(File(str(EXAMPLES[name])).case(), 0).run()
     assert [one for one in result.verdicts if not one.passed] == []
+    # With the right NodePool Kerf launches nothing while EC2 throttles launches.
+    assert len(result.warnings) == (name == "api-throttling"), result.warnings
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

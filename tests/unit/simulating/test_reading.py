@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kerf.simulating import reading
+from kerf.simulating import checking, reading
 from kerf.simulating.reading import BadScenario
 from tests.sources import ROOT
 
+#: The end of a scenario.
+HOURS = timedelta(hours=2)
 WORLD: dict[str, Any] = {"manifests": ["pools.yaml"]}
 GOOD: dict[str, Any] = {"name": "a", "duration": "2h", "world": WORLD, "assertions": [{"evictions": {}}]}
 
@@ -38,7 +40,11 @@ def test_a_scenario_has_its_defaults() -> None:
             "exactly one assertion is required, found cost, evictions; write one entry for each",
         ),
         ({"assertions": [{"cost": {"atMost": -1}}]}, ("assertions", 0, "cost", "atMost"), "`float` >= 0"),
-        ({"workload": []}, ("workload",), "there is no field workload; the fields here are assertions, description"),
+        (
+            {"workload": []},
+            ("workload",),
+            "there is no field workload; did you mean workloads?; the fields here are assertions",
+        ),
         (
             {"weather": [{"at": "5m", "zoneLoss": {"zone": "a", "for": "1h", "count": 1}}]},
             ("weather", 0, "zoneLoss", "count"),
@@ -51,20 +57,24 @@ def test_a_scenario_has_its_defaults() -> None:
         ),
         ({"weather": [{"at": "1h"}]}, ("weather", 0), "exactly one event is required, found none"),
         ({"timeline": [{"at": "1h"}]}, ("timeline", 0), "add apply, objects, delete or scale"),
-        ({"workloads": [{"name": "a"}, {"name": "a"}]}, ("workloads", 1, "name"), "two workloads are named default/a"),
-        ({"world": {"snapshot": "a", "zones": ["b"]}}, ("world", "snapshot"), "are those of the snapshot"),
+        (
+            {"workloads": [{"name": "a"}, {"name": "a"}]},
+            ("workloads", 1, "name"),
+            "two entries have the name default/a",
+        ),
+        ({"world": {"snapshot": "a", "zones": ["us-west-2a"]}}, ("world", "snapshot"), "are those of the snapshot"),
     ],
     ids=lambda value: None if isinstance(value, str) else str(value),
 )
 def test_a_wrong_value_is_named_with_its_path(change: dict[str, Any], path: tuple[str | int, ...], words: str) -> None:
     with pytest.raises(BadScenario) as caught:
-        reading.read({**GOOD, **change})
+        checking.check(reading.read({**GOOD, **change}))
     assert words in str(caught.value)
     assert caught.value.path == path
 
 
 def test_replicas_of_a_csv_file() -> None:
-    rows = reading.replicas("time,replicas\n30m, 4\n\n1h,10\n")
+    rows = reading.replicas("time,replicas\n30m, 4\n\n1h,10\n", HOURS)
     assert [(row.at.value, row.replicas) for row in rows] == [(timedelta(minutes=30), 4), (timedelta(hours=1), 10)]
 
 
@@ -80,7 +90,7 @@ def test_replicas_of_a_csv_file() -> None:
 )
 def test_a_wrong_row_of_a_csv_file_is_named_with_its_line(text: str, words: str) -> None:
     with pytest.raises(ValueError, match="line") as caught:
-        reading.replicas(text)
+        reading.replicas(text, HOURS)
     assert words in str(caught.value)
 
 

@@ -35,6 +35,8 @@ def as_junit(results: Sequence[Result]) -> str:
             if not verdict.passed:
                 failure = SubElement(case, "failure", message=junit.text(escaping.visible(verdict.message)))
                 failure.text = junit.text("\n".join(map(escaping.visible, verdict.reasons)))
+        if result.warnings:
+            SubElement(suite, "system-err").text = junit.text("\n".join(map(escaping.visible, result.warnings)))
     return junit.document(root)
 
 

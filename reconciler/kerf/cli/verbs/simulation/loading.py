@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,18 +13,13 @@ from kerf.cli.gathering import sources
 from kerf.cli.gathering.sources import Source
 from kerf.cli.manifests import documents
 from kerf.cli.manifests.nodes import Node, Place, Unreadable
-from kerf.planning.changes import KINDS
-from kerf.simulating import reading
-from kerf.simulating.reading import BadScenario, Path
-from kerf.simulating.scenario import Replicas, Scenario
+from kerf.cli.verbs.simulation import shapes
+from kerf.simulating import checking, reading, targets
+from kerf.simulating.reading import BadScenario, Path, missing
+from kerf.simulating.scenario import Replicas, Scenario, Setup, Step
 from kerf.simulating.world import Case
 from kerf.snapshots.captured import Captured
 
-#: Kinds of files that a simulation uses; others (of Argo CD, Helm, …) have no effect.
-_USED: Final = KINDS | {
-    *("Deployment", "StatefulSet", "ReplicaSet", "Pod", "Namespace", "PriorityClass"),
-    *("StorageClass", "PersistentVolume", "PersistentVolumeClaim"),
-}
 #: Kinds that `--nodepools` replaces.
 _NODE_POOLS: Final = ("NodePool", "EC2NodeClass", "NodeOverlay")
 
@@ -43,14 +38,18 @@ class File:
         """
         try:
             scenario = reading.read(self._node.value)
+            checking.check(scenario)
+            _require_workloads(scenario)
             found = Case(
                 scenario,
                 self._captured(scenario),
-                tuple(self._manifests(("world", "manifests"), scenario.world.manifests, scenario.world.objects)),
+                tuple(self._manifests(("world",), "manifests", scenario.world)),
                 {number: tuple(self._step(number, scenario)) for number in range(len(scenario.timeline))},
                 dict(self._replicas(scenario)),
             )
-            return self._with(found, node_pools) if node_pools else found
+            whole = self._with(found, node_pools) if node_pools else found
+            targets.require(whole)
+            return whole
         except BadScenario as error:
             raise self.mistake(error) from error
 
@@ -61,7 +60,7 @@ class File:
         return Mistake(f"{self.name}:{place.line}:{place.column}: {steps or 'the file'}: {error}")
 
     def _with(self, found: Case, node_pools: str) -> Case:
-        own = tuple(_objects([node_pools], _NODE_POOLS))
+        own = tuple(one for one in _objects([node_pools]) if one["kind"] in _NODE_POOLS)
         if not own:
             raise Mistake(f"--nodepools {node_pools}: there is no NodePool or EC2NodeClass in it")
         rest = tuple(one for one in found.manifests if one.get("kind") not in _NODE_POOLS)
@@ -76,19 +75,22 @@ class File:
             raise BadScenario(("world", "snapshot"), str(error)) from error
 
     def _step(self, number: int, scenario: Scenario) -> Iterator[Mapping[str, Any]]:
-        step = scenario.timeline[number]
-        yield from self._manifests(("timeline", number, "apply"), step.apply, step.objects)
+        yield from self._manifests(("timeline", number), "apply", scenario.timeline[number])
 
-    def _manifests(
-        self, path: Path, files: Sequence[str], objects: Iterable[Mapping[str, Any]]
-    ) -> Iterator[Mapping[str, Any]]:
-        """The objects of files and folders, and those in place."""
-        for number, name in enumerate(files):
+    def _manifests(self, path: Path, field: str, part: Setup | Step) -> Iterator[Mapping[str, Any]]:
+        """The objects of the files and folders of a field, and those in place."""
+        for number, name in enumerate(getattr(part, field)):
             try:
-                yield from _objects([self._path(name)], tuple(_USED))
+                yield from _objects([self._path(name)])
             except Mistake as error:
-                raise BadScenario((*path, number), str(error)) from error
-        yield from objects
+                raise BadScenario((*path, field, number), str(error)) from error
+        for number, one in enumerate(part.objects):
+            place: Path = (*path, "objects", number)
+            if one.get("kind") not in shapes.USED:
+                raise BadScenario((*place, "kind"), missing("kind", str(one.get("kind", "")), shapes.USED))
+            for steps, words in shapes.faults(one):
+                raise BadScenario((*place, *steps), f"the API server refuses {_named(one)}: {words}")
+            yield one
 
     def _replicas(self, scenario: Scenario) -> Iterator[tuple[str, tuple[Replicas, ...]]]:
         for number, workload in enumerate(scenario.workloads):
@@ -96,7 +98,7 @@ class File:
                 path: Path = ("workloads", number, "replicasFile")
                 try:
                     data = Source(self._path(workload.replicas_file)).read()
-                    yield workload.replicas_file, reading.replicas(data.decode())
+                    yield workload.replicas_file, reading.replicas(data.decode(), scenario.duration.value)
                 except (OSError, ValueError) as error:
                     words = getattr(error, "strerror", "") or str(error)
                     raise BadScenario(path, f"{workload.replicas_file}: {words}") from error
@@ -121,13 +123,33 @@ def _document(name: str) -> Node:
     return found[0].node
 
 
-def _objects(paths: Sequence[str], kinds: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The objects of these kinds in files and folders. Raises Mistake."""
+def _objects(paths: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The objects in files and folders, of the kinds that a simulation uses. Raises Mistake."""
     try:
         for source in sources.find(list(paths)):
-            yield from (one for _, one in cluster_files.manifests(source) if one.get("kind") in kinds)
+            for place, one in cluster_files.manifests(source):
+                if shapes.is_unknown(one):
+                    raise Mistake(f"{place}: {missing('kind', str(one.get('kind', '')), shapes.USED)}")
+                if one.get("kind") not in shapes.USED:
+                    continue
+                for steps, words in shapes.faults(one):
+                    where = ".".join(map(str, steps))
+                    raise Mistake(f"{place}: the API server refuses {_named(one)}: {where}: {words}")
+                yield one
     except (sources.NotFound, cluster_files.BadFile) as error:
         raise Mistake(str(error)) from error
+
+
+def _named(manifest: Mapping[str, Any]) -> str:
+    meta = manifest.get("metadata")
+    return f"{manifest['kind']} {meta.get('name', '') if isinstance(meta, Mapping) else ''}".rstrip()
+
+
+def _require_workloads(scenario: Scenario) -> None:
+    """Refuse fields of pods and of PodDisruptionBudgets that no API server knows. Raises BadScenario."""
+    for number, one in enumerate(scenario.workloads):
+        for steps, words in shapes.workload_faults(one.name, one.pod, one.pod_disruption_budget, one.annotations):
+            raise BadScenario(("workloads", number, *steps), words)
 
 
 def _place(node: Node, path: Path) -> Place:

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Final
 
 from kerf.cli.terminal import columns
+from kerf.cli.verbs.simulation import notices
 from kerf.simulating.results import Figures, Point, Result, Verdict
 from kerf.simulating.scenario import shortest
 
@@ -30,6 +31,7 @@ def _one(result: Result, *, chart: bool) -> Iterator[str]:
     yield ""
     for verdict in result.verdicts:
         yield from _verdict(verdict)
+    yield from notices.lines([result])
     yield ""
     yield _summary(sum(not one.passed for one in result.verdicts), len(result.verdicts), "assertion")
 
@@ -45,6 +47,7 @@ def _figures(found: Figures) -> Iterator[tuple[str, str]]:
 
 def _verdict(verdict: Verdict) -> Iterator[str]:
     when = f", first at {shortest(verdict.at)}" if verdict.at is not None else ""
+    when += f", worst at {shortest(verdict.worst_at)}" if verdict.worst_at is not None else ""
     yield f"{'PASS' if verdict.passed else 'FAIL'}  {verdict.assertion}: {verdict.message}{when}"
     yield from (f"      {reason}" for reason in verdict.reasons)
 
@@ -59,6 +62,7 @@ def _many(results: Sequence[Result]) -> Iterator[str]:
     yield ""
     for number in range(len(results[0].verdicts)):
         yield from _over_runs(results, number)
+    yield from notices.lines(results)
     yield ""
     yield _summary(sum(not one.passed for one in results), len(results), "run")
 

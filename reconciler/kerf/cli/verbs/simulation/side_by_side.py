@@ -7,6 +7,7 @@ from statistics import median
 from typing import Final
 
 from kerf.cli.terminal import columns
+from kerf.cli.verbs.simulation import notices
 from kerf.simulating.results import Result
 
 _ROWS: Final[Sequence[tuple[str, str, Callable[[Result], float]]]] = (
@@ -28,7 +29,8 @@ def table(found: Mapping[str, Sequence[Result]]) -> str:
         rows.append((name, *(form.format(median(map(read, results))) for results in found.values())))
     for number, verdict in enumerate(first[0].verdicts):
         rows.append((verdict.assertion, *(_passed(results, number) for results in found.values())))
-    return "\n".join([*columns(rows), ""])
+    warned = [line for results in found.values() for line in notices.lines(results)]
+    return "\n".join([*columns(rows), *dict.fromkeys(warned), ""])
 
 
 def _passed(results: Sequence[Result], number: int) -> str:

@@ -98,7 +98,10 @@ def _print_schema() -> None:
 
 def _simulated(asked: Namespace) -> int:
     from kerf.cli.verbs.simulation.loading import File
+    from kerf.cli.verbs.simulation.outputs import require_writable
 
+    if asked.junit:
+        require_writable("--junit", asked.junit)
     files = [File(name) for name in asked.scenarios]
     pools = asked.nodepools or [""]
     cases = [(file, file.case(one)) for file in files for one in pools]
@@ -163,4 +166,6 @@ def _write(asked: Namespace, found: Sequence[Sequence[Result]], sets: int) -> No
         texts = [side_by_side.table(dict(zip(asked.nodepools, one, strict=True))) for one in groups]
     else:
         texts = [page.page(results, chart=asked.chart) for results in found if results]
+    if not every:
+        texts = [f"--shard {asked.shard}: this part has no run; give --repeat at least as many runs as parts\n"]
     say("\n".join(map(escaping.visible, "\n".join(texts).split("\n"))), end="")

@@ -1,0 +1,263 @@
+"""The fields of manifests as the API server checks them: names, types, amounts.
+
+Kinds of Karpenter are checked by the rules of `kerf validate`, built-in kinds by the types of the Kubernetes client.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from kubernetes.client import models
+
+from kerf.model import kinds
+from kerf.sandbox.api.kinds import CUSTOM, PRIORITY_CLASS
+from kerf.simulating.reading import missing
+from kerf_api import labels, lint
+from kerf_api.defaulting import default
+from kerf_api.lint.problem import shown
+from kerf_api.lint.reading.reading import label_value_fault, part, qualified_name_fault
+from kerf_api.lint.rules import pod_annotations
+from kerf_api.quantity import amount
+
+Steps = tuple[str | int, ...]
+Fault = tuple[Steps, str]
+
+_KARPENTER: Final = "karpenter.sh/"
+POD_SPEC: Final = "V1PodSpec"
+BUDGET_SPEC: Final = "V1PodDisruptionBudgetSpec"
+#: Kinds whose objects only a cluster makes.
+_MADE: Final = (kinds.NODE_CLAIM, kinds.NODE, kinds.CSI_NODE, kinds.VOLUME_ATTACHMENT)
+#: The kinds that a simulation uses, by name, with their API versions.
+USED: Final[Mapping[str, str]] = {
+    kind.name: kind.api_version for kind in (*kinds.KNOWN, PRIORITY_CLASS) if kind not in _MADE
+}
+#: Groups of which all kinds are known, to Kerf or to the client.
+_GROUPS: Final = frozenset(
+    {kind.group for kind in (kinds.NODE_POOL, kinds.NODE_CLASS, kinds.POD, kinds.DEPLOYMENT, kinds.PDB)}
+    | {kind.group for kind in (kinds.STORAGE_CLASS, PRIORITY_CLASS)}
+)
+_LIST: Final = re.compile(r"[Ll]ist\[(?P<item>.+)\]")
+_MAP: Final = re.compile(r"[Dd]ict[\[(]str, (?P<item>.+)[\])]")
+#: Python types of the client's scalars, and their names in messages.
+_SCALARS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "str": ((str,), "a text"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "datetime": ((str,), "a time"),
+}
+#: Fields with amounts of resources by name.
+_AMOUNTS: Final = frozenset({"requests", "limits", "overhead", "capacity"})
+#: Amounts without a domain in their name.
+_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "storage")
+_SHARE: Final = re.compile(r"(100|[0-9]{1,2})%")
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_SHARES: Final = frozenset({"minAvailable", "maxUnavailable", "maxSurge"})
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+#: The values of fields, by type and field. Source: the Kubernetes API reference.
+_VALUES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("V1TopologySpreadConstraint", "whenUnsatisfiable"): ("DoNotSchedule", "ScheduleAnyway"),
+    ("V1TopologySpreadConstraint", "nodeAffinityPolicy"): ("Honor", "Ignore"),
+    ("V1TopologySpreadConstraint", "nodeTaintsPolicy"): ("Honor", "Ignore"),
+    ("V1Toleration", "operator"): ("Equal", "Exists", "Lt", "Gt"),
+    ("V1Toleration", "effect"): _EFFECTS,
+    ("V1LabelSelectorRequirement", "operator"): _OPERATORS,
+    ("V1NodeSelectorRequirement", "operator"): (*_OPERATORS, "Gt", "Lt"),
+    (BUDGET_SPEC, "unhealthyPodEvictionPolicy"): ("IfHealthyBudget", "AlwaysAllow"),
+    (POD_SPEC, "restartPolicy"): ("Always", "OnFailure", "Never"),
+    (POD_SPEC, "preemptionPolicy"): ("PreemptLowerPriority", "Never"),
+}
+
+
+#: Fields without which the API server refuses a value of a type.
+_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("V1Deployment", "V1StatefulSet", "V1DaemonSet", "V1ReplicaSet", "V1Pod"), ("spec",)),
+    **dict.fromkeys(("V1DeploymentSpec", "V1StatefulSetSpec", "V1DaemonSetSpec"), ("selector", "template")),
+    "V1ReplicaSetSpec": ("selector", "template"),
+    "V1PodTemplateSpec": ("spec",),
+    POD_SPEC: ("containers",),
+    "V1Container": ("name",),
+    "V1TopologySpreadConstraint": ("maxSkew", "topologyKey", "whenUnsatisfiable"),
+    "V1PodAffinityTerm": ("topologyKey",),
+    "V1WeightedPodAffinityTerm": ("podAffinityTerm", "weight"),
+    "V1PreferredSchedulingTerm": ("preference", "weight"),
+    "V1NodeSelector": ("nodeSelectorTerms",),
+    "V1NodeSelectorRequirement": ("key", "operator"),
+    "V1LabelSelectorRequirement": ("key", "operator"),
+}
+#: The least values of fields.
+_LEAST: Final[Mapping[str | int, int]] = {
+    **dict.fromkeys(("replicas", "terminationGracePeriodSeconds", "minReadySeconds", "tolerationSeconds"), 0),
+    **dict.fromkeys(("maxSkew", "minDomains"), 1),
+}
+
+
+def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    """The faults of an object of a kind in `USED`, each with its place in the object."""
+    kind = manifest["kind"]
+    version, meta = manifest.get("apiVersion"), manifest.get("metadata")
+    if version != USED[kind]:
+        hint = "; `kerf convert` does it" if kind in CUSTOM else ""
+        yield ("apiVersion",), f"{shown(version)} of {kind} is not served here; write {USED[kind]}{hint}"
+        return
+    name = meta.get("name", meta.get("generateName")) if isinstance(meta, Mapping) else None
+    if not isinstance(name, str) or not name:
+        yield ("metadata", "name"), f"{kind}: metadata.name is missing; add it"
+    elif not _NAME.fullmatch(name):
+        yield ("metadata", "name"), f"{shown(name)} is no name; write lower case letters, digits, - and ."
+    if kind in CUSTOM:
+        found = lint.validate(default(dict(manifest)))
+        yield from ((one.steps, str(one)) for one in found if one.severity == "error")
+    else:
+        yield from of(f"V1{kind}", manifest)
+        yield from _unselected(manifest)
+
+
+def workload_faults(
+    name: str, pod: Mapping[str, Any], budget: Mapping[str, Any], notes: Mapping[str, str]
+) -> Iterator[Fault]:
+    """The faults of a workload's `pod`, `podDisruptionBudget` and `annotations`, by their places in the workload."""
+    template = {"metadata": {"annotations": notes}, "spec": {"containers": [{"name": name}], **pod}}
+    for steps, words in of("V1PodTemplateSpec", template):
+        yield (("pod", *steps[1:]) if steps[:1] == ("spec",) else steps[1:]), words
+    yield from ((("podDisruptionBudget", *steps), words) for steps, words in of(BUDGET_SPEC, budget))
+    if "selector" in budget:
+        yield ("podDisruptionBudget", "selector"), "the selector is that of the workload; remove it"
+    if pod.get("restartPolicy", "Always") != "Always":
+        yield ("pod", "restartPolicy"), "the pods of a Deployment have Always; remove it"
+    for one in pod_annotations.check({"kind": "Deployment", "spec": {"template": template}}):
+        yield ("annotations", one.steps[-1]), f"{one.message}; {one.hint}"
+    for key in notes:
+        if key.startswith(_KARPENTER) and key != labels.DO_NOT_DISRUPT:
+            yield ("annotations", key), missing("annotation", key, [labels.DO_NOT_DISRUPT])
+
+
+def is_unknown(manifest: Mapping[str, Any]) -> bool:
+    """Whether the kind is misspelt: its group is one of Karpenter's or a built-in one, and has no such kind."""
+    kind, group = str(manifest.get("kind", "")), str(manifest.get("apiVersion", "")).rpartition("/")[0]
+    if kind in {*USED, *(one.name for one in _MADE)}:
+        return False
+    return not kind or (group in _GROUPS and not _is_built_in(kind))
+
+
+def _is_built_in(kind: str) -> bool:
+    return kind == "List" or any(hasattr(models, f"{version}{kind}") for version in ("V1", "V2", "V1beta1", "V1alpha1"))
+
+
+def of(kind: str, value: Any, steps: Steps = ()) -> Iterator[Fault]:
+    """The faults of a value of a type of the Kubernetes client, such as `V1PodSpec` or `list[V1Container]`."""
+    if value is None or kind == "object":
+        return
+    if found := _LIST.fullmatch(kind):
+        if not isinstance(value, list):
+            yield steps, f"{shown(value)} is not a list"
+            return
+        for number, one in enumerate(value):
+            yield from of(found["item"], one, (*steps, number))
+    elif found := _MAP.fullmatch(kind):
+        yield from _entries(found["item"], value, steps)
+    elif kind in _SCALARS:
+        yield from _scalar(kind, value, steps)
+    elif (model := getattr(models, kind, None)) is not None:
+        yield from _fields(kind, model, value, steps)
+
+
+def _scalar(kind: str, value: Any, steps: Steps) -> Iterator[Fault]:
+    types, words = _SCALARS[kind]
+    if not isinstance(value, types) or (isinstance(value, bool) and kind != "bool"):
+        yield steps, f"{shown(value)} is not {words}"
+    elif isinstance(value, int) and value < (least := _LEAST.get(steps[-1] if steps else "", value)):
+        yield steps, f"{value} is less than {least}, the least allowed"
+
+
+def _entries(kind: str, value: Any, steps: Steps) -> Iterator[Fault]:
+    if not isinstance(value, Mapping):
+        yield steps, f"{shown(value)} is not a map"
+        return
+    if steps and steps[-1] in _AMOUNTS:
+        yield from _amounts(value, steps)
+        return
+    check = _CHECKS.get(steps[-1] if steps else "")
+    for name, one in value.items():
+        yield from of(kind, one, (*steps, name))
+        if check is not None and isinstance(one, str) and (fault := check(name, one)):
+            yield (*steps, name), fault
+
+
+def _amounts(value: Mapping[str, Any], steps: Steps) -> Iterator[Fault]:
+    """The faults of amounts by resource."""
+    for resource, one in value.items():
+        if "/" not in resource and resource not in _RESOURCES and not resource.startswith("hugepages-"):
+            yield (*steps, resource), missing("resource", resource, _RESOURCES)
+        try:
+            if amount(resource, one) < 0:
+                yield (*steps, resource), f"{shown(one)} is below 0; write a quantity such as 500m or 2Gi"
+        except ValueError as error:
+            yield (*steps, resource), str(error)
+
+
+def _fields(kind: str, model: Any, value: Any, steps: Steps) -> Iterator[Fault]:
+    if not isinstance(value, Mapping):
+        yield steps, f"{shown(value)} is not a map of fields"
+        return
+    types = {model.attribute_map[own]: of_field for own, of_field in model.openapi_types.items()}
+    for name, one in value.items():
+        place = (*steps, name)
+        if name not in types:
+            yield place, missing("field", name, types)
+        elif name in _SHARES and types[name] == "object":
+            yield from _share(one, place)
+        elif (known := _VALUES.get((kind, name))) and isinstance(one, str) and one not in known:
+            yield place, missing("value", one, known)
+        else:
+            yield from of(types[name], one, place)
+    for name in _REQUIRED.get(kind, ()):
+        if value.get(name) in (None, [], ""):
+            yield steps, f"the field {name} is missing; add it"
+    if kind == "V1ResourceRequirements":
+        yield from _over(value, steps)
+    if kind == BUDGET_SPEC and "minAvailable" in value and "maxUnavailable" in value:
+        yield steps, "minAvailable and maxUnavailable exclude each other; remove one"
+
+
+def _over(value: Mapping[str, Any], steps: Steps) -> Iterator[Fault]:
+    """The faults of requests above their limits; amounts that cannot be read are faults already."""
+    requests, limits = value.get("requests"), value.get("limits")
+    if not isinstance(requests, dict) or not isinstance(limits, dict):
+        return
+    for resource in [name for name in requests if name in limits]:
+        with suppress(ValueError):
+            if amount(resource, requests[resource]) > amount(resource, limits[resource]):
+                yield (*steps, "requests", resource), f"{requests[resource]} is more than the limit {limits[resource]}"
+
+
+def _unselected(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    """The fault of a selector that does not select the pods of its own template."""
+    wanted = part(manifest, "spec", "selector", "matchLabels")
+    own = part(manifest, "spec", "template", "metadata", "labels")
+    if isinstance(wanted, dict) and "template" in (manifest.get("spec") or {}):
+        for name, value in wanted.items():
+            if (own if isinstance(own, dict) else {}).get(name) != value:
+                place = ("spec", "selector", "matchLabels", name)
+                yield place, f"{shown(value)} is not the label of the pod template; write the same"
+
+
+def _share(value: Any, place: Steps) -> Iterator[Fault]:
+    """The fault of a number of pods or a percentage."""
+    number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not number and not (isinstance(value, str) and _SHARE.fullmatch(value)):
+        yield place, f"{shown(value)} is neither a number from 0 nor a percentage; write 1 or 25%"
+
+
+def _label(name: str, value: str) -> str:
+    return (qualified_name_fault(name) or label_value_fault(value)) or ""
+
+
+_CHECKS: Final[Mapping[str | int, Callable[[str, str], str]]] = {
+    **dict.fromkeys(("labels", "matchLabels", "nodeSelector"), _label),
+    "annotations": lambda name, _: qualified_name_fault(name.lower()) or "",
+}

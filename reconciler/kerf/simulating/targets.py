@@ -1,0 +1,169 @@
+"""Names in a scenario that cannot exist in its world: zones, instance types, NodePools, workloads, other objects."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kerf.model import kinds
+from kerf.model.aws.cloud import Region
+from kerf.model.cluster import FIELDS
+from kerf.planning.changes import key
+from kerf.sandbox.api.kinds import BY_NAME
+from kerf.sandbox.aws import catalogue
+from kerf.sandbox.world import ZONES
+from kerf.simulating.observing import workload_of
+from kerf.simulating.reading import BadScenario, Path, camel, missing
+from kerf.simulating.scenario import Offerings, Scenario, Step
+from kerf.simulating.world import Case, settings_of
+
+_WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "Pod")
+#: PriorityClasses of every cluster.
+_SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
+#: Kinds whose objects get their names during the run.
+_GENERATED: Final = frozenset(
+    {"Pod", "ReplicaSet", "NodeClaim", "Node", "CSINode", "VolumeAttachment", "Event", "Lease"}
+)
+
+
+@dataclass(slots=True)
+class _Known:
+    """Everything that a world has, or gets by its timeline: names of objects by kind, of workloads, the region."""
+
+    region: Region
+    objects: Mapping[str, set[str]]
+    workloads: set[str] = field(default_factory=set)
+
+    @property
+    def zones(self) -> set[str]:
+        return {zone for zones in self.region.zones_by_type.values() for zone in zones} | {*self.region.zones}
+
+
+def require(case: Case) -> None:
+    """Refuse a scenario that refers to something its world never has. Raises BadScenario."""
+    scenario = case.scenario
+    _require_world(scenario)
+    known = _known(case)
+    for number, event in enumerate(scenario.weather):
+        for name in event.__struct_fields__:
+            given = getattr(event, name)
+            _require_place(("weather", number, camel(name)), given, known)
+            _require_subject(("weather", number, camel(name)), given, known)
+    for number, assertion in enumerate(scenario.assertions):
+        for name in assertion.__struct_fields__:
+            _require_subject(("assertions", number, camel(name)), getattr(assertion, name), known)
+    if case.captured is None:  # a snapshot has no PriorityClasses
+        _require_priorities(scenario, {*known.objects["PriorityClass"], *_SYSTEM})
+    for number, step in enumerate(scenario.timeline):
+        _require_objects(("timeline", number), step, known)
+
+
+def full(name: str) -> str:
+    """`namespace/name` of a workload."""
+    return name if "/" in name else f"default/{name}"
+
+
+def _require_priorities(scenario: Scenario, classes: set[str]) -> None:
+    for number, workload in enumerate(scenario.workloads):
+        name = workload.pod.get("priorityClassName")
+        if isinstance(name, str) and name not in classes:
+            words = missing("PriorityClass", name, classes)
+            raise BadScenario(("workloads", number, "pod", "priorityClassName"), words)
+
+
+def _require_world(scenario: Scenario) -> None:
+    """The instance types and the settings of a world exist."""
+    types = catalogue.region(ZONES).types
+    for number, name in enumerate(scenario.world.instance_types):
+        if name not in types:
+            words = f"{missing('instance type', name, types)} `kerf catalogue --names` lists those of the simulation"
+            raise BadScenario(("world", "instanceTypes", number), words)
+    settings_of(scenario.world.settings)
+
+
+def _require_place(path: Path, given: Any, known: _Known) -> None:
+    """Zones and instance types of weather exist, and a selection of offerings has one."""
+    single = [("zone", getattr(given, "zone", "")), ("instanceType", getattr(given, "instance_type", ""))]
+    rows = [((*path, name), "zone" if name == "zone" else "type", value) for name, value in single if value]
+    for what, name in (("zone", "zones"), ("type", "instance_types")):
+        rows += [((*path, camel(name), index), what, one) for index, one in enumerate(getattr(given, name, ()))]
+    for place, what, value in rows:
+        if what == "zone" and value not in known.zones:
+            raise BadScenario(place, missing("zone", value, known.zones))
+        if what == "type" and value not in known.region.types:
+            raise BadScenario(place, missing("instance type", value, known.region.types))
+    if isinstance(given, Offerings) and not any(_offered(given, known)):
+        raise BadScenario(path, "none of these instance types is offered in these zones; change one of the two")
+
+
+def _offered(given: Offerings, known: _Known) -> Iterator[bool]:
+    zones = {*given.zones} or known.zones
+    for name in given.instance_types or known.region.types:
+        yield not zones.isdisjoint(known.region.zones_by_type.get(name, ()))
+
+
+def _require_subject(path: Path, given: Any, known: _Known) -> None:
+    workload, pool = getattr(given, "workload", ""), getattr(given, "node_pool", "")
+    if workload and full(workload) not in known.workloads:
+        raise BadScenario((*path, "workload"), _absent("workload", full(workload), known.workloads))
+    pools = known.objects[kinds.NODE_POOL.name]
+    if pool and pool not in pools:
+        raise BadScenario((*path, "nodePool"), missing("NodePool", pool, pools))
+
+
+def _require_objects(path: Path, step: Step, known: _Known) -> None:
+    deployments = known.objects[kinds.DEPLOYMENT.name]
+    for name in step.scale:
+        if full(name) not in deployments:
+            raise BadScenario((*path, "scale", name), _absent("Deployment", full(name), deployments))
+    for index, name in enumerate(step.delete):
+        kind, slash, rest = name.partition("/")
+        place = (*path, "delete", index)
+        if not slash or not rest:
+            raise BadScenario(place, f"{name} is no object; write KIND/NAME or KIND/NAMESPACE/NAME")
+        if kind not in BY_NAME:
+            raise BadScenario(place, missing("kind", kind, BY_NAME))
+        own = rest if BY_NAME[kind].cluster_scoped else full(rest)
+        if kind not in _GENERATED and own not in known.objects[kind]:
+            raise BadScenario(place, _absent(kind, own, known.objects[kind]))
+
+
+def _absent(kind: str, name: str, known: Iterable[str]) -> str:
+    """The message for the name of an object that does not exist; `default` is not written."""
+    return missing(kind, name.removeprefix("default/"), (one.removeprefix("default/") for one in known))
+
+
+# --- the world ------------------------------------------------------------------------------------------------------
+def _known(case: Case) -> _Known:
+    found: dict[str, set[str]] = defaultdict(set)
+    for manifest in (*case.manifests, *(one for some in case.applied.values() for one in some)):
+        kind, space, name = key(manifest)
+        found[kind].add(f"{space}/{name}" if space else name)
+    for workload in case.scenario.workloads:
+        name = f"{workload.namespace}/{workload.name}"
+        found["Deployment"].add(name)
+        found["Namespace"].add(workload.namespace)
+        if workload.pod_disruption_budget:
+            found["PodDisruptionBudget"].add(name)
+    found["Namespace"] |= {"default", "kube-system"}
+    own = {name for kind in _WORKLOADS for name in found[kind]}
+    if case.captured is None:
+        return _Known(_region(case.scenario), found, own)
+    snapshot = case.captured.snapshot
+    for one in kinds.KNOWN:
+        found[one.name] |= set(_names(getattr(snapshot, FIELDS[one.name]).values()))
+    own |= {workload_of(pod) for pod in snapshot.pods.values()}
+    found["Deployment"] |= {*own}
+    return _Known(case.captured.region or _region(case.scenario), found, own)
+
+
+def _region(scenario: Scenario) -> Region:
+    return catalogue.region(scenario.world.zones or ZONES, scenario.world.instance_types or None)
+
+
+def _names(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        meta = value.metadata
+        yield f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name

@@ -1,0 +1,225 @@
+"""Bad input of `kerf simulate`: each fault has exit code 2, its place and the fix; nothing is ignored silently."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from kerf.cli.verbs.simulation import repeating
+from kerf.cli.verbs.simulation.loading import File
+from kerf.cli.verbs.simulation.repeating import Job
+from kerf.cli.verbs.simulation.simulate import main
+from kerf.simulating.checking import REASONS
+from kerf.simulating.reading import BadScenario
+from tests.sources import ROOT
+from tests.unit.simulating.faults import FAULTS, SCENARIO, WORLD, event, web
+
+
+def written(folder: Path, change: dict[str, Any]) -> str:
+    path = folder / "scenario.yaml"
+    path.write_text(yaml.safe_dump({**SCENARIO, **change}, sort_keys=False))
+    return str(path)
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any]) -> str:
+    assert main([written(folder, change)]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert "Traceback" not in found.err
+    return found.err
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    FAULTS,
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_fault_is_refused_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], words: str
+) -> None:
+    found = refused(tmp_path, capsys, change)
+    assert words in found
+    line = int(found.partition("scenario.yaml:")[2].partition(":")[0])
+    assert line > 1, "the place is that of a field"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "line 1: the columns are missing; write time,replicas"),
+        ("time\n5m\n", "line 1: the columns are time; write time,replicas"),
+        ("time,replicas\n", "line 2: there is no row"),
+        ("time,replicas\n10m,2\n5m,3\n", "line 3: 5m is not after the time of the row before; sort the rows"),
+        ("time,replicas\n5m,2\n5m,3\n", "line 3: 5m is not after the time"),
+        ("time,replicas\n5m,-2\n", "line 2: '-2' is no number of replicas"),
+        ("time,replicas\n5m,1.5\n", "line 2: '1.5' is no number of replicas"),
+        ("time,replicas\n25m,2\n", "line 2: 25m is after the end of the scenario (20m)"),
+        ('time,replicas\n"5m,2\n', "line 2: unexpected end of data"),
+        ("time,replicas\n5m," + "1" * 200_000 + "\n", "line 2: field larger than field limit"),
+        ("time,replicas\n5m,2,3\n", "line 2: too many values"),
+    ],
+    ids=range(11),
+)
+def test_a_fault_of_a_csv_file_is_refused_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    (tmp_path / "web.csv").write_text(text)
+    found = refused(tmp_path, capsys, web(replicasFile="web.csv"))
+    assert f"workloads[0].replicasFile: web.csv: {words}" in found
+
+
+def test_a_csv_file_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "web.csv").write_bytes(b"time,replicas\n5m,\xff\n")
+    assert "workloads[0].replicasFile: web.csv: " in refused(tmp_path, capsys, web(replicasFile="web.csv"))
+
+
+def test_a_byte_order_mark_of_a_csv_file_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "web.csv").write_bytes(b"\xef\xbb\xbftime,replicas\r\n5m,3\r\n")
+    assert main([written(tmp_path, web(replicasFile="web.csv")), "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["figures"]["pods_started"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "apiVersion: karpenter.sh/v1\nkind: Nodepool\n",
+            "more.yaml:1: there is no kind Nodepool; did you mean NodePool?",
+        ),
+        ("apiVersion: apps/v1\nkind: Deploymnt\n", "more.yaml:1: there is no kind Deploymnt; did you mean Deployment?"),
+        (
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replica: 1}\n",
+            "more.yaml:1: the API server refuses Deployment a: spec.replica: there is no field replica",
+        ),
+        (
+            "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {minAvailable: most}\n",
+            "PodDisruptionBudget a: spec.minAvailable: ",
+        ),
+    ],
+    ids=("kind", "built-in kind", "field", "budget"),
+)
+def test_a_fault_of_a_manifest_file_is_refused_with_both_places(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    (tmp_path / "more.yaml").write_text(text)
+    found = refused(tmp_path, capsys, {"world": {**WORLD, "manifests": ["more.yaml"]}})
+    assert "world.manifests[0]: " in found
+    assert words in found
+
+
+#: Kinds that a simulation does not use.
+OTHERS = (
+    ("v1", "ConfigMap"),
+    ("batch/v1", "CronJob"),
+    ("argoproj.io/v1alpha1", "Application"),
+    ("autoscaling.x-k8s.io/v1", "ProvisioningRequest"),
+    ("snapshot.storage.k8s.io/v1", "VolumeSnapshotClass"),
+)
+
+
+def test_kinds_of_other_controllers_have_no_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    others = [{"apiVersion": version, "kind": kind, "metadata": {"name": "a"}} for version, kind in OTHERS]
+    (tmp_path / "more.yaml").write_text(yaml.safe_dump_all(others))
+    assert main([written(tmp_path, {"world": {**WORLD, "manifests": ["more.yaml"]}})]) == 0
+    assert "WARN" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "warning"),
+    [
+        (
+            event("spotInterruption", {"zone": "us-west-2c", "nodePool": "general"}, "0s"),
+            "weather[0].spotInterruption at 0s: there was no spot instance in us-west-2c of NodePool general",
+        ),
+        (
+            event("instanceFailure", {"count": 7}, "10m"),
+            "weather[0].instanceFailure at 10m: count is 7, but there were only 2 instances",
+        ),
+        (event("nodeNotReady", {}, "0s"), "weather[0].nodeNotReady at 0s: there was no node"),
+        (
+            event("throttle", {"calls": ["CreateFleet"], "for": "1s"}, "15m"),
+            "weather[0].throttle at 15m: no request was refused",
+        ),
+        (
+            {**web(replicas=0), "assertions": [{"evictions": {"workload": "web"}}]},
+            "assertions[0].evictions: workload default/web had no pod",
+        ),
+        (
+            {**web(replicas=0), "assertions": [{"nodesAtEnd": {"atMost": 1, "nodePool": "general"}}]},
+            "assertions[0].nodesAtEnd: NodePool general had no node",
+        ),
+    ],
+    ids=("zone", "count", "node", "throttle", "workload", "NodePool"),
+)
+def test_what_has_nothing_to_act_on_is_a_warning_in_each_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], warning: str
+) -> None:
+    path, report = written(tmp_path, change), tmp_path / "report.xml"
+    main([path, "--junit", str(report)])
+    assert f"WARN  {warning}" in capsys.readouterr().out
+    assert warning in (ElementTree.parse(report).getroot().findtext("testsuite/system-err") or "")
+    main([path, "-o", "json"])
+    (found,) = json.loads(capsys.readouterr().out)["runs"][0]["warnings"]
+    assert warning in found
+
+
+def test_a_warning_of_many_runs_has_their_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([written(tmp_path, event("nodeNotReady", {}, "0s")), "--repeat", "2"])
+    assert "WARN  weather[0].nodeNotReady at 0s: there was no node (in 2 of 2 runs)" in capsys.readouterr().out
+
+
+def test_a_run_without_a_miss_has_no_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([written(tmp_path, event("instanceFailure", {"count": 1}, "10m")), "-o", "json"])
+    assert json.loads(capsys.readouterr().out)["runs"][0]["warnings"] == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_of_the_simulated_cluster_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    case = File(written(tmp_path, {})).case()
+
+    def broken(*_: object) -> None:
+        raise ValueError("'1x' is not a quantity")
+
+    monkeypatch.setattr("kerf.sandbox.world.World.step", broken)
+    for found in repeating.run([case], [Job(0, 0), Job(0, 1)], jobs):
+        assert isinstance(found, BadScenario)
+        assert "cannot use an object: ValueError: '1x' is not a quantity; check the fields" in str(found)
+
+
+# --- options --------------------------------------------------------------------------------------------------------
+def test_a_part_without_a_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([written(tmp_path, {}), "--shard", "1/2"]) == 0
+    assert "--shard 1/2: this part has no run; give --repeat" in capsys.readouterr().out
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeating, "run", lambda *_: pytest.fail("a run began"))
+    path, closed = written(tmp_path, {}), tmp_path / "closed"
+    closed.write_text("old")
+    closed.chmod(stat.S_IRUSR)
+    monkeypatch.setattr("os.access", lambda name, mode: name != str(closed))
+    for name, words in (
+        (str(tmp_path / "none" / "x.xml"), "No such file or directory"),
+        (str(tmp_path), "this is a folder; give a regular file"),
+        ("-", "standard output is not possible here; give a file"),
+        (str(closed), "no permission to write this file"),
+    ):
+        assert main([path, "--junit", name]) == 2
+        assert f"--junit {name}: {words}" in capsys.readouterr().err
+    assert closed.read_text() == "old"
+
+
+def test_the_reasons_of_the_guide_are_those_of_the_code() -> None:
+    guide = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
+    listed = guide.partition("`reasons` are ")[2].partition(".")[0]
+    assert [word.strip("` \n") for word in listed.replace(" and ", ", ").split(",")] == [*REASONS]

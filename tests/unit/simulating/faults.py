@@ -1,0 +1,202 @@
+"""Scenarios with one fault each, and the words that name its place and the fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.worlds import deployment, node_class, node_pool
+
+WEB: dict[str, Any] = {"name": "web", "replicas": 2, "cpu": 1}
+WORLD: dict[str, Any] = {"objects": [node_class(), node_pool("general", {})]}
+#: A selector of other pods.
+OTHER: dict[str, Any] = {"matchLabels": {"app": "x"}}
+SCENARIO: dict[str, Any] = {
+    "name": "Input",
+    "duration": "20m",
+    "world": WORLD,
+    "workloads": [WEB],
+    "assertions": [{"podsRunWithin": {"duration": "5m"}}],
+}
+
+
+def event(name: str, given: dict[str, Any], at: str = "5m") -> dict[str, Any]:
+    return {"weather": [{"at": at, name: given}]}
+
+
+def web(**fields: Any) -> dict[str, Any]:
+    return {"workloads": [{**WEB, **fields}]}
+
+
+def objects(*more: dict[str, Any]) -> dict[str, Any]:
+    return {"world": {"objects": [*WORLD["objects"], *more]}}
+
+
+def budget(**fields: Any) -> dict[str, Any]:
+    return web(podDisruptionBudget=fields)
+
+
+def spread(**fields: Any) -> dict[str, Any]:
+    whole = {"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    return web(pod={"topologySpreadConstraints": [{**whole, **fields}]})
+
+
+def container(**resources: Any) -> dict[str, Any]:
+    return web(pod={"containers": [{"name": "main", "resources": resources}]})
+
+
+def asserted(name: str, **fields: Any) -> dict[str, Any]:
+    return {"assertions": [{name: fields}]}
+
+
+#: Changes of `SCENARIO`, and a part of the message.
+FAULTS: list[tuple[dict[str, Any], str]] = [
+    (
+        event("spotInterruption", {"zone": "us-west-2q"}),
+        "weather[0].spotInterruption.zone: there is no zone us-west",
+    ),
+    (
+        event("zoneLoss", {"zone": "us-wst-2a", "for": "5m"}),
+        "zoneLoss.zone: there is no zone us-wst-2a; did you mean",
+    ),
+    (
+        event("stockOut", {"zones": ["us-west-2a", "eu-west-1a"], "for": "5m"}),
+        "weather[0].stockOut.zones[1]: there is no zone eu-west-1a",
+    ),
+    (
+        event("price", {"instanceTypes": ["m5.larg"], "factor": 2}),
+        "price.instanceTypes[0]: there is no instance type m5.larg; did you mean m5.large?",
+    ),
+    (
+        event("stockOut", {"instanceTypes": ["g5.xlarge"], "zones": ["us-west-2c"], "for": "5m"}),
+        "weather[0].stockOut: none of these instance types is offered in these zones",
+    ),
+    (event("instanceFailure", {"instanceType": "m5.x"}), "instanceFailure.instanceType: there is no instance type"),
+    (event("nodeNotReady", {"nodePool": "genral"}), "there is no NodePool genral; did you mean general?"),
+    (
+        event("stockOut", {"capacityTypes": ["spott"], "for": "5m"}),
+        "stockOut.capacityTypes[0]: there is no value spott; did you mean spot?",
+    ),
+    (
+        event("quota", {"capacityType": "ondemand", "vcpus": 4}),
+        "there is no value ondemand; did you mean on-demand?",
+    ),
+    (event("nodes", {}), "weather[0].nodes: there is nothing to change"),
+    (event("stockOut", {"for": "0s"}), "weather[0].stockOut.for: 0s has no effect"),
+    (event("nodes", {"boot": "1m"}, at="21m"), "weather[0].at: 21m is after the end of the scenario (20m)"),
+    (event("spotInteruption", {}), "there is no field spotInteruption; did you mean spotInterruption?"),
+    (event("throttle", {"api": "awss", "for": "5m"}), "throttle.api: there is no value awss; did you mean aws?"),
+    (event("throttle", {"calls": ["RunInstances"], "for": "5m"}), "there is no value RunInstances; did you mean"),
+    (
+        event("throttle", {"api": "kubernetes", "calls": ["CreateFleet"], "for": "5m"}),
+        "throttle.calls: these are calls of aws",
+    ),
+    (asserted("evictions", workload="wob"), "assertions[0].evictions.workload: there is no workload wob"),
+    (asserted("disruptionsPerHour", atMost=1, nodePool="x"), "there is no NodePool x; here are general"),
+    (
+        asserted("disruptionsPerHour", atMost=1, reasons=["Drifted", "spot_interrupted"]),
+        "disruptionsPerHour.reasons[1]: there is no reason spot_interrupted; did you mean SpotInterrupted?",
+    ),
+    ({"timeline": [{"at": "5m", "scale": {"wob": 2}}]}, "scale.wob: there is no Deployment wob; did you mean"),
+    (
+        {"timeline": [{"at": "5m", "delete": ["Deploymnt/web"]}]},
+        "there is no kind Deploymnt; did you mean Deployment?",
+    ),
+    ({"timeline": [{"at": "5m", "delete": ["web"]}]}, "timeline[0].delete[0]: web is no object; write KIND/NAME"),
+    (
+        {"timeline": [{"at": "5m", "delete": ["NodePool/generl"]}]},
+        "timeline[0].delete[0]: there is no NodePool generl; did you mean general?",
+    ),
+    ({"timeline": [{"at": "25m", "scale": {"web": 2}}]}, "timeline[0].at: 25m is after the end"),
+    (web(overTime=[{"at": "30m", "replicas": 2}]), "workloads[0].overTime[0].at: 30m is after the end"),
+    (
+        web(overTime=[{"at": "1m", "replicas": 2}, {"at": "60s", "replicas": 3}]),
+        "workloads[0].overTime[1].at: two entries have the at 1m",
+    ),
+    (web(cpu="1x"), "workloads[0].cpu: '1x' is not a quantity"),
+    (web(memory="-1Gi"), "workloads[0].memory: -1Gi is below 0"),
+    (web(name="Web_1"), "workloads[0].name: 'Web_1' is no name"),
+    (web(namespace="a.b"), "workloads[0].namespace: 'a.b' is no name"),
+    (web(annotations={"a b": "c"}), "workloads[0].annotations.a b: must begin and end with a letter or digit"),
+    (
+        budget(maxUnavailble=1),
+        "podDisruptionBudget.maxUnavailble: there is no field maxUnavailble; did you mean max",
+    ),
+    (budget(minAvailable=1, maxUnavailable=1), "workloads[0].podDisruptionBudget: minAvailable and maxUnavailable"),
+    (budget(minAvailable="half"), 'podDisruptionBudget.minAvailable: "half" is neither a number from 0 nor'),
+    (budget(maxUnavailable=-1), "podDisruptionBudget.maxUnavailable: -1 is neither"),
+    (
+        budget(minAvailable=1, unhealthyPodEvictionPolicy="Always"),
+        "unhealthyPodEvictionPolicy: there is no value Always; did you mean AlwaysAllow?",
+    ),
+    (web(pod={"tolerationss": []}), "workloads[0].pod.tolerationss: there is no field tolerationss; did you mean"),
+    (web(pod={"tolerations": {"key": "a"}}), "workloads[0].pod.tolerations: {key: a} is not a list"),
+    (web(pod={"nodeSelector": {"team": 1}}), "workloads[0].pod.nodeSelector.team: 1 is not a text"),
+    (web(pod={"terminationGracePeriodSeconds": "30"}), 'terminationGracePeriodSeconds: "30" is not a whole number'),
+    (spread(topologyky="zone"), "topologySpreadConstraints[0].topologyky: there is no field topologyky; did you"),
+    (spread(whenUnsatisfiable="DoNotSchedul"), "there is no value DoNotSchedul; did you mean DoNotSchedule?"),
+    (
+        web(pod={"containers": [{"name": "a", "resources": {"requests": {"cpu": "one"}}}]}),
+        "pod.containers[0].resources.requests.cpu: 'one' is not a quantity",
+    ),
+    (
+        objects({"apiVersion": "karpenter.sh/v1", "kind": "NodePol"}),
+        "world.objects[2].kind: there is no kind NodePol",
+    ),
+    (
+        objects({"apiVersion": "karpenter.sh/v1beta1", "kind": "NodePool", "metadata": {"name": "a"}}),
+        'world.objects[2].apiVersion: the API server refuses NodePool a: "karpenter.sh/v1beta1" of NodePool is not',
+    ),
+    (
+        objects({**deployment("api", {}), "metadata": {}}),
+        "objects[2].metadata.name: the API server refuses Deployment",
+    ),
+    (
+        objects({**deployment("api", {}), "spec": {"replica": 3}}),
+        "there is no field replica; did you mean replicas?",
+    ),
+    (spread(maxSkew=0), "topologySpreadConstraints[0].maxSkew: 0 is less than 1, the least allowed"),
+    (
+        web(pod={"containers": [{"image": "a"}]}),
+        "workloads[0].pod.containers[0]: the field name is missing; add it",
+    ),
+    (web(pod={"containers": []}), "workloads[0].pod: the field containers is missing; add it"),
+    (web(pod={"restartPolicy": "Never"}), "workloads[0].pod.restartPolicy: the pods of a Deployment have Always"),
+    (web(pod={"priorityClassName": "hihg"}), "workloads[0].pod.priorityClassName: there is no PriorityClass hihg"),
+    (container(requests={"cpu": "2"}, limits={"cpu": "1"}), "requests.cpu: 2 is more than the limit 1"),
+    (container(requests={"mem": "2Gi"}), "requests.mem: there is no resource mem; did you mean memory?"),
+    (budget(maxUnavailable="200%"), '"200%" is neither a number from 0 nor a percentage'),
+    (budget(maxUnavailable=1, selector={}), "podDisruptionBudget.selector: the selector is that of the workload"),
+    (
+        web(annotations={"karpenter.sh/do-not-disrupt": "yes"}),
+        'annotations.karpenter.sh/do-not-disrupt: "yes" is neither true nor a positive duration',
+    ),
+    (
+        web(annotations={"karpenter.sh/do-not-disrup": "true"}),
+        "there is no annotation karpenter.sh/do-not-disrup; did you mean karpenter.sh/do-not-disrupt?",
+    ),
+    (
+        objects({**deployment("api", {}), "metadata": {"name": "API_1"}}),
+        'world.objects[2].metadata.name: the API server refuses Deployment API_1: "API_1" is no name',
+    ),
+    (
+        objects({**deployment("api", {}), "spec": {**deployment("api", {})["spec"], "replicas": -1}}),
+        "world.objects[2].spec.replicas: the API server refuses Deployment api: -1 is less than 0",
+    ),
+    (
+        objects({**deployment("api", {}), "spec": {**deployment("other", {})["spec"], "selector": OTHER}}),
+        'world.objects[2].spec.selector.matchLabels.app: the API server refuses Deployment api: "x" is not the',
+    ),
+    (asserted("cost", atMost=float("inf")), "assertions[0].cost.atMost: "),
+    (
+        asserted("podsRunWithin", duration="1h"),
+        "podsRunWithin.duration: 1h is longer than the time after the warm-up",
+    ),
+    (
+        {"world": {**WORLD, "settings": {"CLUSTER_NAME": "x"}}},
+        "world.settings.CLUSTER_NAME: the simulated cluster is",
+    ),
+    ({"world": {**WORLD, "settings": {"BATCH_MAX_DURATION": 9}}}, "world.settings: Expected `str`, got `int`"),
+    ({"world": {**WORLD, "settings": {"BATCH_MAX_DURATON": "9s"}}}, "did you mean BATCH_MAX_DURATION?"),
+    ({"world": {**WORLD, "zones": ["us-west-2a", "us-west-2a"]}}, "world.zones[1]: us-west-2a is listed twice"),
+    ({"world": {**WORLD, "zones": ["west"]}}, "world.zones[0]: west is no zone"),
+]
