@@ -26,6 +26,7 @@ from kerf.model.plan import DeleteObject, Plan
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.state.promises import Promises
 from kerf.scheduling.answers.solution import Solution
+from kerf.scheduling.solve import solve
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api.v1.budgets import UNDERUTILIZED
 from kerf_api.v1.meta import Condition, decode
@@ -116,7 +117,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_question_that_is_asked_again_is_solved_once_and_takes_the_same_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen, solved, real = snapshot(world({"a": 3})), list[int](), simulation.solve
+    seen, solved, real = snapshot(world({"a": 3})), list[int](), solve
 
     def counted(found: Snapshot, pods: Sequence[Pod], *given: Any, **more: Any) -> Solution:
         solved.append(len(pods))
