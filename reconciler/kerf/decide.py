@@ -15,7 +15,7 @@ from kerf.lifecycle.lifecycle import lifecycle
 from kerf.lifecycle.nodeclaim.foreseen import prepare
 from kerf.model import ends
 from kerf.model.kept import of_use
-from kerf.model.memory import Memory
+from kerf.model.memory import Memory, Turn
 from kerf.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import provision
@@ -27,6 +27,11 @@ def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[M
     """What to do now, why not more, and when to look again. A memory saves work, and changes nothing; `methods` are
     those by which nodes go of their own accord."""
     turn = (memory or Memory()).turn(snapshot)
+    known = turn.repeated(tuple(methods))
+    return known if known is not None else turn.decided(tuple(methods), _decided(snapshot, turn, methods))
+
+
+def _decided(snapshot: Snapshot, turn: Turn, methods: Sequence[Method]) -> Plan:
     rooms = (
         ("lifecycle", lambda: lifecycle(snapshot, turn)),
         ("disruption", lambda: disrupt(snapshot, turn=turn, methods=methods)),

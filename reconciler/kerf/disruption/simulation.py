@@ -8,7 +8,7 @@ costs what it takes to make room again, and stays where there can be none. Sourc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -66,6 +66,8 @@ class Solve(Protocol):
 #: By `namespace/name`.
 Pods = dict[str, Pod]
 _SHOWN = 5
+#: Answers about more pods than this are not kept: they are large, and seldom asked for again.
+_FEW: Final = 500
 #: Of candidates whose pods, with all that take part, are more work than one candidate may take.
 _TOO_MUCH_WORK: Final = Blocker(
     WORK_BUDGET,
@@ -95,11 +97,25 @@ class Outcome:
         return Blocker("PodsWouldNotSchedule", f"not all pods would schedule: {'; '.join(rows[:_SHOWN])}{more}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A solution, with the steps that it took; and the pods and planned nodes that it is for, by whose identity it is
+    found."""
+
+    solution: Solution
+    steps: int
+    asked: tuple[Sequence[Pod], Sequence[NewNode]]
+
+
 class Scheduler:
-    """The real scheduler of one snapshot; what all its answers share is read once, when the first is asked for."""
+    """The real scheduler of one snapshot; what all its answers share is read once, when the first is asked for.
+
+    A question about few pods that is asked again has the same answer, and takes the same steps.
+    """
 
     def __init__(self, snapshot: Snapshot, turn: Turn | None = None, context: SolveContext | None = None) -> None:
         self._snapshot, self._turn, self._known = snapshot, turn, context
+        self._answers: dict[Hashable, _Answer] = {}
 
     @cached_property
     def _context(self) -> SolveContext:
@@ -123,6 +139,20 @@ class Scheduler:
         self, work: Work, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = ()
     ) -> Solution:
         """The same with so much work; pods that run already come first in their namespaces."""
+        if len(wanted) > _FEW:
+            return self._solved(work, wanted, exclude, manner, beside)
+        key = (work.limit, work.most, exclude, manner, *map(id, wanted), None, *map(id, beside))
+        known = self._answers.get(key)
+        if known is None:
+            before, solution = work.whole, self._solved(work, wanted, exclude, manner, beside)
+            known = self._answers[key] = _Answer(solution, work.whole - before, (wanted, beside))
+        else:
+            work.charge(known.steps)
+        return known.solution
+
+    def _solved(
+        self, work: Work, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode]
+    ) -> Solution:
         context = self._context
         if beside:
             context = context.beside(dict(standing(self._snapshot, beside)))

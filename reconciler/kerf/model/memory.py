@@ -12,14 +12,14 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Generic, TypeVar, cast
+from datetime import datetime, timedelta
+from typing import Any, Final, Generic, TypeVar, cast
 
 from kerf.model.boundaries import broken
 from kerf.model.changes.following import Following
 from kerf.model.changes.journal import Journal
 from kerf.model.noting import Read, Tape, earlier, noting, table_of
-from kerf.model.plan import NOTHING, Plan, Reason, Refusal, joined
+from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
 V = TypeVar("V")
@@ -42,6 +42,10 @@ _KINDS = {
 }
 #: Signs of life of the sources: nothing in the world is another for them.
 _NOT_OF_THE_WORLD = ("fresh_at",)
+#: What a plan rests on beside the tables and the time.
+_BESIDE: Final = {*BY_FOLLOWING[Following.WHOLE], *BY_FOLLOWING[Following.NOT_FOR_STEPS]} - {"now", "journal"}
+#: A plan that is due sooner than this may be due so long after it was made, whenever that is.
+_RELATIVE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,30 @@ class _Outcomes:
             self.open.add(key)
 
 
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """A plan that would be made again until then, unless an entry of a table changes. `key`: how it is decided."""
+
+    key: Hashable
+    plan: Plan
+    made_at: datetime
+    until: datetime
+    beside: Mapping[str, Any]
+    fresh: frozenset[Source]
+
+    def repeats(self, key: Hashable, snapshot: Snapshot) -> bool:
+        return (
+            self.made_at <= snapshot.now < self.until
+            and key == self.key
+            and all(getattr(snapshot, name) == value for name, value in self.beside.items())
+            and _fresh(snapshot) == self.fresh
+        )
+
+
+def _fresh(snapshot: Snapshot) -> frozenset[Source]:
+    return frozenset(source for source in snapshot.fresh_at if snapshot.fresh(source))
+
+
 class Memory:
     """See the module. One thread uses it, one turn at a time."""
 
@@ -174,6 +202,7 @@ class Memory:
         self._ground: tuple[Any, ...] = ()
         self._sorted: dict[str, list[str]] = {}
         self.held: tuple[Hashable, Any] | None = None
+        self.decision: _Decision | None = None
 
     def turn(self, snapshot: Snapshot) -> Turn:
         """Take in what has changed since the last turn; then steps can be asked."""
@@ -203,9 +232,10 @@ class Memory:
     def _touch(self, snapshot: Snapshot, table: str, key: str) -> None:
         """An entry of a table has changed: what rests on it is open, and so is what is asked about it."""
         if table not in _NOT_OF_THE_WORLD:
-            self.held = None
+            self.held = self.decision = None
         for read in ((table, key), (table, None)):
             for step, subject in self.readers.get(read, ()):
+                self.decision = None
                 self.outcomes[step].open.add(subject)
         if table in self._sorted:
             self._sort_in(table, key, key in table_of(snapshot, table))
@@ -308,6 +338,24 @@ class Turn:
         """What is kept under this key; None when nothing is, or not any more."""
         held = self._memory.held
         return held[1] if held is not None and held[0] == key else None
+
+    def repeated(self, key: Hashable) -> Plan | None:
+        """The plan of the latest decision when this one would be the same; `key` is how it is decided."""
+        known = self._memory.decision
+        return known.plan if known is not None and known.repeats(key, self.snapshot) else None
+
+    def decided(self, key: Hashable, plan: Plan) -> Plan:
+        """Keep the plan, if it does nothing, for as long as it would be made again."""
+        snapshot, self._memory.decision = self.snapshot, None
+        if plan.actions or plan.measured or plan.accounts is not None or snapshot.batch is not None:
+            return plan
+        dues = [plan.next_due, *(known.due() for known in self._memory.outcomes.values())]
+        until = min((due for due in dues if due is not None), default=snapshot.now)
+        if until > snapshot.now + max(_RELATIVE, snapshot.settings.disruption_period):
+            values = {name: getattr(snapshot, name) for name in _BESIDE}
+            beside = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+            self._memory.decision = _Decision(key, plan, snapshot.now, until, beside, _fresh(snapshot))
+        return plan
 
     def keys(self, table: str) -> Sequence[str]:
         """The keys of a table that steps are asked about, sorted."""

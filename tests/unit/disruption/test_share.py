@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from kerf.disruption import share
+from kerf.disruption import share, simulation
 from kerf.disruption.consolidation import search
 from kerf.disruption.consolidation.moves import DELETE
 from kerf.disruption.consolidation.proposals import versions
@@ -26,6 +26,7 @@ from kerf.model.plan import DeleteObject, Plan
 from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.state.promises import Promises
 from kerf.scheduling.answers.solution import Solution
+from kerf.scheduling.solve import solve
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api.v1.budgets import UNDERUTILIZED
 from kerf_api.v1.meta import Condition, decode
@@ -111,6 +112,27 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Scheduler, "within", within)
     return found
+
+
+def test_a_question_that_is_asked_again_is_solved_once_and_takes_the_same_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen, solved, real = snapshot(world({"a": 3})), list[int](), solve
+
+    def counted(found: Snapshot, pods: Sequence[Pod], *given: Any, **more: Any) -> Solution:
+        solved.append(len(pods))
+        return real(found, pods, *given, **more)
+
+    monkeypatch.setattr(simulation, "solve", counted)
+    ask, pods = Scheduler(seen), list(seen.pods.by_key.values())
+    asked = [(exclude, manner) for exclude in ("a", "b") for manner in (Manner.FREELY, Manner.SPARING)]
+    works = [[Work(1000), Work(1000), Work(2000)] for _ in asked]
+    for (exclude, manner), own in zip(asked, works, strict=True):
+        answers = [ask.within(work, list(pods), frozenset({exclude}), manner) for work in own]
+        assert answers[0] is answers[1]
+        assert answers[0] == answers[2]
+        assert own[0].whole == own[1].whole > 0
+    assert len(solved) == 2 * len(asked)
 
 
 # --- one candidate ----------------------------------------------------------------------------------------------
