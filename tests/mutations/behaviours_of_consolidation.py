@@ -127,7 +127,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods are moved to nodes that have just come to rest.",
         (
             Edit(
-                "reconciler/kerf/disruption:Scheduler.within",
+                "reconciler/kerf/disruption:Scheduler._solved",
                 "Manner.SPARING",
                 "Manner.FREELY",
             ),

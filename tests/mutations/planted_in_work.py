@@ -61,7 +61,7 @@ BUGS: tuple[Bug, ...] = (
         "Pending pods of one tenant keep the nodes of another from being replaced.",
         (
             Edit(
-                "reconciler/kerf/disruption:Scheduler.within",
+                "reconciler/kerf/disruption:Scheduler._solved",
                 "pod.spec.node_name",
                 "not pod.spec.node_name",
             ),

@@ -232,7 +232,8 @@ class Memory:
     def _touch(self, snapshot: Snapshot, table: str, key: str) -> None:
         """An entry of a table has changed: what rests on it is open, and so is what is asked about it."""
         if table not in _NOT_OF_THE_WORLD:
-            self.held = self.decision = None
+            self.held = None
+            self.decision = None
         for read in ((table, key), (table, None)):
             for step, subject in self.readers.get(read, ()):
                 self.decision = None
