@@ -355,6 +355,7 @@ class Turn:
         if until > snapshot.now + max(_RELATIVE, snapshot.settings.disruption_period):
             values = {name: getattr(snapshot, name) for name in _BESIDE}
             beside = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+            until = min(until, snapshot.now + _RELATIVE)  # a time that no due has is found again within a minute
             self._memory.decision = _Decision(key, plan, snapshot.now, until, beside, _fresh(snapshot))
         return plan
 
