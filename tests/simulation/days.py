@@ -1,7 +1,7 @@
 """Days of a cluster under a load that comes and goes, with the whole controller in the sandbox; and what they came to.
 
-What begins consolidation may be somebody else's idea of it (`doubles.py`): all the rest of the controller, and the
-world, are the same then.
+A model of another autoscaler (`kerf/simulating/autoscalers/`) may start the consolidation: all the rest of the
+controller, and the world, are the same then.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ world.py         the world at the start: the sandbox's or a snapshot's
 account.py       AWS whose selectors always select
 throttling.py    requests that are refused for a time
 workloads.py     Deployments and their replicas over time
+autoscalers/     models of other autoscalers, to compare with
 reading.py       YAML values to a scenario, errors with their path
 scenario.py      the types of a scenario file
 """
