@@ -24,6 +24,7 @@ from kerf.disruption.commands import start_together
 from kerf.disruption.consolidation.moves import replacements
 from kerf.disruption.consolidation.proposals import consolidatable
 from kerf.disruption.methods.methods import METHODS, Method, by_savings
+from kerf.disruption.propose import interleaved
 from kerf.disruption.simulation import Manner, Solve, simulate
 from kerf.disruption.view import View
 from kerf.model.plan import NOTHING, Plan
@@ -90,8 +91,8 @@ class Greedy:
         return best
 
     def _single(self, view: View, order: Sequence[Candidate], ask: Solve) -> _Choice | None:
-        """The first candidate that can be removed alone."""
-        found = (_decided(view, [one], ask) for one in order)
+        """The first candidate that can be removed alone; the NodePools take turns."""
+        found = (_decided(view, [one], ask) for one in interleaved(order))
         return next((choice for choice in found if choice is not None), None)
 
     def _checked(self, view: View, ledger: Ledger, ask: Solve, chosen: _Choice) -> Plan:
@@ -141,9 +142,12 @@ def _in_one(view: View, new: Sequence[NewNode]) -> NewNode | None:
     """One node for the pods of all of these.
 
     Karpenter's scheduler fills one node before it adds another. Kerf's takes the nodes with the lowest total price.
+    Pods that may have to be apart stay apart.
     """
     if len(new) == 1:
         return new[0]
+    if len({one.pool for one in new}) > 1 or any(_constrained(view, key) for one in new for key in one.pods):
+        return None
     requirements, requested = (
         reduce(and_, (one.requirements for one in new)),
         reduce(add, (one.requests for one in new)),
@@ -161,3 +165,9 @@ def _in_one(view: View, new: Sequence[NewNode]) -> NewNode | None:
     return replace(
         new[0], requirements=requirements, requests=requested, pods=pods, instance_types=types, price=names[0][0]
     )
+
+
+def _constrained(view: View, key: str) -> bool:
+    """Whether another pod may have to be on another node than this one."""
+    spec = view.snapshot.pods[key].spec
+    return spec.affinity is not None or bool(spec.topology_spread_constraints)

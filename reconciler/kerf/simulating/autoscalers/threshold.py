@@ -45,7 +45,7 @@ class Threshold:
 
     def __call__(self, view: View, ledger: Ledger, ask: Solve) -> Plan:
         now = view.snapshot.now
-        low = [one for one in candidates(view) if _utilization(one) < self.SHARE]
+        low = [one for one in candidates(view) if not one.pool.static and _utilization(one) < self.SHARE]
         self._since = {one.key: self._since.get(one.key, now) for one in low}
         ends = [since + self.UNNEEDED for since in self._since.values()]
         due = min((end for end in ends if end > now), default=None)
