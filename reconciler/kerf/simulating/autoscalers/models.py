@@ -57,9 +57,9 @@ MODELS: Final[Mapping[str, Model]] = {
         (
             "Scale-down from 1,500 to 600 pods with the same instance types, prices and seed 1. Karpenter 1.14.1 with"
             " its KWOK provider, one run on a real control plane: final cost 1.014 times the lower bound, 248"
-            " evictions, 4 launches, last change after 123 s. The model, one run in the simulation: 1.014 times, 367 evictions,"
-            " 6 launches, 296 s. The model with seeds 2 to 5, which Karpenter did not run: 1.036 to 1.149 times, 430 to"
-            " 618 evictions.",
+            " evictions, 4 launches, last change after 123 s. The model, one run in the simulation: 1.014 times, 367"
+            " evictions, 6 launches, 296 s. The model with seeds 2 to 5, which Karpenter did not run: 1.036 to 1.149"
+            " times, 430 to 618 evictions.",
             "New nodes: Karpenter's own scheduler, called with the same pods and types as Kerf's, plans nodes that cost"
             " 1.07 to 1.97 times those of Kerf's. The model has Kerf's scheduler, so Karpenter itself can cost more.",
         ),

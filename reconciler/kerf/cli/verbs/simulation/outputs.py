@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from kerf.cli.arguments import Mistake
 from kerf.cli.gathering.sources import Source
 
+#: Open files of the process, such as /dev/stdout.
+_STREAMS: Final = "/dev/"
 
-def require_writable(files: Mapping[str, str]) -> None:
-    """Raise Mistake for a file that cannot be written. `files` has the names of files by their options."""
-    seen: dict[str, str] = {}
+
+def require_writable(files: Mapping[str, str], read: Iterable[str]) -> None:
+    """Raise Mistake for a file that cannot be written. `files` has the names of files by their options; `read` are
+    those of scenarios.
+    """
+    scenarios, seen = {os.path.realpath(name) for name in read}, dict[str, str]()
     for option, name in files.items():
-        if not name:
+        if not name or name.startswith(_STREAMS):
             continue
         real = os.path.realpath(name)
+        if real in scenarios:
+            raise Mistake(f"{option} {name}: SCENARIO reads the same file; give another")
         if real in seen:
             raise Mistake(f"{option} {name}: {seen[real]} writes the same file; give each its own")
         seen[real] = option

@@ -116,7 +116,8 @@ def _simulated(asked: Namespace, arguments: Sequence[str]) -> int:
     files = [File(name) for name in asked.scenarios]
     cases = [(file, replace(file.case(one.node_pools), autoscaler=one.autoscaler)) for file in files for one in chosen]
     jobs = list(_jobs(asked, [case for _, case in cases]))
-    outputs.require_writable({"--junit": asked.junit, "--report": asked.report, "--chart": _drawn(asked)})
+    written = {"--junit": asked.junit, "--report": asked.report, "--chart": _drawn(asked)}
+    outputs.require_writable(written, asked.scenarios)
     found = _results(asked, cases, jobs)
     every = [variants.Side(one, results) for one, results in zip(chosen * len(files), found, strict=True)]
     groups = [every[first : first + len(chosen)] for first in range(0, len(every), len(chosen))]
