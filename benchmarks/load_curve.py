@@ -5,7 +5,7 @@
 
 The same world, controller, scheduler and prices, with a NodePool's `consolidateAfter` and budgets as by default and
 otherwise; the other ideas are a plain threshold and the reference's order, as stand-ins
-(`tests/simulation/doubles.py`).
+(`reconciler/kerf/simulating/autoscalers/`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from typing import Final
 from benchmarks.document import rewrite
 from benchmarks.growth import DOCUMENT
 from benchmarks.table import aligned, markdown
+from kerf.simulating.autoscalers.greedy import greedy
+from kerf.simulating.autoscalers.threshold import threshold
 from tests.simulation.days import Days, Outcome, Rival
-from tests.simulation.doubles import greedy, threshold
 from tests.simulation.load import Load
 
 DAYS, SEED = 14, 1

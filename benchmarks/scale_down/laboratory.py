@@ -2,6 +2,7 @@
 
     python -m benchmarks.scale_down.laboratory              # seeds 1 to 10
     python -m benchmarks.scale_down.laboratory --seeds 3
+    python -m benchmarks.scale_down.laboratory --by karpenter-double   # a model of `kerf simulate --against`
 
 The Deployments, the instance types and the NodePool are those of the scale-down on a real control plane. There is no
 other load on the machine to disturb the result, so two versions of Kerf can be compared in pairs, seed by seed.
@@ -25,9 +26,10 @@ from benchmarks.table import aligned
 from kerf.model.kinds import NODE, NODE_CLAIM, NODE_POOL, POD
 from kerf.model.kubernetes.objects import Pod
 from kerf.sandbox.api.api_server import Record
+from kerf.simulating.autoscalers.models import MODELS
 from kerf_api import labels
 from tests.simulation.arithmetic import at_work
-from tests.simulation.days import Days
+from tests.simulation.days import Days, Rival
 from tests.simulation.load import Service
 from tests.simulation.trouble import lives
 
@@ -145,10 +147,10 @@ HEAD: Final = (
 )
 
 
-def measure(seed: int, pods: int = PODS) -> Figures:
+def measure(seed: int, pods: int = PODS, rival: Rival | None = None) -> Figures:
     """Scale so many pods up, rest, scale down to the same share as ever, and rest."""
     load = Plateau(seed, pods // DEPLOYMENTS)
-    days = Days(load, AT_FIRST, types=[row["name"] for row in catalogue()])
+    days = Days(load, AT_FIRST, rival, [row["name"] for row in catalogue()])
     causes = Causes(days)
     days.world.run(days, BEFORE)
     nodes_before, ratio_before = _state(days)
@@ -187,10 +189,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=10, help="so many (default %(default)s)")
     parser.add_argument("--first", type=int, default=1, help="the first of them (default %(default)s)")
     parser.add_argument("--pods", type=int, default=PODS, help="before the scale-down (default %(default)s)")
+    parser.add_argument("--by", choices=sorted(MODELS), help="a model of another autoscaler instead of Kerf")
     chosen = parser.parse_args(arguments)
+    rival = MODELS[chosen.by].methods if chosen.by else None
     found = []
     for seed in range(chosen.first, chosen.first + chosen.seeds):
-        found.append(measure(seed, chosen.pods))
+        found.append(measure(seed, chosen.pods, rival))
         print("  ".join(found[-1].cells), file=sys.stderr, flush=True)
     rows = [HEAD, *(one.cells for one in found)]
     print(aligned(rows))

@@ -56,7 +56,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "All nodes of a pool come before those of the next.",
         (
             Edit(
-                "reconciler/kerf/disruption:_interleaved",
+                "reconciler/kerf/disruption:interleaved",
                 "[one for row in zip_longest(*columns) for one in row if one is not None]",
                 "[one for row in columns for one in row if zip_longest]",
             ),

@@ -1,7 +1,7 @@
 """Days of a cluster under a load that comes and goes, with the whole controller in the sandbox; and what they came to.
 
-What begins consolidation may be somebody else's idea of it (`doubles.py`): all the rest of the controller, and the
-world, are the same then.
+A model of another autoscaler (`kerf/simulating/autoscalers/`) may start the consolidation: all the rest of the
+controller, and the world, are the same then.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from msgspec.structs import replace
 
 from kerf.decide import decide
 from kerf.disruption.methods.methods import METHODS, Method
-from kerf.model.kinds import Ref
 from kerf.model.plan import INTERNAL_ERROR
 from kerf.model.settings import Settings
-from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
 from kerf.runtime.parts import Parts
-from kerf.runtime.proposer import Proposer
 from kerf.sandbox.calm import Calm
 from kerf.sandbox.world import World
+from kerf.simulating.autoscalers.models import NoProposals
 from tests.referee.cost import lp_bound
 from tests.simulation.bill import Bill
 from tests.simulation.chaos import Proposals, bugs
@@ -68,22 +66,6 @@ class Outcome:
     dearer: int
 
 
-class _Silence(Proposer):
-    """Nobody thinks about savings beside the loop."""
-
-    def start(self, snapshot: Snapshot, changes: Mapping[Ref, Any | None]) -> bool:
-        return True
-
-    def forget(self) -> None:
-        """There is nothing to forget."""
-
-    def rest(self) -> None:
-        """It uses nothing."""
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
 class Days:
     """See the module. `disruption` is that of the only NodePool, `types` are those that EC2 sells."""
 
@@ -112,7 +94,7 @@ class Days:
     def _hire(self, rival: Rival | None) -> Controller:
         world = self.world
         methods = METHODS if rival is None else rival(lambda: (world.server.loud_changes, world.ec2.changes))
-        proposer = Proposals(_PONDER) if rival is None else _Silence()
+        proposer = Proposals(_PONDER) if rival is None else NoProposals()
         made = Controller(
             world.ports,
             Parts(decide=partial(decide, methods=methods), proposer=proposer),

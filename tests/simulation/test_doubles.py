@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from kerf.model import kinds
+from kerf.simulating.autoscalers.greedy import Greedy, greedy
+from kerf.simulating.autoscalers.threshold import Threshold, threshold
 from kerf_api import labels
 from tests.simulation.days import Days, Rival
-from tests.simulation.doubles import Greedy, Threshold, greedy, threshold
 from tests.simulation.test_thrift import SMALL, Steady
 from tests.simulation.trouble import lives
 

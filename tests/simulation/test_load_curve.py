@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from kerf.simulating.autoscalers.greedy import greedy
+from kerf.simulating.autoscalers.threshold import threshold
 from tests.simulation.days import Days
-from tests.simulation.doubles import greedy, threshold
 from tests.simulation.load import SERVICES, STEP, Load
 
 #: A third of the usual replicas: a day takes some seconds.

@@ -29,7 +29,10 @@ _CSS: Final = (
 _DISTANCES: Final = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800)
 _LABELS: Final = 8
 _LONGEST: Final = 60
-_SCRIPTS: Final = ("script", "{http://www.w3.org/2000/svg}script")
+_SVG: Final = "http://www.w3.org/2000/svg"
+_SCRIPTS: Final = ("script", f"{{{_SVG}}}script")
+_WIDTH: Final = 960
+_HEIGHT: Final = 320
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,17 @@ def bars(
     return _text(chart)
 
 
+def stacked(found: Sequence[str]) -> str:
+    """Charts below each other, as one for a file. A browser that shows it alone in dark has a dark background."""
+    parts = (
+        f'<svg y="{_HEIGHT * number}" width="{_WIDTH}" height="{_HEIGHT}">{chart}</svg>'
+        for number, chart in enumerate(found)
+    )
+    box = f"0 0 {_WIDTH} {_HEIGHT * len(found)}"
+    head = f'<svg xmlns="{_SVG}" viewBox="{box}" role="img" style="color-scheme: light dark">'
+    return f"{head}{''.join(parts)}</svg>"
+
+
 def _look(title: str, curves: int) -> dict[str, Any]:
     from pygal.style import Style
 
@@ -81,7 +95,7 @@ def _look(title: str, curves: int) -> dict[str, Any]:
     )  # fmt: skip
     return {
         "title": _name(title), "style": style, "js": [], "css": ["file://style.css", "file://graph.css", _CSS],
-        "no_prefix": True, "width": 960, "height": 320, "legend_at_bottom": True, "show_legend": curves > 1,
+        "no_prefix": True, "width": _WIDTH, "height": _HEIGHT, "legend_at_bottom": True, "show_legend": curves > 1,
         "min_scale": 3, "max_scale": 6, "include_x_axis": True, "truncate_legend": -1,
         "truncate_label": -1,
     }  # fmt: skip

@@ -115,7 +115,7 @@ def _single(
 ) -> Iterator[tuple[Candidate, Move | Blocker]]:
     """Candidates with their moves, or why they have none; those of the NodePools in turn."""
     number = 0
-    for one in probed(_interleaved(left), seen, _ALWAYS, _SIMULATIONS):
+    for one in probed(interleaved(left), seen, _ALWAYS, _SIMULATIONS):
         if number == _MOVES or ask.exhausted:
             return
         if not ledger.remaining(one.pool.name, UNDERUTILIZED):
@@ -137,7 +137,7 @@ def _candidates(seen: View) -> Iterator[Candidate]:
                 yield found
 
 
-def _interleaved(candidates: Iterable[Candidate]) -> list[Candidate]:
+def interleaved(candidates: Iterable[Candidate]) -> list[Candidate]:
     """The best of each NodePool in turn, then the second of each, and so on."""
     by_pool: dict[str, list[Candidate]] = {}
     for one in candidates:

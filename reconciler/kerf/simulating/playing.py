@@ -15,6 +15,7 @@ from kerf.sandbox.api.admission import Refused
 from kerf.sandbox.calm import Calm
 from kerf.sandbox.world import World
 from kerf.simulating import asserting, misses
+from kerf.simulating.autoscalers import models
 from kerf.simulating.observed import Observed
 from kerf.simulating.observing import Observer
 from kerf.simulating.reading import BadScenario, Path
@@ -33,7 +34,8 @@ class Play:
     def __init__(self, case: Case, seed: int) -> None:
         stage = staged(case, seed)
         self._case, self._seed, self._world = case, seed, stage.world
-        self._controller = Controller(stage.ports, stage.parts, settings=stage.settings, inline=True)
+        parts = models.parts(case.autoscaler, stage.parts, stage.world)
+        self._controller = Controller(stage.ports, parts, settings=stage.settings, inline=True)
         self._calm = Calm(stage.world)
         self._later: datetime | None = None
         self._observer = Observer(stage.world)

@@ -38,6 +38,7 @@ class Case:
         manifests: the objects of `world.manifests` and `world.objects`.
         applied: the objects of each step of the timeline, by its index.
         replicas: the rows of the CSV files, by their names in the scenario.
+        autoscaler: the model that consolidates instead of Kerf (`autoscalers/models.py`); empty for Kerf.
     """
 
     scenario: Scenario
@@ -45,6 +46,7 @@ class Case:
     manifests: tuple[Mapping[str, Any], ...] = ()
     applied: Mapping[int, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     replicas: Mapping[str, tuple[Replicas, ...]] = field(default_factory=dict)
+    autoscaler: str = ""
 
 
 @dataclass(frozen=True, slots=True)

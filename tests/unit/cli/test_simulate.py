@@ -8,43 +8,21 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
 from kerf.cli.verbs.simulation import repeating
 from kerf.cli.verbs.simulation.repeating import Job
 from kerf.cli.verbs.simulation.simulate import main
 from tests.sources import ROOT
-from tests.worlds import node_class, node_pool
+from tests.unit.cli.simulations import SCENARIO, SHORT, furnished, written
+from tests.worlds import node_pool
 
-#: Half of the spot instances of an hour are interrupted: seeds differ.
-SCENARIO: dict[str, Any] = {
-    "name": "Interruptions",
-    "duration": "40m",
-    "world": {"manifests": ["pools/"], "nodes": {"spotInterruptionsPerHour": 2}},
-    "workloads": [{"name": "web", "replicas": 2, "replicasFile": "web.csv", "cpu": 1}],
-    "assertions": [{"podsRunWithin": {"duration": "5m"}}, {"evictions": {"atMost": 50, "workload": "web"}}],
-}
 #: The number of instances in the snapshot of the tests.
 INSTANCES = 10
-#: Without weather, for runs whose result does not matter.
-SHORT: dict[str, Any] = {**SCENARIO, "duration": "12m"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with two sets of NodePools and a CSV file."""
-    for name, change in (("pools", {}), ("small", {"limits": {"cpu": "1"}})):
-        (tmp_path / name).mkdir()
-        objects = [node_class(), node_pool("general", change)]
-        (tmp_path / name / "pools.yaml").write_text(yaml.safe_dump_all(objects))
-    (tmp_path / "web.csv").write_text("time,replicas\n10m,4\n")
-    return tmp_path
-
-
-def written(folder: Path, scenario: dict[str, Any]) -> str:
-    path = folder / "scenario.yaml"
-    path.write_text(yaml.safe_dump(scenario, sort_keys=False))
-    return str(path)
+    return furnished(tmp_path)
 
 
 def runs(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -98,15 +76,6 @@ def test_many_runs_are_one_summary(folder: Path, capsys: pytest.CaptureFixture[s
     assert "Interruptions: 2 runs of 12m, seeds 5 to 6" in printed
     assert "PASS  every pod runs within 5m: passed in 2 of 2 runs" in printed
     assert "2 runs passed" in printed
-
-
-def test_node_pools_side_by_side(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    both = [str(folder / "pools"), str(folder / "small")]
-    assert main([written(folder, SHORT), "--nodepools", *both]) == 1
-    head, *rows = capsys.readouterr().out.rstrip().split("\n")
-    assert head.split()[-2:] == both
-    assert next(row.split() for row in rows if row.startswith("every pod"))[5:8] == ["PASS", "FAIL", "(0"]
-    assert any(row.startswith("cost") and "$0.00" in row for row in rows)
 
 
 @pytest.mark.parametrize(

@@ -210,9 +210,9 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_runs(
     monkeypatch.setattr("os.access", lambda name, mode: name != str(closed))
     for name, words in (
         (str(tmp_path / "none" / "x.xml"), "No such file or directory"),
-        (str(tmp_path), "this is a folder; give a regular file"),
+        (str(tmp_path), "it is a folder; give a file"),
         ("-", "standard output is not possible here; give a file"),
-        (str(closed), "no permission to write this file"),
+        (str(closed), "Permission denied; give a file that can be written"),
     ):
         assert main([path, "--junit", name]) == 2
         assert f"--junit {name}: {words}" in capsys.readouterr().err

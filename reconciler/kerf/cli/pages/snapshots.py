@@ -32,8 +32,8 @@ on pods, nodes and workloads sees of their sizes and constraints, and what someo
 cluster's instances and subnets:
 
 - names, namespaces, labels, taints, requests, affinity and tolerations of pods;
-- prices, instance types, subnet and security group IDs, tags of EC2NodeClasses with their values, the cluster's endpoint
-  and the account's number in its ARN;
+- prices, instance types, subnet and security group IDs, tags of EC2NodeClasses with their values, the
+  cluster's endpoint and the account's number in its ARN;
 - messages of AWS and of the API server about actions that fail.
 
 Give it to those who may see these. The file has mode 0600.

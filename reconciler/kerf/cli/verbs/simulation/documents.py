@@ -9,23 +9,38 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from kerf.cli.reports import escaping, junit
+from kerf.cli.verbs.simulation.variants import OURS, Side
 from kerf.simulating.results import Result
 
 
-def as_json(results: Sequence[Result]) -> str:
-    """One JSON object; durations are seconds. A single run has its series of nodes and cost."""
-    runs = [_plain(asdict(one)) | {"passed": one.passed} for one in results]
-    if len(results) > 1:
+def as_json(sides: Sequence[Side]) -> str:
+    """One JSON object; durations are seconds. A single run has its series of nodes and cost.
+
+    `passed` is about the runs of Kerf. The runs of a model have its label.
+    """
+    runs = [_run(side, one) for side in sides for one in side.results]
+    if len(runs) > 1:
         for run in runs:
             del run["series"]
-    return escaping.as_json({"version": 1, "passed": all(one.passed for one in results), "runs": runs})
+    passed = all(one.passed for side in sides if side.variant.model is None for one in side.results)
+    return escaping.as_json({"version": 1, "passed": passed, "runs": runs})
 
 
-def as_junit(results: Sequence[Result]) -> str:
-    """The whole document."""
+def _run(side: Side, result: Result) -> dict[str, Any]:
+    variant, model = side.variant, side.variant.model
+    about: dict[str, Any] = {"nodepools": variant.node_pools, "autoscaler": variant.autoscaler or OURS.lower()}
+    if model is not None:
+        about["label"] = model.label
+    return {**about, **_plain(asdict(result)), "passed": result.passed}
+
+
+def as_junit(sides: Sequence[Side]) -> str:
+    """The whole document, with the runs of Kerf: a model of another autoscaler is no test of NodePools."""
     root = Element("testsuites", name="kerf simulate")
-    for result in results:
-        name = junit.text(escaping.visible(f"{result.scenario}, seed {result.seed}"))
+    runs = [(side.variant, one) for side in sides if side.variant.model is None for one in side.results]
+    for variant, result in runs:
+        pools = f", {variant.node_pools}" if variant.node_pools else ""
+        name = junit.text(escaping.visible(f"{result.scenario}, seed {result.seed}{pools}"))
         failed = sum(not one.passed for one in result.verdicts)
         counts = {"tests": str(len(result.verdicts)), "failures": str(failed)}
         suite = SubElement(root, "testsuite", {"name": name, **counts})

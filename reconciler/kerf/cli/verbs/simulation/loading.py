@@ -25,12 +25,13 @@ _NODE_POOLS: Final = ("NodePool", "EC2NodeClass", "NodeOverlay")
 
 
 class File:
-    """A scenario file: its document and the places of its values."""
+    """A scenario file: its text, its document and the places of its values."""
 
     def __init__(self, name: str) -> None:
         """Raises Mistake."""
         self.name, self._folder = name, os.path.dirname(name)
-        self._node = _document(name)
+        data = _data(name)
+        self._node, self.text = _document(name, data), data.decode(errors="replace")
 
     def case(self, node_pools: str = "") -> Case:
         """The scenario with the content of its files. `node_pools` names files whose NodePools, EC2NodeClasses and
@@ -108,12 +109,16 @@ class File:
         return os.path.join(self._folder, name)
 
 
-def _document(name: str) -> Node:
-    """The only document of a file. Raises Mistake."""
+def _data(name: str) -> bytes:
+    """The bytes of a file. Raises Mistake."""
     try:
-        data = sources.named(name).read()
+        return sources.named(name).read()
     except OSError as error:
         raise Mistake(f"{name}: {error.strerror or error}") from error
+
+
+def _document(name: str, data: bytes) -> Node:
+    """The only document of a file. Raises Mistake."""
     found = list(documents.read(data))
     if len(found) != 1:
         raise Mistake(f"{name}: {len(found)} YAML documents; a scenario is one")

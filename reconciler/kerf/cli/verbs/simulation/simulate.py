@@ -6,6 +6,7 @@ import re
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -17,6 +18,7 @@ from kerf.cli.terminal import say
 if TYPE_CHECKING:
     from kerf.cli.verbs.simulation.loading import File
     from kerf.cli.verbs.simulation.repeating import Job
+    from kerf.cli.verbs.simulation.variants import Side
     from kerf.simulating.results import Result
     from kerf.simulating.world import Case
 
@@ -32,8 +34,12 @@ _EPILOG: Final = """\
 --shard I/N runs the part I (from 0) of N of all runs, for N machines.
 --nodepools A B runs the scenario with the NodePools, EC2NodeClasses and NodeOverlays of each, and shows both side by
 side.
+--against runs it with models of other autoscalers, too: karpenter-double, threshold. They are models by Kerf's authors,
+not Karpenter or Cluster Autoscaler itself; the result lists their limits.
 
-Exit codes: 0 all assertions pass; 1 an assertion fails; 2 the command or a file is wrong."""
+Exit codes: 0 all assertions pass with Kerf; 1 an assertion fails with Kerf; 2 the command or a file is wrong."""
+_TERMINAL: Final = "-"
+_SVG: Final = ".svg"
 _SHARD: Final = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 _MOST_RUNS: Final = 1_000_000
 
@@ -47,13 +53,16 @@ def main(arguments: Sequence[str]) -> int:
     """Read the command line, run the scenarios, print the results; the exit code."""
     parser = _parser()
     asked = parser.parse_args(arguments)
+    if asked.chart not in ("", _TERMINAL) and not asked.chart.lower().endswith(_SVG):
+        asked.scenarios.insert(0, asked.chart)  # --chart SCENARIO
+        asked.chart = _TERMINAL
     if asked.schema:
         _print_schema()
         return 0
     if not asked.scenarios:
         parser.error("the following arguments are required: SCENARIO")
     try:
-        return _simulated(asked)
+        return _simulated(asked, arguments)
     except Mistake as error:
         from kerf.cli.reports import escaping
 
@@ -71,9 +80,12 @@ def _parser() -> Parser:
     add("--jobs", type=_number, default=0, metavar="N", help="number of processes (all processors)")
     add("--shard", default="", metavar="I/N", help="only part I (from 0) of N of the runs")
     add("--nodepools", nargs="+", default=[], metavar="PATH", help="files or folders with NodePools, side by side")
+    add("--against", default="", metavar="MODEL,…", help="models of other autoscalers, side by side with Kerf")
     add("-o", "--output", choices=("text", "json"), default="text", help="format of the result (text)")
     add("--junit", default="", metavar="FILE", help="write the result as JUnit's XML, too")
-    add("--chart", action="store_true", help="show nodes and cost over time as a chart")
+    words = "show nodes and cost over time as a chart, or write it to FILE.svg"
+    add("--chart", nargs="?", const=_TERMINAL, default="", metavar="FILE.svg", help=words)
+    add("--report", default="", metavar="FILE.html", help="write a report as one HTML file, too")
     add("--schema", action="store_true", help="print the JSON Schema of scenarios")
     return parser
 
@@ -96,19 +108,43 @@ def _print_schema() -> None:
     say(json.dumps(reading.schema(), indent=2))
 
 
-def _simulated(asked: Namespace) -> int:
+def _simulated(asked: Namespace, arguments: Sequence[str]) -> int:
+    from kerf.cli.verbs.simulation import outputs, variants
     from kerf.cli.verbs.simulation.loading import File
-    from kerf.cli.verbs.simulation.outputs import require_writable
 
-    if asked.junit:
-        require_writable("--junit", asked.junit)
+    chosen = variants.chosen(asked.nodepools, asked.against)
     files = [File(name) for name in asked.scenarios]
-    pools = asked.nodepools or [""]
-    cases = [(file, file.case(one)) for file in files for one in pools]
+    cases = [(file, replace(file.case(one.node_pools), autoscaler=one.autoscaler)) for file in files for one in chosen]
     jobs = list(_jobs(asked, [case for _, case in cases]))
+    written = {"--junit": asked.junit, "--report": asked.report, "--chart": _drawn(asked)}
+    outputs.require_writable(written, asked.scenarios)
     found = _results(asked, cases, jobs)
-    _write(asked, found, len(pools))
-    return 0 if all(one.passed for results in found for one in results) else 1
+    every = [variants.Side(one, results) for one, results in zip(chosen * len(files), found, strict=True)]
+    groups = [every[first : first + len(chosen)] for first in range(0, len(every), len(chosen))]
+    _write(asked, groups)
+    outputs.write("--report", asked.report, lambda: _report(files, cases[:: len(chosen)], groups, arguments))
+    return 0 if all(run.passed for one in every if one.variant.model is None for run in one.results) else 1
+
+
+def _drawn(asked: Namespace) -> str:
+    """The file of `--chart`, if there is one."""
+    return "" if asked.chart == _TERMINAL else str(asked.chart)
+
+
+def _report(
+    files: Sequence[File],
+    cases: Sequence[tuple[File, Case]],
+    groups: Sequence[Sequence[Side]],
+    arguments: Sequence[str],
+) -> str:
+    from kerf.cli.verbs.simulation import report
+
+    parts = [
+        report.Part(file.name, file.text, case.scenario, sides)
+        for file, (_, case), sides in zip(files, cases, groups, strict=True)
+        if sides[0].results
+    ]
+    return report.page(parts, arguments)
 
 
 def _jobs(asked: Namespace, cases: Sequence[Case]) -> Iterator[Job]:
@@ -127,8 +163,8 @@ def _jobs(asked: Namespace, cases: Sequence[Case]) -> Iterator[Job]:
     index, count = map(int, found.groups()) if found else (0, 0)
     if index >= count:
         raise Mistake(f"--shard {asked.shard}: write I/N with I from 0 to N-1, such as 0/4")
-    if asked.nodepools:
-        raise Mistake("--shard and --nodepools exclude each other; a comparison needs all runs")
+    if option := "--nodepools" if asked.nodepools else "--against" if asked.against else "":
+        raise Mistake(f"--shard and {option} exclude each other; a comparison needs all runs")
     return iter(shard(jobs, index, count))
 
 
@@ -146,26 +182,20 @@ def _results(asked: Namespace, cases: Sequence[tuple[File, Case]], jobs: Sequenc
     return found
 
 
-def _write(asked: Namespace, found: Sequence[Sequence[Result]], sets: int) -> None:
-    """Print the results, and write the file of `--junit`. Raises Mistake."""
-    from kerf.cli.gathering.sources import Source
+def _write(asked: Namespace, groups: Sequence[Sequence[Side]]) -> None:
+    """Print the results, and write the files of `--junit` and `--chart`. Raises Mistake."""
     from kerf.cli.reports import escaping
-    from kerf.cli.verbs.simulation import documents, page, side_by_side
+    from kerf.cli.verbs.simulation import documents, drawing, outputs, page, side_by_side
 
-    every = [one for results in found for one in results]
-    if asked.junit:
-        try:
-            Source(asked.junit).write(documents.as_junit(every).encode())
-        except OSError as error:
-            raise Mistake(f"--junit {asked.junit}: {error.strerror or error}") from error
+    every = [one for sides in groups for one in sides]
+    outputs.write("--junit", asked.junit, lambda: documents.as_junit(every))
+    ran = [sides for sides in groups if sides[0].results]
+    outputs.write("--chart", _drawn(asked), lambda: drawing.drawn(ran))
     if asked.output == "json":
         sys.stdout.write(documents.as_json(every))
         return
-    if sets > 1:
-        groups = [found[first : first + sets] for first in range(0, len(found), sets)]
-        texts = [side_by_side.table(dict(zip(asked.nodepools, one, strict=True))) for one in groups]
-    else:
-        texts = [page.page(results, chart=asked.chart) for results in found if results]
-    if not every:
+    chart = asked.chart == _TERMINAL
+    texts = [side_by_side.table(sides) if len(sides) > 1 else page.page(sides[0].results, chart=chart) for sides in ran]
+    if not ran:
         texts = [f"--shard {asked.shard}: this part has no run; give --repeat at least as many runs as parts\n"]
     say("\n".join(map(escaping.visible, "\n".join(texts).split("\n"))), end="")
