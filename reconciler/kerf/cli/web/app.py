@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import zip_longest
 from typing import Any, Final
 
 from flask import Flask, abort, render_template, request
@@ -17,6 +18,7 @@ from kerf.cli.web.guards import guard
 from kerf.disruption.view import view
 from kerf.scheduling.facts.nodes import Needs
 from kerf.views.board import Board
+from kerf.views.calendar import DAYS, calendars
 from kerf.views.costs import TEAM, Costs, costs
 from kerf.views.order import ORDERS, Filter, listed
 
@@ -96,8 +98,10 @@ def _lists(app: Flask, boards: Boards) -> None:
     @app.get("/next")
     def upcoming() -> str:
         found = boards.current
+        shown = calendars(found.snapshot, found.budgets[:ROWS])
         lines = [list(node_page.budgets(one, found.now)) for one in found.budgets]
-        return _page(boards, "next.html", "next", part=part(found.disruptions, _number()), budgets=lines)
+        pools = list(zip_longest(lines, shown))
+        return _page(boards, "next.html", "next", part=part(found.disruptions, _number()), pools=pools, days=DAYS)
 
     @app.get("/cost")
     def cost() -> str:

@@ -12,13 +12,14 @@ from kerf.cli.answering.node_page import at
 from kerf.cli.answering.plan_page import price
 from kerf.cli.reports.escaping import visible
 from kerf.model.instants import length
+from kerf.views.calendar import Window
 
 _GIB: Final = 2**30
 
 
 def install(app: Flask) -> None:
     """Make the filters of templates, and let every text of a value show its invisible characters."""
-    app.jinja_env.filters |= {"price": price, "cores": cores, "gib": gib, "age": age, "many": many}
+    app.jinja_env.filters |= {"price": price, "cores": cores, "gib": gib, "age": age, "many": many, "past": past, "span": span, "tone": tone}
     app.jinja_env.globals |= {"at": _at, "link": _link}
     app.jinja_env.finalize = _shown
 
@@ -54,3 +55,20 @@ def age(span: timedelta | None) -> str:
 def many(count: int, noun: str) -> str:
     """`1 pod`, `2 pods`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def past(first: Window) -> int:
+    """The part of a day before its first window, in percent."""
+    start = first.start
+    return round(100 * (start.hour * 3600 + start.minute * 60 + start.second) / 86400)
+
+
+def span(one: Window) -> str:
+    """A part of one day: `09:00-17:00`; its end is 24:00 at midnight."""
+    end = one.end.strftime("%H:%M")
+    return f"{one.start:%H:%M}-{'24:00' if end == '00:00' else end}"
+
+
+def tone(one: Window) -> str:
+    """The class of a window's colour."""
+    return "d" if one.allowed is None else "p" if one.allowed else "u"
