@@ -33,8 +33,9 @@ class Window:
 
     @property
     def percent(self) -> int:
-        """Of a day."""
-        return round(100 * ((self.end - self.start) / _DAY))
+        """Of the day in which it starts; the parts of a whole day add up to 100."""
+        midnight = self.start.replace(hour=0, minute=0, second=0, microsecond=0)
+        return round(100 * ((self.end - midnight) / _DAY)) - round(100 * ((self.start - midnight) / _DAY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def _lists(app: Flask, boards: Boards) -> None:
         label = request.args.get("label", TEAM).strip() or TEAM
         if len(label) > _LONGEST_LABEL:
             abort(HTTPStatus.BAD_REQUEST, f"label: too long: a label has at most {_LONGEST_LABEL} characters")
-        return _page(boards, "cost.html", "cost", costs=_costs(boards.current, label))
+        return _page(boards, "cost.html", "cost", costs=_costs(boards.current, label), most=ROWS)
 
 
 def _details(app: Flask, boards: Boards) -> None:

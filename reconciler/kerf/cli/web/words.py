@@ -19,7 +19,16 @@ _GIB: Final = 2**30
 
 def install(app: Flask) -> None:
     """Make the filters of templates, and let every text of a value show its invisible characters."""
-    app.jinja_env.filters |= {"price": price, "cores": cores, "gib": gib, "age": age, "many": many, "past": past, "span": span, "tone": tone}
+    app.jinja_env.filters |= {
+        "price": price,
+        "cores": cores,
+        "gib": gib,
+        "age": age,
+        "many": many,
+        "past": past,
+        "span": span,
+        "tone": tone,
+    }
     app.jinja_env.globals |= {"at": _at, "link": _link}
     app.jinja_env.finalize = _shown
 
