@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, exits
 from kerf.cli.terminal import say
 
+if TYPE_CHECKING:
+    from kerf.cli.answering.captures import Origin
+    from kerf.cli.web.history import History
+
 _USAGE: Final = """\
 kerf ui [--port PORT] [--kubeconfig FILE] [--context NAME] [settings]
 kerf ui [--port PORT] --snapshot FILE
 kerf ui [--port PORT] -f PATH [-f PATH ...] [settings]
+kerf ui [--port PORT] --record DIR
 
 Serves a page on the loopback address of this machine: nodes with their requests, price and blockers; the cost by
 NodePool, namespace and label; pending pods with the edits that help; next disruptions with their budgets.
@@ -23,6 +28,8 @@ A live cluster is read every 30 seconds with your own credentials, and AWS as th
   --port PORT         the port of the page; 8900 by default, 0 for a free one
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
+  --record DIR        the record of a controller (RECORD_FOLDER), or one of its files: its decisions, the price over
+                      time, and every view as of a time; later decisions need a new start
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
 
@@ -37,6 +44,7 @@ def ui(
     file: Files = None,
     kubeconfig: Kubeconfig = "",
     kube_context: KubeContext = "",
+    record: Annotated[str, typer.Option(help="the record of a controller", metavar="DIR")] = "",
 ) -> None:
     """Show nodes, costs, pending pods and next disruptions as a page on this machine."""
     if {"-h", "--help"} & {*context.args}:
@@ -46,17 +54,32 @@ def ui(
     with exits("ui"):
         if not 0 <= port <= _HIGHEST_PORT:
             raise Mistake(f"--port: {port} is not a port: a number from 0 to {_HIGHEST_PORT}")
-        _serve(context.args, file or [], (kubeconfig, kube_context), port)
+        origin, history = _origin(context.args, file or [], (kubeconfig, kube_context), record)
+        _serve(origin, history, port)
 
 
-def _serve(arguments: list[str], paths: list[str], where: tuple[str, str], port: int) -> None:
-    """Until Ctrl-C. Raises Mistake, PortError."""
+def _origin(
+    arguments: list[str], paths: list[str], where: tuple[str, str], record: str
+) -> tuple[Origin, History | None]:
+    """The origin, and its history if it is a record. Raises Mistake."""
     from kerf.cli.answering import captures
+    from kerf.cli.web.history import History
+
+    if not record:
+        return captures.origin("ui", arguments, paths, where), None
+    others = (*(["-f"] if paths else []), *(["--kubeconfig or --context"] if any(where) else []), *arguments)
+    if others:
+        raise Mistake(f"--record and {others[0]} exclude each other: a record has its cluster and settings")
+    history = History(record, lambda words: say(f"kerf ui: {words}", err=True))
+    return captures.Origin(record, history.latest), history
+
+
+def _serve(origin: Origin, history: History | None, port: int) -> None:
+    """Until Ctrl-C. Raises Mistake, PortError."""
     from kerf.cli.answering.boards import Boards
     from kerf.cli.web import server
     from kerf.cli.web.app import create_app
 
-    origin = captures.origin("ui", arguments, paths, where)
     try:
         descriptor, bound = server.bound(port)
     except OSError as error:
@@ -66,7 +89,7 @@ def _serve(arguments: list[str], paths: list[str], where: tuple[str, str], port:
     boards = Boards(origin)
     if origin.words:
         say(origin.words)
-    serving = server.server(create_app(boards, server.hosts(bound)), descriptor, bound)
+    serving = server.server(create_app(boards, server.hosts(bound), history), descriptor, bound)
     say(f"http://{server.HOST}:{bound} shows {origin.name}. Ctrl-C ends it.")
     boards.start()
     try:
