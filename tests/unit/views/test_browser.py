@@ -18,7 +18,7 @@ from tests.unit.views import worlds
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 WIDTHS: Final = (400, 768, 1440)
-PAGES: Final = ("/", "/pending", "/next", "/cost", "/nodes/node-a", "/pods/shop/huge-0")
+PAGES: Final = ("/", "/pending", "/next", "/cost", "/history", "/plan", "/nodes/node-a", "/pods/shop/huge-0")
 #: The contrast that WCAG asks of text.
 _CONTRAST: Final = 4.5
 _COLOURS: Final = "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
@@ -108,7 +108,7 @@ def test_the_keyboard_reaches_the_content_first(tab: Page, small: str) -> None:
     assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
 
 
-@pytest.mark.parametrize("path", ["/", "/pending", "/next", "/cost"])
+@pytest.mark.parametrize("path", ["/", "/pending", "/next", "/cost", "/history", "/plan"])
 def test_a_thousand_nodes_are_small_and_painted_soon(tab: Page, large: str, path: str) -> None:
     _seen(tab, 1440, "light", large + path)
     size = sum(event["encodedDataLength"] for event in _events(tab, "Network.loadingFinished"))

@@ -96,6 +96,6 @@ def test_a_node_pool_without_nodes_has_a_calendar() -> None:
 
 def test_the_page_has_days_and_windows() -> None:
     text = page(worlds.cluster(pool(budgets=[{"nodes": "1"}, CLOSED]))).get("/next").text
-    assert "<caption>Underutilized, Empty, Drifted</caption>" in text
+    assert "<summary>Underutilized, Empty, Drifted</summary>" in text
     assert "<b>0 of 2</b>" in text
     assert f"{NOW + timedelta(days=1):%a %d %b}" in text

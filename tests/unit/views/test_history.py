@@ -41,7 +41,7 @@ def history(folder: Path) -> History:
 
 @pytest.fixture(scope="module")
 def asked(history: History) -> FlaskClient:
-    return client(Boards(Origin("a record", history.latest)), history)
+    return client(Boards(Origin("a record", lambda: history.latest().snapshot)), history)
 
 
 def test_decisions_are_newest_first_with_their_objects(history: History) -> None:
@@ -53,7 +53,7 @@ def test_decisions_are_newest_first_with_their_objects(history: History) -> None
 
 
 def test_the_views_are_those_of_the_time(history: History) -> None:
-    latest = board(history.latest())
+    latest = board(history.latest().snapshot)
     early = history.board(history.began + timedelta(minutes=2))
     assert early.now <= history.began + timedelta(minutes=2)
     assert early.pods < latest.pods

@@ -12,10 +12,11 @@ from werkzeug.exceptions import HTTPException
 
 from kerf.cli.answering import explained, node_page
 from kerf.cli.answering.boards import Boards
-from kerf.cli.web import record_pages, words
+from kerf.cli.web import live, planned, record_pages, words
 from kerf.cli.web.guards import guard
 from kerf.cli.web.history import History
 from kerf.cli.web.pages import ROWS, Sources, number, part
+from kerf.cli.web.planned import Planned
 from kerf.disruption.view import view
 from kerf.scheduling.facts.nodes import Needs
 from kerf.views.board import Board
@@ -27,7 +28,9 @@ from kerf.views.order import ORDERS, Filter, listed
 _LONGEST_LABEL: Final = 317
 
 
-def create_app(boards: Boards, hosts: Iterable[str], history: History | None = None) -> Flask:
+def create_app(
+    boards: Boards, hosts: Iterable[str], history: History | None = None, plan: Planned | None = None
+) -> Flask:
     """The page of these views. `hosts` (`name:port`) are those that a browser may ask for."""
     sources = Sources(boards, history)
     app = Flask("kerf.cli.web", static_url_path="/static")
@@ -37,6 +40,8 @@ def create_app(boards: Boards, hosts: Iterable[str], history: History | None = N
     _lists(app, sources)
     _details(app, sources)
     record_pages.add(app, sources)
+    planned.add(app, sources, plan)
+    live.add(app, boards)
 
     @app.get("/favicon.ico")
     def icon() -> tuple[str, int]:

@@ -20,6 +20,7 @@ from kerf.disruption.view import view
 from kerf.model.instants import rfc3339
 from kerf.model.snapshot import Snapshot
 from kerf.records.reading import Step
+from kerf.snapshots.captured import Captured
 from kerf.snapshots.reading import Unreadable
 from kerf.views.board import Board, board
 from kerf.views.cluster import pool_prices
@@ -124,9 +125,9 @@ class History:
     def began(self) -> datetime:
         return self.moments[0].at
 
-    def latest(self) -> Snapshot:
+    def latest(self) -> Captured:
         """The cluster of the last decision. Raises Mistake."""
-        return self._snapshot(None)
+        return self._captured(None)
 
     def board(self, at: datetime) -> Board:
         """The views of the latest decision up to a time. Raises Mistake."""
@@ -134,13 +135,13 @@ class History:
             return self._board(at)
 
     def _read(self, at: datetime) -> Board:
-        return board(self._snapshot(at))
+        return board(self._captured(at).snapshot)
 
-    def _snapshot(self, at: datetime | None) -> Snapshot:
+    def _captured(self, at: datetime | None) -> Captured:
         step = Record(self._paths, lambda _: None, until=at).last()
         if step is None:
             raise Mistake(f"at: the record has no decision up to then: it begins at {rfc3339(self.began)}")
         try:
-            return step.captured().snapshot
+            return step.captured()
         except Unreadable as error:
             raise Mistake(f"at: {error}") from error

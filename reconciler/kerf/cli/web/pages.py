@@ -71,7 +71,14 @@ class Sources:
         """The page of a template."""
         boards = self.boards
         return render_template(
-            template, board=found, origin=boards.name, problem=boards.problem, tab=tab, history=self.history, **values
+            template,
+            board=found,
+            origin=boards.name,
+            problem=boards.problem,
+            live=boards.live,
+            tab=tab,
+            history=self.history,
+            **values,
         )
 
     def _asked(self) -> datetime | None:

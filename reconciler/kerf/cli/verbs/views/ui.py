@@ -12,6 +12,7 @@ from kerf.cli.terminal import say
 if TYPE_CHECKING:
     from kerf.cli.answering.captures import Origin
     from kerf.cli.web.history import History
+    from kerf.cli.web.planned import Planned
 
 _USAGE: Final = """\
 kerf ui [--port PORT] [--kubeconfig FILE] [--context NAME] [settings]
@@ -30,6 +31,7 @@ A live cluster is read every 30 seconds with your own credentials, and AWS as th
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --record DIR        the record of a controller (RECORD_FOLDER), or one of its files: its decisions, the price over
                       time, and every view as of a time; later decisions need a new start
+  --plan PATH         changed manifests, a file or a folder; repeatable: before and after, as kerf plan computes them
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
 
@@ -45,6 +47,7 @@ def ui(
     kubeconfig: Kubeconfig = "",
     kube_context: KubeContext = "",
     record: Annotated[str, typer.Option(help="the record of a controller", metavar="DIR")] = "",
+    plan: Annotated[list[str] | None, typer.Option(help="changed manifests; repeatable", metavar="PATH")] = None,
 ) -> None:
     """Show nodes, costs, pending pods and next disruptions as a page on this machine."""
     if {"-h", "--help"} & {*context.args}:
@@ -55,7 +58,7 @@ def ui(
         if not 0 <= port <= _HIGHEST_PORT:
             raise Mistake(f"--port: {port} is not a port: a number from 0 to {_HIGHEST_PORT}")
         origin, history = _origin(context.args, file or [], (kubeconfig, kube_context), record)
-        _serve(origin, history, port)
+        _serve(origin, history, _planned(origin, plan) if plan else None, port)
 
 
 def _origin(
@@ -71,10 +74,19 @@ def _origin(
     if others:
         raise Mistake(f"--record and {others[0]} exclude each other: a record has its cluster and settings")
     history = History(record, lambda words: say(f"kerf ui: {words}", err=True))
-    return captures.Origin(record, history.latest), history
+    return captures.Origin(record, lambda: history.latest().snapshot, capture=history.latest), history
 
 
-def _serve(origin: Origin, history: History | None, port: int) -> None:
+def _planned(origin: Origin, paths: list[str]) -> Planned:
+    """The plan of changed manifests. Raises Mistake."""
+    from kerf.cli.answering import captures, changed
+    from kerf.cli.web.planned import Planned
+
+    assert origin.capture is not None
+    return Planned(changed.of_files(paths), origin.capture, captures.digest_key())
+
+
+def _serve(origin: Origin, history: History | None, planned: Planned | None, port: int) -> None:
     """Until Ctrl-C. Raises Mistake, PortError."""
     from kerf.cli.answering.boards import Boards
     from kerf.cli.web import server
@@ -89,9 +101,11 @@ def _serve(origin: Origin, history: History | None, port: int) -> None:
     boards = Boards(origin)
     if origin.words:
         say(origin.words)
-    serving = server.server(create_app(boards, server.hosts(bound), history), descriptor, bound)
+    serving = server.server(create_app(boards, server.hosts(bound), history, planned), descriptor, bound)
     say(f"http://{server.HOST}:{bound} shows {origin.name}. Ctrl-C ends it.")
     boards.start()
+    if planned is not None:
+        planned.start()
     try:
         serving.serve_forever()
     except KeyboardInterrupt:
