@@ -10,11 +10,17 @@ import pytest
 
 from benchmarks.plans import snapshot
 from kerf.cli.answering.boards import Boards
+from kerf.cli.answering.changed import Changed
 from kerf.cli.web import server
 from kerf.cli.web.app import create_app
+from kerf.cli.web.history import History
+from kerf.cli.web.planned import Planned
 from kerf.model.snapshot import Snapshot
+from kerf.planning.changes import Change
 from tests.unit.docs.browser import CHROMIUM, Page, browser
+from tests.unit.records.lives import Life
 from tests.unit.views import worlds
+from tests.worlds import node_pool
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 WIDTHS: Final = (400, 768, 1440)
@@ -24,10 +30,11 @@ _CONTRAST: Final = 4.5
 _COLOURS: Final = "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
 
 
-def served(found: Snapshot) -> Iterator[str]:
+def served(found: Snapshot, history: History | None = None, plan: Planned | None = None) -> Iterator[str]:
     """The address of a page of this snapshot, on a free port."""
     descriptor, port = server.bound(0)
-    serving = server.server(create_app(Boards(worlds.origin(found)), server.hosts(port)), descriptor, port)
+    app = create_app(Boards(worlds.origin(found)), server.hosts(port), history, plan)
+    serving = server.server(app, descriptor, port)
     thread = threading.Thread(target=serving.serve_forever)
     thread.start()
     try:
@@ -47,6 +54,19 @@ def small() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def large() -> Iterator[str]:
     yield from served(snapshot(1000).snapshot)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page of a record, with the plan of a changed NodePool."""
+    life = Life(tmp_path_factory.mktemp("record"))
+    life.live(3)
+    life.recorder.close()
+    history = History(str(life.folder), pytest.fail)
+    plan = Planned(Changed(Change((node_pool("general", {"disruption": {"consolidateAfter": "1m"}}),))), history.latest)
+    plan.compute()
+    assert plan.found is not None
+    yield from served(history.latest().snapshot, history, plan)
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +104,17 @@ def test_pages_fit_and_ask_for_nothing_elsewhere(tab: Page, small: str, path: st
     assert all(url.startswith(f"{small}/") for url in asked)
     assert tab.evaluate("document.querySelectorAll('h1').length") == 1
     assert tab.evaluate("[...document.querySelectorAll('a,button')].every(one => one.textContent.trim())") is True
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("path", ["/?moment=1", "/cost", "/history", "/plan"])
+def test_pages_of_a_record_fit_and_show_their_images(tab: Page, recorded: str, path: str, width: int) -> None:
+    _seen(tab, width, "dark", recorded + path)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert _events(tab, "Log.entryAdded") == _events(tab, "Runtime.exceptionThrown") == []
+    assert tab.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)") is True
+    assert tab.evaluate("document.images.length") == (path == "/cost")
+    assert tab.evaluate("document.querySelectorAll('input[type=range]').length") == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -21,7 +21,8 @@ kerf ui [--port PORT] -f PATH [-f PATH ...] [settings]
 kerf ui [--port PORT] --record DIR
 
 Serves a page on the loopback address of this machine: nodes with their requests, price and blockers; the cost by
-NodePool, namespace and label; pending pods with the edits that help; next disruptions with their budgets.
+NodePool, namespace, label and blocker; pending pods with the edits that help; next disruptions with their budgets;
+the decisions of a record; the plan of a change.
 The page is for one person on a laptop. It has no login and no TLS, and it changes nothing. Ctrl-C ends the command.
 
 A live cluster is read every 30 seconds with your own credentials, and AWS as the controller reads it.
