@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from kerf.cli.demonstration.demo import manifests
 from kerf.cli.verbs import plan
 from kerf.cli.web import planned as plans
 from kerf.cli.web.planned import Planned
+from kerf.planning.approvals import Approval
 from kerf.snapshots import files
 from kerf.snapshots.captured import Captured
 from kerf.snapshots.writing import lines
@@ -101,3 +103,10 @@ def test_an_error_of_the_change_is_shown(path: str, tmp_path: Path) -> None:
 
 def test_without_a_change_the_page_says_how_to_give_one() -> None:
     assert "--plan changed.yaml" in page(worlds.cluster()).get("/plan").text
+
+
+def test_the_digest_that_approves_a_change_is_shown(found: Planned, path: str) -> None:
+    made = Planned(changed.of_files([path]), busy)
+    assert found.found is not None
+    made.found = replace(found.found, approvals=(Approval("general", "0123456789abcdef", approved=False),))
+    assert "kerf.sh/approved-plan: 0123456789abcdef" in asked(made).get("/plan").text

@@ -87,5 +87,10 @@ def add(app: Flask, sources: Sources, planned: Planned | None) -> None:
     @app.get("/plan")
     def plan() -> str:
         shown = part(planned.found.planned.departures if planned and planned.found else (), number())
-        words = {"percent": plan_page.percent, "duration": plan_page.duration, "most": plan_page.MOST_ROWS}
+        words = {
+            "percent": plan_page.percent,
+            "duration": plan_page.duration,
+            "most": plan_page.MOST_ROWS,
+            "approval": plan_page.approval,
+        }
         return sources.page("plan.html", "plan", sources.board(), planned=planned, part=shown, **words)
