@@ -32,7 +32,7 @@ def _allowance(view: View, pool: str, found: PoolBudget, reason: str) -> Allowan
         reason,
         unlimited,
         found.remaining(reason),
-        "no budget is active" if tightest is None else _words(tightest),
+        "no budget is active" if tightest is None else row_text(tightest),
         changes,
     )
 
@@ -75,6 +75,7 @@ def _lines(view: View, pool: str, found: PoolBudget, reason: str) -> tuple[Row, 
     return rows(budgets=own, nodes=found.nodes, now=view.snapshot.now, reason=reason)
 
 
-def _words(row: Row) -> str:
+def row_text(row: Row) -> str:
+    """The budget of a row: `budgets[0]: nodes 10%, schedule '@daily' for 8h`."""
     scheduled = f", schedule {row.budget.schedule!r} for {row.budget.duration}" if row.budget.schedule else ""
     return f"budgets[{row.index}]: nodes {row.budget.nodes}{scheduled}"

@@ -10,6 +10,7 @@ from kerf.judgement.values import Budgets
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.groups import Group, groups
 from kerf.scheduling.facts.nodes import Needs
+from kerf.views.blocked import BlockedCost, blocked_costs
 from kerf.views.cluster import NodeRow, PoolRow, node_rows, pool_rows
 from kerf.views.costs import TEAM, Costs, costs
 from kerf.views.upcoming import DUE, RUNNING, Disruption, all_budgets, disruptions
@@ -26,6 +27,7 @@ class Board:
     pending: tuple[Group, ...]
     disruptions: tuple[Disruption, ...]
     budgets: tuple[Budgets, ...]
+    blocked: tuple[BlockedCost, ...]
 
     @property
     def now(self) -> datetime:
@@ -61,4 +63,5 @@ def board(snapshot: Snapshot, label: str = TEAM) -> Board:
     needs = Needs()
     rows = node_rows(seen, needs)
     by_user, found = costs(seen, rows, needs, label), disruptions(rows, snapshot.now)
-    return Board(snapshot, rows, pool_rows(rows), by_user, groups(snapshot), found, all_budgets(seen))
+    blocked = blocked_costs(seen, rows)
+    return Board(snapshot, rows, pool_rows(rows), by_user, groups(snapshot), found, all_budgets(seen), blocked)

@@ -139,6 +139,14 @@ def pool_rows(rows: Iterable[NodeRow]) -> tuple[PoolRow, ...]:
     return tuple(sorted(pools, key=lambda pool: (-pool.price, pool.name)))
 
 
+def pool_prices(view: View) -> dict[str, int]:
+    """The price of the nodes of each NodePool, by its name. Nodes without a known price count 0."""
+    found = Counter[str]()
+    for state in view.snapshot.state_nodes.values():
+        found[state.pool_name] += _machine(view, state).price or 0
+    return dict(found)
+
+
 def _pool(name: str, rows: list[NodeRow]) -> PoolRow:
     known = [row.machine.price for row in rows if row.machine.price is not None]
     cpu, memory = sum((row.cpu for row in rows), Use()), sum((row.memory for row in rows), Use())

@@ -49,9 +49,9 @@ def disruptions(rows: Iterable[NodeRow], now: datetime) -> tuple[Disruption, ...
 
 
 def all_budgets(view: View) -> tuple[Budgets, ...]:
-    """The budgets of every NodePool with nodes, by name."""
+    """The budgets of every NodePool, by name; of one without initialized nodes, too."""
     found = (budgets(view, name) for name in sorted(view.snapshot.node_pools))
-    return tuple(one for one in found if one is not None and one.nodes)
+    return tuple(one for one in found if one is not None)
 
 
 def _of_node(row: NodeRow, now: datetime) -> Iterator[Disruption]:

@@ -10,24 +10,31 @@ import pytest
 
 from benchmarks.plans import snapshot
 from kerf.cli.answering.boards import Boards
+from kerf.cli.answering.changed import Changed
 from kerf.cli.web import server
 from kerf.cli.web.app import create_app
+from kerf.cli.web.history import History
+from kerf.cli.web.planned import Planned
 from kerf.model.snapshot import Snapshot
+from kerf.planning.changes import Change
 from tests.unit.docs.browser import CHROMIUM, Page, browser
+from tests.unit.records.lives import Life
 from tests.unit.views import worlds
+from tests.worlds import node_pool
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 WIDTHS: Final = (400, 768, 1440)
-PAGES: Final = ("/", "/pending", "/next", "/cost", "/nodes/node-a", "/pods/shop/huge-0")
+PAGES: Final = ("/", "/pending", "/next", "/cost", "/history", "/plan", "/nodes/node-a", "/pods/shop/huge-0")
 #: The contrast that WCAG asks of text.
 _CONTRAST: Final = 4.5
 _COLOURS: Final = "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
 
 
-def served(found: Snapshot) -> Iterator[str]:
+def served(found: Snapshot, history: History | None = None, plan: Planned | None = None) -> Iterator[str]:
     """The address of a page of this snapshot, on a free port."""
     descriptor, port = server.bound(0)
-    serving = server.server(create_app(Boards(worlds.origin(found)), server.hosts(port)), descriptor, port)
+    app = create_app(Boards(worlds.origin(found)), server.hosts(port), history, plan)
+    serving = server.server(app, descriptor, port)
     thread = threading.Thread(target=serving.serve_forever)
     thread.start()
     try:
@@ -47,6 +54,19 @@ def small() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def large() -> Iterator[str]:
     yield from served(snapshot(1000).snapshot)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page of a record, with the plan of a changed NodePool."""
+    life = Life(tmp_path_factory.mktemp("record"))
+    life.live(3)
+    life.recorder.close()
+    history = History(str(life.folder), pytest.fail)
+    plan = Planned(Changed(Change((node_pool("general", {"disruption": {"consolidateAfter": "1m"}}),))), history.latest)
+    plan.compute()
+    assert plan.found is not None
+    yield from served(history.latest().snapshot, history, plan)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +106,17 @@ def test_pages_fit_and_ask_for_nothing_elsewhere(tab: Page, small: str, path: st
     assert tab.evaluate("[...document.querySelectorAll('a,button')].every(one => one.textContent.trim())") is True
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("path", ["/?moment=1", "/cost", "/history", "/plan"])
+def test_pages_of_a_record_fit_and_show_their_images(tab: Page, recorded: str, path: str, width: int) -> None:
+    _seen(tab, width, "dark", recorded + path)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert _events(tab, "Log.entryAdded") == _events(tab, "Runtime.exceptionThrown") == []
+    assert tab.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)") is True
+    assert tab.evaluate("document.images.length") == (path == "/cost")
+    assert tab.evaluate("document.querySelectorAll('input[type=range]').length") == 1
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast_in_both_schemes(tab: Page, small: str, scheme: str) -> None:
     _seen(tab, 1440, scheme, f"{small}/")
@@ -108,7 +139,7 @@ def test_the_keyboard_reaches_the_content_first(tab: Page, small: str) -> None:
     assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
 
 
-@pytest.mark.parametrize("path", ["/", "/pending", "/next", "/cost"])
+@pytest.mark.parametrize("path", ["/", "/pending", "/next", "/cost", "/history", "/plan"])
 def test_a_thousand_nodes_are_small_and_painted_soon(tab: Page, large: str, path: str) -> None:
     _seen(tab, 1440, "light", large + path)
     size = sum(event["encodedDataLength"] for event in _events(tab, "Network.loadingFinished"))

@@ -11,7 +11,10 @@ from werkzeug.test import TestResponse
 from kerf.cli.answering.boards import Boards
 from kerf.cli.answering.captures import Origin
 from kerf.cli.arguments import Mistake
-from kerf.cli.web.app import ROWS, create_app, part
+from kerf.cli.web.app import create_app
+from kerf.cli.web.history import History
+from kerf.cli.web.pages import ROWS, part
+from kerf.cli.web.planned import Planned
 from kerf.cli.web.server import hosts
 from kerf.model.snapshot import Snapshot
 from kerf.ports import Unavailable
@@ -19,7 +22,18 @@ from tests.unit.disruption.worlds import pairs, pool, snapshot
 from tests.unit.views import worlds
 
 HOST: Final = "127.0.0.1:8900"
-PAGES: Final = ("/", "/pending", "/next", "/cost", "/nodes/node-a", "/pods/shop/web-1", "/nodes/nope", "/nope")
+PAGES: Final = (
+    "/",
+    "/pending",
+    "/next",
+    "/cost",
+    "/history",
+    "/plan",
+    "/nodes/node-a",
+    "/pods/shop/web-1",
+    "/nodes/nope",
+    "/nope",
+)
 
 
 class Browser(FlaskClient):
@@ -29,9 +43,9 @@ class Browser(FlaskClient):
         return super().open(*args, **{"base_url": f"http://{HOST}", **more})
 
 
-def client(boards: Boards) -> FlaskClient:
+def client(boards: Boards, history: History | None = None, plan: Planned | None = None) -> FlaskClient:
     """A browser of this machine."""
-    app = create_app(boards, hosts(8900))
+    app = create_app(boards, hosts(8900), history, plan)
     app.test_client_class = Browser
     return app.test_client()
 
@@ -53,7 +67,7 @@ def test_every_answer_has_the_headers_and_no_code_inline(asked: FlaskClient, pat
     assert answer.status_code == (404 if "nope" in path else 200)
     policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
     assert (policy["default-src"], policy["style-src"]) == ("'none'", "'self'")
-    assert "script-src" not in policy
+    assert (policy["script-src"], policy["connect-src"]) == ("'self'", "'self'")
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["Referrer-Policy"] == "no-referrer"
     assert answer.headers["Cache-Control"] == "no-store"
@@ -123,7 +137,7 @@ def test_an_unknown_order_is_an_error_that_names_the_orders(asked: FlaskClient) 
 
 def test_hostile_names_are_text() -> None:
     tried = page(worlds.hostile())
-    for path in ("/", "/pending", "/next", "/cost"):
+    for path in PAGES[:6]:
         text = tried.get(path).text
         assert "<script" not in text
         assert not {"\x1b", "\u202e"} & {*text}
@@ -154,7 +168,7 @@ def test_parts_of_a_list(number: int, first: int) -> None:
 
 def test_an_empty_cluster_has_all_pages() -> None:
     tried = page(snapshot([pool()]))
-    assert [tried.get(path).status_code for path in PAGES[:4]] == [200] * 4
+    assert [tried.get(path).status_code for path in PAGES[:6]] == [200] * 6
 
 
 def test_views_stay_when_the_cluster_cannot_be_read() -> None:

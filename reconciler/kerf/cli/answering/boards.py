@@ -21,7 +21,7 @@ class Boards:
         """Raises Mistake, PortError."""
         self._origin, self._every = origin, every
         self._current, self._problem = board(origin.read()), ""
-        self._stopped = threading.Event()
+        self._stopped, self._readings, self._changed = threading.Event(), 1, threading.Condition()
         self._thread = threading.Thread(target=self._follow, name="views", daemon=True)
 
     @property
@@ -47,8 +47,25 @@ class Boards:
             self._thread.start()
 
     def stop(self) -> None:
-        """End the thread after its current reading."""
+        """End the thread after its current reading, and every `wait`."""
         self._stopped.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    @property
+    def readings(self) -> int:
+        """The number of readings so far, failed ones included."""
+        return self._readings
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def wait(self, readings: int, seconds: float) -> int:
+        """The number of readings, once it is above this one, after `stop`, or after these seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._readings > readings or self.stopped, seconds)
+        return self._readings
 
     def read(self) -> None:
         """Read once. After an error the views stay, and `problem` has the error."""
@@ -57,6 +74,9 @@ class Boards:
             self._problem = ""
         except (Mistake, PortError) as error:
             self._problem = str(error)
+        with self._changed:
+            self._readings += 1
+            self._changed.notify_all()
 
     def _follow(self) -> None:
         while not self._stopped.wait(self._every):

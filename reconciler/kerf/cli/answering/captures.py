@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -100,12 +101,16 @@ def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where snapshots come from: `name` is for a person, `words` say more of it; `live` ones change."""
+    """Where snapshots come from: `name` is for a person, `words` say more of it; `live` ones change.
+
+    `capture` reads all that a plan needs.
+    """
 
     name: str
     read: Callable[[], Snapshot]
     live: bool = False
     words: str = ""
+    capture: Callable[[], Captured] | None = None
 
 
 def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[str, str]) -> Origin:
@@ -119,13 +124,14 @@ def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[s
     if file:
         if arguments:
             raise Mistake(f"{arguments[0]}: the settings are those of the snapshot")
-        saved = of_file(file).snapshot
-        return Origin(file, lambda: saved)
+        saved = of_file(file)
+        return Origin(file, lambda: saved.snapshot, capture=lambda: saved)
     found = options(arguments, offline=bool(paths))
     if not paths:
-        return Origin(f"cluster {found.cluster_name}", lambda: live(verb, found, *where).snapshot, live=True)
+        read = partial(live, verb, found, *where)
+        return Origin(f"cluster {found.cluster_name}", lambda: read().snapshot, live=True, capture=read)
     captured, words = of_manifests(paths, found)
-    return Origin(", ".join(paths), lambda: captured.snapshot, words=words)
+    return Origin(", ".join(paths), lambda: captured.snapshot, words=words, capture=lambda: captured)
 
 
 def of_file(path: str) -> Captured:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kerf.cli.answering import cluster_files
 from kerf.cli.arguments import Mistake
 from kerf.cli.gathering import gathering, sources
 from kerf.planning import changes
-from kerf.planning.changes import Change, Key
+from kerf.planning.changes import Change, Comparison, Key
+from kerf.snapshots.sanitizing import digest
 
 if TYPE_CHECKING:
     from kerf.cli.manifests.checking import Content
+    from kerf.snapshots.captured import Captured
 
 #: A manifest with its place, `file:line`.
 Row = tuple[str, Mapping[str, Any]]
@@ -60,6 +63,18 @@ def since(paths: Sequence[str], ref: str, note: gathering.Note) -> Changed:
     applied = _once((place, one) for place, one in new if old.get(changes.key(one)) != one)
     here = {*_by_key(new), *others}
     return Changed(Change(applied, tuple(key for key in old if key not in here)), old)
+
+
+def comparable(found: Changed, captured: Captured, key: bytes, deleted: Iterable[Key] = ()) -> tuple[Change, list[str]]:
+    """The change of a plan for a snapshot, with more deleted objects, and what had to be assumed. `key` is that of the
+    digests in place of user data. Raises Mistake."""
+    change = Change(found.change.applied, tuple(dict.fromkeys((*found.change.deleted, *deleted))))
+    if change and captured.names != "plain":
+        raise Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
+    if not captured.of_file:
+        return change, []
+    comparison = Comparison(captured.snapshot, partial(digest, key) if key else None, found.before)
+    return comparison.comparable(change), comparison.assumed
 
 
 def _once(rows: Iterable[Row]) -> tuple[Mapping[str, Any], ...]:

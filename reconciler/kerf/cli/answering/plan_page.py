@@ -70,10 +70,11 @@ def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
             yield f"  NodePool {pool}", f"{price(before)} now, {price(then)} after{percent(before, then)}"
     yield "duration", duration(planned)
     for one in found.approvals:
-        yield _approval(one)
+        yield approval(one)
 
 
-def _approval(one: Approval) -> tuple[str, str]:
+def approval(one: Approval) -> tuple[str, str]:
+    """Whether a change of a NodePool is approved, or with which annotation it would be: a title and its text."""
     if one.unknown:
         return "approval", f"NodePool {one.nodepool}: the digest is not known: {one.unknown}"
     if one.approved:

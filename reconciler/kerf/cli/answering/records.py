@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +46,17 @@ class Record:
             if self.until is not None and self._head(path) > self.until:
                 continue
             yield path, self.steps(path)
+
+    def last(self) -> Step | None:
+        """The latest decision between the times; None when there is none. Raises Mistake."""
+        counts = ((path, sum(1 for _ in steps)) for path, steps in reversed([*self.parts()]))
+        path, number = next(((path, number) for path, number in counts if number), (None, 0))
+        if path is None:
+            return None
+        step = next(islice(self.steps(path), number - 1, None), None)
+        if step is None:
+            raise Mistake(f"{path}: it was deleted while it was read; copy the folder and read the copy")
+        return step
 
     def steps(self, path: Path) -> Iterator[Step]:
         """The decisions of a file between the times; each holds until the next one is asked for."""

@@ -7,7 +7,6 @@ import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kerf.cli.arguments import Mistake
@@ -145,19 +144,9 @@ def _changes(asked: Namespace, captured: Captured) -> list[tuple[str, Change, li
 
 def _change(found: Changed, asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:
     """What is applied and deleted, and what had to be assumed. Raises Mistake."""
-    from kerf.cli.answering import captures
-    from kerf.planning.changes import Change, Comparison
-    from kerf.snapshots.sanitizing import digest
+    from kerf.cli.answering import captures, changed
 
-    deleted = dict.fromkeys((*found.change.deleted, *map(_deleted, asked.delete)))
-    change = Change(found.change.applied, tuple(deleted))
-    if change and captured.names != "plain":
-        raise Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
-    if not captured.of_file:
-        return change, []
-    key = captures.digest_key()
-    comparison = Comparison(captured.snapshot, partial(digest, key) if key else None, found.before)
-    return comparison.comparable(change), comparison.assumed
+    return changed.comparable(found, captured, captures.digest_key(), map(_deleted, asked.delete))
 
 
 def _note(words: str) -> None:

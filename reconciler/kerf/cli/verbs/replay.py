@@ -7,7 +7,6 @@ from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kerf.cli.arguments import Mistake
@@ -203,13 +202,9 @@ def _save(record: Record, at: datetime, output: str) -> int:
     from kerf.cli.answering import saved
     from kerf.snapshots import files, writing
 
-    counts = ((path, sum(1 for _ in steps)) for path, steps in reversed([*record.parts()]))
-    path, number = next(((path, number) for path, number in counts if number), (None, 0))
-    if path is None:
-        raise Mistake(f"--at {_time(at)}: the record has no decision up to then; --list --all lists its decisions")
-    step = next(islice(record.steps(path), number - 1, None), None)
+    step = record.last()
     if step is None:
-        raise Mistake(f"{path}: it was deleted while it was read; copy the folder and read the copy")
+        raise Mistake(f"--at {_time(at)}: the record has no decision up to then; --list --all lists its decisions")
     saved.write(output, [files.compressed(writing.lines(step.captured(), b""))])
     say(f"{output}: the cluster of the decision of {_time(step.decision.at)}", err=True)
     return _UNREADABLE if record.damaged else _SAME

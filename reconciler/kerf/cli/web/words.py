@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
-from flask import Flask, request
+from flask import Flask, g, request
 
 from kerf.cli.answering.amounts import cores, gib
 from kerf.cli.answering.node_page import at
 from kerf.cli.answering.plan_page import price
 from kerf.cli.reports.escaping import visible
+from kerf.cli.web.history import Moment
 from kerf.model.instants import length
+from kerf.views.calendar import Window
 
 
 def install(app: Flask) -> None:
     """Make the filters of templates, and let every text of a value show its invisible characters."""
-    app.jinja_env.filters |= {"price": price, "cores": cores, "gib": gib, "age": age, "many": many}
-    app.jinja_env.globals |= {"at": _at, "link": _link}
+    app.jinja_env.filters |= {
+        "price": price,
+        "cores": cores,
+        "gib": gib,
+        "age": age,
+        "many": many,
+        "past": past,
+        "span": span,
+        "tone": tone,
+        "place": place,
+        "instant": instant,
+    }
+    app.jinja_env.globals |= {"at": _at, "link": _link, "href": _href}
     app.jinja_env.finalize = _shown
 
 
@@ -28,7 +42,13 @@ def _shown(value: Any) -> Any:
 
 def _link(page: int) -> str:
     """The query of another page of the same list."""
-    return urlencode({**request.args.to_dict(), "page": page})
+    return urlencode({**request.args.to_dict(), **({"at": g.at} if g.get("at") else {}), "page": page})
+
+
+def _href(path: str, part: str = "", **query: str) -> str:
+    """An address of the page that keeps the time of the views. `part` is the identifier of an element."""
+    asked = {**query, **({"at": g.at} if g.get("at") else {})}
+    return f"{quote(path)}{'?' if asked else ''}{urlencode(asked)}{f'#{part}' if part else ''}"
 
 
 def _at(instant: datetime | None, now: datetime) -> str:
@@ -43,3 +63,30 @@ def age(span: timedelta | None) -> str:
 def many(count: int, noun: str) -> str:
     """`1 pod`, `2 pods`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def past(first: Window) -> int:
+    """The part of a day before its first window, in percent."""
+    start = first.start
+    return round(100 * (start.hour * 3600 + start.minute * 60 + start.second) / 86400)
+
+
+def span(one: Window) -> str:
+    """A part of one day: `09:00-17:00`; its end is 24:00 at midnight."""
+    end = one.end.strftime("%H:%M")
+    return f"{one.start:%H:%M}-{'24:00' if end == '00:00' else end}"
+
+
+def tone(one: Window) -> str:
+    """The class of a window's colour."""
+    return "d" if one.allowed is None else "p" if one.allowed else "u"
+
+
+def place(moments: Sequence[Moment], at: datetime) -> int:
+    """The number of the latest moment up to a time."""
+    return max(sum(one.at <= at for one in moments) - 1, 0)
+
+
+def instant(at: datetime) -> str:
+    """A time of an address, to the microsecond."""
+    return at.isoformat().replace("+00:00", "Z")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, exits
 from kerf.cli.terminal import say
 
+if TYPE_CHECKING:
+    from kerf.cli.answering.captures import Origin
+    from kerf.cli.web.history import History
+    from kerf.cli.web.planned import Planned
+
 _USAGE: Final = """\
 kerf ui [--port PORT] [--kubeconfig FILE] [--context NAME] [settings]
 kerf ui [--port PORT] --snapshot FILE
 kerf ui [--port PORT] -f PATH [-f PATH ...] [settings]
+kerf ui [--port PORT] --record DIR
 
 Serves a page on the loopback address of this machine: nodes with their requests, price and blockers; the cost by
-NodePool, namespace and label; pending pods with the edits that help; next disruptions with their budgets.
+NodePool, namespace, label and blocker; pending pods with the edits that help; next disruptions with their budgets;
+the decisions of a record; the plan of a change.
 The page is for one person on a laptop. It has no login and no TLS, and it changes nothing. Ctrl-C ends the command.
 
 A live cluster is read every 30 seconds with your own credentials, and AWS as the controller reads it.
@@ -23,6 +30,9 @@ A live cluster is read every 30 seconds with your own credentials, and AWS as th
   --port PORT         the port of the page; 8900 by default, 0 for a free one
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
+  --record DIR        the record of a controller (RECORD_FOLDER), or one of its files: its decisions, the price over
+                      time, and every view as of a time; later decisions need a new start
+  --plan PATH         changed manifests, a file or a folder; repeatable: before and after, as kerf plan computes them
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
 
@@ -37,6 +47,8 @@ def ui(
     file: Files = None,
     kubeconfig: Kubeconfig = "",
     kube_context: KubeContext = "",
+    record: Annotated[str, typer.Option(help="the record of a controller", metavar="DIR")] = "",
+    plan: Annotated[list[str] | None, typer.Option(help="changed manifests; repeatable", metavar="PATH")] = None,
 ) -> None:
     """Show nodes, costs, pending pods and next disruptions as a page on this machine."""
     if {"-h", "--help"} & {*context.args}:
@@ -46,17 +58,41 @@ def ui(
     with exits("ui"):
         if not 0 <= port <= _HIGHEST_PORT:
             raise Mistake(f"--port: {port} is not a port: a number from 0 to {_HIGHEST_PORT}")
-        _serve(context.args, file or [], (kubeconfig, kube_context), port)
+        origin, history = _origin(context.args, file or [], (kubeconfig, kube_context), record)
+        _serve(origin, history, _planned(origin, plan) if plan else None, port)
 
 
-def _serve(arguments: list[str], paths: list[str], where: tuple[str, str], port: int) -> None:
-    """Until Ctrl-C. Raises Mistake, PortError."""
+def _origin(
+    arguments: list[str], paths: list[str], where: tuple[str, str], record: str
+) -> tuple[Origin, History | None]:
+    """The origin, and its history if it is a record. Raises Mistake."""
     from kerf.cli.answering import captures
+    from kerf.cli.web.history import History
+
+    if not record:
+        return captures.origin("ui", arguments, paths, where), None
+    others = (*(["-f"] if paths else []), *(["--kubeconfig or --context"] if any(where) else []), *arguments)
+    if others:
+        raise Mistake(f"--record and {others[0]} exclude each other: a record has its cluster and settings")
+    history = History(record, lambda words: say(f"kerf ui: {words}", err=True))
+    return captures.Origin(record, lambda: history.latest().snapshot, capture=history.latest), history
+
+
+def _planned(origin: Origin, paths: list[str]) -> Planned:
+    """The plan of changed manifests. Raises Mistake."""
+    from kerf.cli.answering import captures, changed
+    from kerf.cli.web.planned import Planned
+
+    assert origin.capture is not None
+    return Planned(changed.of_files(paths), origin.capture, captures.digest_key())
+
+
+def _serve(origin: Origin, history: History | None, planned: Planned | None, port: int) -> None:
+    """Until Ctrl-C. Raises Mistake, PortError."""
     from kerf.cli.answering.boards import Boards
     from kerf.cli.web import server
     from kerf.cli.web.app import create_app
 
-    origin = captures.origin("ui", arguments, paths, where)
     try:
         descriptor, bound = server.bound(port)
     except OSError as error:
@@ -66,9 +102,11 @@ def _serve(arguments: list[str], paths: list[str], where: tuple[str, str], port:
     boards = Boards(origin)
     if origin.words:
         say(origin.words)
-    serving = server.server(create_app(boards, server.hosts(bound)), descriptor, bound)
+    serving = server.server(create_app(boards, server.hosts(bound), history, planned), descriptor, bound)
     say(f"http://{server.HOST}:{bound} shows {origin.name}. Ctrl-C ends it.")
     boards.start()
+    if planned is not None:
+        planned.start()
     try:
         serving.serve_forever()
     except KeyboardInterrupt:
