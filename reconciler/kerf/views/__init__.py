@@ -5,4 +5,5 @@ cluster.py    nodes and NodePools: requests, free resources, price, age, and why
 costs.py      the price per hour by NodePool, namespace and label
 upcoming.py   disruption: in progress, due and blocked, with the budgets of each NodePool
 order.py      filters and orders of the list of nodes
+redaction.py  the objects for a reader of some namespaces only
 """

@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[Sequence[str], int]] = {
     "status": (["--url", "http://127.0.0.1:9"], 2),
     "top": (["--snapshot", "/nowhere/file"], 2),
     "ui": (["--snapshot", "/nowhere/file"], 2),
+    "ui-server": (["--bind", "0.0.0.0:8445"], 2),
     "debug": (["threads", "--url", "http://127.0.0.1:9"], 2),
     "migrate": (["check", "-f", EXAMPLE], 0),
     "release": ([], 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
+from typing import Final, Protocol
 
 from kerf.cli.answering.captures import Origin
 from kerf.cli.arguments import Mistake
@@ -12,6 +12,19 @@ from kerf.views.board import Board, board
 
 #: Seconds between two readings of a live cluster.
 EVERY: Final = 30.0
+
+
+class Views(Protocol):
+    """Of views what a page needs: the name of their origin, and the error of the latest reading or nothing."""
+
+    @property
+    def current(self) -> Board: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def problem(self) -> str: ...
 
 
 class Boards:

@@ -11,7 +11,7 @@ from flask import Flask, abort, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from kerf.cli.answering import explained, node_page
-from kerf.cli.answering.boards import Boards
+from kerf.cli.answering.boards import Views
 from kerf.cli.web import words
 from kerf.cli.web.guards import guard
 from kerf.disruption.view import view
@@ -49,12 +49,12 @@ def part(rows: Sequence[Any], number: int) -> Part:
     return Part(rows[start : start + ROWS], start + 1, len(rows), number - 1, number + 1 if number < pages else 0)
 
 
-def create_app(boards: Boards, hosts: Iterable[str]) -> Flask:
+def create_app(boards: Views, hosts: Iterable[str], scheme: str = "http") -> Flask:
     """The page of these views. `hosts` (`name:port`) are those that a browser may ask for."""
     app = Flask("kerf.cli.web", static_url_path="/static")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     words.install(app)
-    guard(app, hosts)
+    guard(app, hosts, scheme)
     _lists(app, boards)
     _details(app, boards)
 
@@ -71,13 +71,13 @@ def create_app(boards: Boards, hosts: Iterable[str]) -> Flask:
     return app
 
 
-def _page(boards: Boards, template: str, tab: str, **values: Any) -> str:
+def _page(boards: Views, template: str, tab: str, **values: Any) -> str:
     return render_template(
         template, board=boards.current, origin=boards.name, problem=boards.problem, tab=tab, **values
     )
 
 
-def _lists(app: Flask, boards: Boards) -> None:
+def _lists(app: Flask, boards: Views) -> None:
     @app.get("/")
     def cluster() -> str:
         found, chosen, order = boards.current, _filter(), request.args.get("sort", "nodepool")
@@ -107,7 +107,7 @@ def _lists(app: Flask, boards: Boards) -> None:
         return _page(boards, "cost.html", "cost", costs=_costs(boards.current, label))
 
 
-def _details(app: Flask, boards: Boards) -> None:
+def _details(app: Flask, boards: Views) -> None:
     @app.get("/nodes/<path:name>")
     def node(name: str) -> str:
         row = boards.current.node(name)
