@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from kerf.sockets import listening
+from tests.guides import files
 from tests.sources import ROOT, python_path
 
 from .api_server import with_definitions
@@ -29,7 +30,6 @@ pytestmark = pytest.mark.cluster
 
 #: A part of the names in the namespace that sam may not see.
 SECRET: Final = "zebra"
-LIST: Final = "nodes,nodepools.karpenter.sh,nodeclaims.karpenter.sh,ec2nodeclasses.karpenter.k8s.aws"
 WAIT_SECONDS: Final = 60.0
 
 
@@ -84,15 +84,21 @@ def cluster(own_control_plane: ControlPlane, helm: Helm) -> Iterator[ControlPlan
         objects = helm.template(values={"ui": {"enabled": True}})
         own = [one for (kind, name), one in objects.items() if name == "kerf-ui" and kind != "Deployment"]
         kubectl("apply", "-f", "-", input=yaml.safe_dump_all(own))
-        kubectl("create", "clusterrole", "look", "--verb=list", f"--resource={LIST}")
+        kubectl(
+            "apply", "-f", "-", input=files((ROOT / "docs/permissions.md").read_text(encoding="utf-8"))["page.yaml"]
+        )
         kubectl("create", "clusterrole", "pods", "--verb=list", "--resource=pods")
         for name in ("ann", "sam", "stu"):
             kubectl("create", "serviceaccount", name, "--namespace=kerf")
         for name in ("ann", "sam"):
             kubectl(
-                "create", "clusterrolebinding", f"look-{name}", "--clusterrole=look", f"--serviceaccount=kerf:{name}"
+                "create",
+                "clusterrolebinding",
+                f"look-{name}",
+                "--clusterrole=kerf-page",
+                f"--serviceaccount=kerf:{name}",
             )
-        kubectl("create", "clusterrolebinding", "look-pia", "--clusterrole=look", "--user=pia")
+        kubectl("create", "clusterrolebinding", "look-pia", "--clusterrole=kerf-page", "--user=pia")
         kubectl("create", "clusterrolebinding", "pods-ann", "--clusterrole=pods", "--serviceaccount=kerf:ann")
         kubectl(
             "create", "rolebinding", "pods-sam", "--clusterrole=pods", "--serviceaccount=kerf:sam", "--namespace=shop"
