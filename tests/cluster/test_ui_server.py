@@ -141,7 +141,7 @@ def page(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Ite
         assert process.wait(timeout=30) == 0
 
 
-def _wait(page: Page, bearer: Mapping[str, str]) -> None:
+def _wait(page: Page, bearer: Mapping[str, Any]) -> None:
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
         try:
@@ -153,7 +153,7 @@ def _wait(page: Page, bearer: Mapping[str, str]) -> None:
     raise AssertionError("the page does not answer")
 
 
-def token(cluster: ControlPlane, name: str, audience: str = "kerf-ui") -> dict[str, str]:
+def token(cluster: ControlPlane, name: str, audience: str = "kerf-ui") -> dict[str, Any]:
     """The header of a ServiceAccount with a token for this audience."""
     done = cluster.kubectl("create", "token", name, "--namespace=kerf", f"--audience={audience}")
     return {"Authorization": f"Bearer {done.stdout.strip()}"}

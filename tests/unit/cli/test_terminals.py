@@ -100,7 +100,7 @@ def test_a_reader_that_stops_changes_no_exit_code(verb: str) -> None:
     [
         verb
         for verb in CALLS
-        if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle", "ui", "top")
+        if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle", "ui", "ui-server", "top")
     ],
 )
 def test_a_full_disk_ends_with_2_and_one_line(verb: str) -> None:
