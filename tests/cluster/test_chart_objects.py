@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from kerf.model import kinds
 from tests.sources import ROOT
 from tests.unit.charts.test_values import OLDER, merged
 
@@ -85,6 +86,58 @@ def test_each_service_is_scraped_once_and_the_job_has_its_name(helm: Helm, relea
         assert [other for other in services if selects(wanted, services[other]["metadata"]["labels"])] == [name]
         (endpoint,) = monitor["endpoints"]
         assert [port["name"] for port in services[name]["spec"]["ports"]] == [endpoint["port"]]
+
+
+def test_the_page_has_an_account_of_its_own_without_aws_and_secrets(helm: Helm) -> None:
+    role = {"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/kerf"}
+    objects, full = of(helm, "kerf", ui={"enabled": True}, serviceAccount={"annotations": role})
+    spec, account = pods(objects)[f"{full}-ui"]["spec"], objects["ServiceAccount", f"{full}-ui"]
+    assert (spec["serviceAccountName"], "annotations" in account["metadata"]) == (f"{full}-ui", False)
+    (container,) = spec["containers"]
+    security = container["securityContext"]
+    assert (security["readOnlyRootFilesystem"], security["runAsNonRoot"]) == (True, True)
+    assert "priorityClassName" not in spec
+    rules = objects["ClusterRole", f"{full}-ui"]["rules"]
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "create"}
+    created = {resource for rule in rules if "create" in rule["verbs"] for resource in rule["resources"]}
+    assert created == {"tokenreviews", "subjectaccessreviews"}
+    assert not {"secrets", "configmaps", "events"} & {resource for rule in rules for resource in rule["resources"]}
+
+
+def test_the_page_may_list_the_kinds_that_the_controller_watches(helm: Helm) -> None:
+    gates = {"nodeOverlay": True, "capacityBuffer": True}
+    settings = {"featureGates": gates, "ignoreDRARequests": False, "schedulerConfig": "a: b"}
+    objects, full = of(helm, "kerf", ui={"enabled": True}, settings={"clusterName": "a", **settings})
+    rules = objects["ClusterRole", f"{full}-ui"]["rules"]
+    listed = {(rule["apiGroups"][0], one) for rule in rules if "list" in rule["verbs"] for one in rule["resources"]}
+    assert listed == {(kind.group, kind.plural) for kind in kinds.KNOWN}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_page_without_a_certificate_listens_on_loopback_and_has_no_service(helm: Helm, release: str) -> None:
+    objects, full = of(helm, release, ui={"enabled": True})
+    arguments = pods(objects)[f"{full}-ui"]["spec"]["containers"][0]["args"]
+    assert "--bind=127.0.0.1:8445" in arguments
+    assert ("Service", f"{full}-ui") not in objects
+    with_one, _ = of(helm, release, ui={"enabled": True, "certSecret": "given"})
+    assert "--bind=:8445" in pods(with_one)[f"{full}-ui"]["spec"]["containers"][0]["args"]
+    labels = {name: pod["metadata"]["labels"] for name, pod in pods(with_one).items()}
+    for selector in selectors(with_one, f"{full}-ui"):
+        assert [other for other in labels if selects(selector, labels[other])] == [f"{full}-ui"]
+
+
+@pytest.mark.parametrize(
+    ("values", "fix"),
+    [
+        ({"proxy": {"caConfigMap": "ca", "names": ["a"]}}, "set ui.proxy.names, and ui.certSecret"),
+        ({"proxy": {"caConfigMap": "ca"}, "certSecret": "a"}, "set ui.proxy.names, and ui.certSecret"),
+        ({"certManager": {"enabled": True}}, "set ui.certManager.issuerRef"),
+    ],
+)
+def test_half_a_configuration_of_the_page_is_refused(helm: Helm, values: Mapping[str, Any], fix: str) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failure:
+        of(helm, "kerf", ui={"enabled": True, **values})
+    assert fix in "".join(failure.value.__notes__)
 
 
 def test_a_webhook_elsewhere_is_not_scraped(helm: Helm) -> None:

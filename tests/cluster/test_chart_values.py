@@ -24,8 +24,14 @@ ALL_ON: Final = {
     "dashboards": {"enabled": True, "folder": "Nodes"},
     "networkPolicy": {"enabled": True},
     "controller": {"sidecarContainer": [{"name": "sidecar", "image": "example.com/sidecar:1"}]},
+    "ui": {
+        "enabled": True,
+        "certSecret": "certificate",
+        "certManager": {"issuerRef": {"name": "issuer"}},
+        "proxy": {"caConfigMap": "ca", "names": ["proxy"]},
+    },
 }
-CERTIFICATE: Final = {"webhook": {"certManager": {"enabled": True}}}
+CERTIFICATE: Final = {"webhook": {"certManager": {"enabled": True}}, "ui": {"certManager": {"enabled": True}}}
 NO_TERMS: Final[list[Any]] = []
 ANYWHERE: Final = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": NO_TERMS}}}
 SPREAD: Final = [{"maxSkew": 3, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}]
@@ -88,6 +94,15 @@ GIVEN: Final[dict[str, Any]] = {
     "terminationGracePeriodSeconds": 0,
     "tolerations": [{"operator": "Exists"}],
     "topologySpreadConstraints": SPREAD,
+    "ui.affinity": ANYWHERE,
+    "ui.audiences": ["given"],
+    "ui.certManager.issuerRef": {"name": "given"},
+    "ui.enabled": False,
+    "ui.from": [{"podSelector": {"matchLabels": {"app": "proxy"}}}],
+    "ui.hosts": ["given.example.com"],
+    "ui.proxy.names": ["given"],
+    "ui.resources": {"requests": {"cpu": 1}},
+    "ui.topologySpreadConstraints": SPREAD,
     "webhook.affinity": ANYWHERE,
     "webhook.caBundle": "Z2l2ZW4=",
     "webhook.certManager.issuerRef": {"name": "company", "kind": "ClusterIssuer", "group": "cert-manager.io"},
@@ -143,10 +158,15 @@ def test_a_value_goes_where_the_page_says(helm: Helm, usual: Objects, row: Row) 
         differences = {name: differences[name] for name in before}
         assert all(any(_within(path, row.path) for path in paths) for paths in differences.values())
     else:
-        its = {name for name in differences if name[1].endswith("-webhook") == bool(component)}
+        its = {name for name in differences if _component(name[1]) == component}
         meant = {name for name in its if name[0] == kind}
         places = {path for name in meant for path in differences[name]}
         assert any(_within(path, row.path) for path in places), sorted(places)
+
+
+def _component(name: str) -> str:
+    """The Deployment that an object belongs to; empty for the controller."""
+    return next((one for one in ("webhook", "ui") if name.endswith(f"-{one}")), "")
 
 
 def _within(path: str, place: str) -> bool:

@@ -23,17 +23,21 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    stamps: tuple[Stamp, Stamp]
+    stamps: tuple[Stamp, ...]
     context: ssl.SSLContext
     ends: float
 
 
 class Certificate:
-    """The files of a certificate and its key, and the TLS context made from them."""
+    """The files of a certificate and its key, and the TLS context made from them.
 
-    def __init__(self, cert_file: Path, key_file: Path) -> None:
+    A client may show a certificate of `client_ca_file`; None: of no CA. One of another CA ends the handshake.
+    """
+
+    def __init__(self, cert_file: Path, key_file: Path, client_ca_file: Path | None = None) -> None:
         self._cert_file: Final = cert_file
         self._key_file: Final = key_file
+        self._client_ca_file: Final = client_ca_file
         self._lock: Final = Lock()
         self._loaded: _Loaded | None = None
 
@@ -54,7 +58,7 @@ class Certificate:
     def _fresh(self) -> _Loaded:
         with self._lock:
             try:
-                stamps = _stamp(self._cert_file), _stamp(self._key_file)
+                stamps = tuple(map(_stamp, self._files()))
                 if self._loaded is None or self._loaded.stamps != stamps:
                     self._loaded = _Loaded(stamps, self._load(), self._read_end())
             except OSError:
@@ -62,11 +66,18 @@ class Certificate:
                     raise
             return self._loaded
 
+    def _files(self) -> tuple[Path, ...]:
+        own = (self._cert_file, self._key_file)
+        return own if self._client_ca_file is None else (*own, self._client_ca_file)
+
     def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(self._cert_file, self._key_file)
+        if self._client_ca_file is not None:
+            context.verify_mode = ssl.CERT_OPTIONAL
+            context.load_verify_locations(self._client_ca_file)
         return context
 
     def _read_end(self) -> float:

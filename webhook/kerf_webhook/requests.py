@@ -5,6 +5,7 @@ gunicorn parses every head. A request reaches a thread only when it is complete,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -93,10 +94,14 @@ def answer(status: HTTPStatus, content: object = None) -> bytes:
 
 
 class Outbox:
-    """The place of a socket for gunicorn's response: it collects the bytes, and the worker sends them."""
+    """The place of a socket for gunicorn's response: it collects the bytes, and the worker sends them.
 
-    def __init__(self) -> None:
+    `peer` is the verified certificate of the TLS client, as `ssl.SSLSocket.getpeercert` returns it; None without one.
+    """
+
+    def __init__(self, peer: Mapping[str, Any] | None = None) -> None:
         self._parts: list[bytes] = []
+        self.peer: Final = peer
 
     def sendall(self, data: bytes) -> None:
         self._parts.append(bytes(data))

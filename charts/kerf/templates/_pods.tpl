@@ -1,4 +1,4 @@
-{{/* What the pods of both Deployments have in common. */}}
+{{/* What the pods of all Deployments have in common. */}}
 
 {{- define "kerf.image" -}}
 {{- with .Values.controller.image -}}
@@ -50,9 +50,11 @@ securityContext:
 {{/* The same, and where the pods of a Deployment go; takes what `kerf.selectorLabels` takes. */}}
 {{- define "kerf.scheduling" -}}
 {{- $ := index . 0 }}
-{{- $own := ternary $.Values.webhook dict (eq (index . 1) "webhook") }}
+{{- $own := default dict (index (dict "webhook" $.Values.webhook "ui" $.Values.ui) (index . 1)) }}
 {{- $selector := dict "matchLabels" (fromYaml (include "kerf.selectorLabels" .)) -}}
-{{- include "kerf.podBasics" $ | trim }}
+{{- /* The page is not critical to the cluster. */}}
+{{- $values := ternary (set (deepCopy $.Values) "priorityClassName" $.Values.ui.priorityClassName) $.Values (eq (index . 1) "ui") }}
+{{- include "kerf.podBasics" (dict "Values" $values) | trim }}
 {{- with default $.Values.affinity $own.affinity }}
 affinity:
   {{- include "kerf.affinity" (dict "affinity" . "selector" $selector) | nindent 2 }}

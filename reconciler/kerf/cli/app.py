@@ -28,6 +28,7 @@ _VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "status": ("status", "status", _PASS_ON),
     "top": ("views.top", "top", _PASS_ON),
     "ui": ("views.ui", "ui", _PASS_ON),
+    "ui-server": ("views.ui_server", "ui_server", _PASS_ON),
     "debug": ("debug", "debug", _PASS_ON),
     "migrate": ("migrate", "migrate", _PASS_ON),
     "simulate": ("simulation.simulate", "simulate", _PASS_ON),

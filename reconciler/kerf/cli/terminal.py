@@ -22,7 +22,7 @@ _DUMB: Final = frozenset({"", "dumb", "unknown"})
 VERBS: Final = (
     *("run", "webhook", "why", "events", "preflight", "settings", "status", "debug", "migrate", "release", "demo"),
     *("catalogue", "validate", "explain", "default", "convert", "schema", "snapshot", "plan", "replay", "bundle"),
-    *("simulate", "ui", "top"),
+    *("simulate", "ui", "ui-server", "top"),
 )
 #: A command of Kerf as a text names it; not the program in a pod, a path or a part of a word.
 _COMMAND: Final = re.compile(rf"(?<![\w/.-])(?<!-- )kerf(?= (?:{'|'.join(VERBS)})\b)")

@@ -7,4 +7,5 @@ blocked.py    the price of nodes that pods block, by PodDisruptionBudget and own
 calendar.py   the windows of disruption budgets in the next days
 upcoming.py   disruption: in progress, due and blocked, with the budgets of each NodePool
 order.py      filters and orders of the list of nodes
+redaction.py  the objects for a reader of some namespaces only
 """

@@ -103,6 +103,7 @@ NEEDY = {
     "debug": ["threads"],
     "top": ["--snapshot", "/nowhere/file"],
     "ui": ["--snapshot", "/nowhere/file"],
+    "ui-server": ["--bind", "0.0.0.0:8445"],
     "events": ["-o", "json"],
     "release": [],
     "webhook": ["--bind"],

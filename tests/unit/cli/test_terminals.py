@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[Sequence[str], int]] = {
     "status": (["--url", "http://127.0.0.1:9"], 2),
     "top": (["--snapshot", "/nowhere/file"], 2),
     "ui": (["--snapshot", "/nowhere/file"], 2),
+    "ui-server": (["--bind", "0.0.0.0:8445"], 2),
     "debug": (["threads", "--url", "http://127.0.0.1:9"], 2),
     "migrate": (["check", "-f", EXAMPLE], 0),
     "release": ([], 1),
@@ -99,7 +100,7 @@ def test_a_reader_that_stops_changes_no_exit_code(verb: str) -> None:
     [
         verb
         for verb in CALLS
-        if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle", "ui", "top")
+        if verb not in ("preflight", "release", "debug", "events", "snapshot", "bundle", "ui", "ui-server", "top")
     ],
 )
 def test_a_full_disk_ends_with_2_and_one_line(verb: str) -> None:

@@ -25,6 +25,7 @@ from tests.sources import ROOT
 #: What people run, with rights of their own; and the port itself.
 NOT_THE_CONTROLLER: Final = (
     "cli/",
+    "views/",
     "runtime/preflight/",
     "runtime/process/releasing.py",
     "runtime/observe/looking.py",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
+from typing import Final, Protocol
 
 from kerf.cli.answering.captures import Origin
 from kerf.cli.arguments import Mistake
@@ -12,6 +12,25 @@ from kerf.views.board import Board, board
 
 #: Seconds between two readings of a live cluster.
 EVERY: Final = 30.0
+
+
+class Views(Protocol):
+    """Of views what a page needs: the name of their origin, and the error of the latest reading or nothing.
+
+    `live` views change while the page is open, and report it (`Boards`).
+    """
+
+    @property
+    def current(self) -> Board: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def live(self) -> bool: ...
+
+    @property
+    def problem(self) -> str: ...
 
 
 class Boards:

@@ -11,7 +11,7 @@ from flask import Flask, abort, request
 from werkzeug.exceptions import HTTPException
 
 from kerf.cli.answering import explained, node_page
-from kerf.cli.answering.boards import Boards
+from kerf.cli.answering.boards import Boards, Views
 from kerf.cli.web import live, planned, record_pages, words
 from kerf.cli.web.guards import guard
 from kerf.cli.web.history import History
@@ -29,19 +29,25 @@ _LONGEST_LABEL: Final = 317
 
 
 def create_app(
-    boards: Boards, hosts: Iterable[str], history: History | None = None, plan: Planned | None = None
+    boards: Views,
+    hosts: Iterable[str],
+    history: History | None = None,
+    plan: Planned | None = None,
+    *,
+    scheme: str = "http",
 ) -> Flask:
     """The page of these views. `hosts` (`name:port`) are those that a browser may ask for."""
     sources = Sources(boards, history)
     app = Flask("kerf.cli.web", static_url_path="/static")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     words.install(app)
-    guard(app, hosts)
+    guard(app, hosts, scheme)
     _lists(app, sources)
     _details(app, sources)
     record_pages.add(app, sources)
     planned.add(app, sources, plan)
-    live.add(app, boards)
+    if isinstance(boards, Boards):
+        live.add(app, boards)
 
     @app.get("/favicon.ico")
     def icon() -> tuple[str, int]:

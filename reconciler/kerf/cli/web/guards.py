@@ -32,17 +32,20 @@ _METHODS: Final = ("GET", "HEAD")
 _COMPRESSED_FROM: Final = 1400
 
 
-def guard(app: Flask, hosts: Iterable[str]) -> None:
+def guard(app: Flask, hosts: Iterable[str], scheme: str) -> None:
     """Answer only reads for these hosts (`name:port`), and set the headers of every answer."""
     allowed = frozenset(hosts)
-    origins = frozenset(f"http://{host}" for host in allowed)
+    origins = frozenset(f"{scheme}://{host}" for host in allowed)
 
     @app.before_request
     def refuse() -> None:
         if request.method not in _METHODS:
             abort(HTTPStatus.METHOD_NOT_ALLOWED, valid_methods=_METHODS)
         if request.headers.get("Host", "").lower() not in allowed:
-            abort(HTTPStatus.FORBIDDEN, "Host: not an address of kerf ui: use the address that it printed")
+            abort(
+                HTTPStatus.FORBIDDEN,
+                "Host: not an address of this page: use the address that kerf ui printed, or a name of --host",
+            )
         if request.headers.get("Origin", "").lower() not in ("", *origins):
             abort(HTTPStatus.FORBIDDEN, "Origin: the request comes from another site: open the page itself")
 

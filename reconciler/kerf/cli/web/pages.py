@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from flask import abort, g, render_template, request
 
-from kerf.cli.answering.boards import Boards
+from kerf.cli.answering.boards import Views
 from kerf.cli.answering.records import instant
 from kerf.cli.arguments import Mistake
 from kerf.cli.web.history import History
@@ -52,7 +52,7 @@ def number() -> int:
 class Sources:
     """The views of an origin, and its record if it has one."""
 
-    boards: Boards
+    boards: Views
     history: History | None = None
 
     def board(self) -> Board:

@@ -1,0 +1,11 @@
+"""The page of `kerf ui-server`, for several people: each sees what the cluster lets that person list.
+
+options.py    the command line
+serving.py    gunicorn with TLS, or the loopback address
+access.py     the check of every request
+claims.py     the token of a request, or the identity that a proxy vouches for
+reviews.py    TokenReviews and SubjectAccessReviews, with their answers kept for seconds
+recent.py     a table of a bounded size whose rows expire
+readings.py   the objects of the cluster, listed again and again, and views of them by namespaces
+viewed.py     the views of the person who asks
+"""

@@ -1,0 +1,87 @@
+"""The check of every request, before any view is made: who asks, and whether that person may look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+from flask import Flask, Response, request
+
+from kerf.cli.gate import claims
+from kerf.cli.gate.claims import Unauthenticated
+from kerf.cli.gate.readings import Readings
+from kerf.cli.gate.reviews import REQUIRED, Reviews
+from kerf.cli.gate.viewed import Viewer, admit
+from kerf.ports import PortError
+
+#: The headers that the gate reads.
+_HEADERS: Final = ("Authorization", claims.USER_HEADER, claims.GROUP_HEADER)
+_LISTS: Final = ", ".join(kind.plural for kind in REQUIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Exception):
+    """The answer to a request that is not admitted."""
+
+    status: HTTPStatus
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """`proxies` are the names of certificates whose owners may vouch for users."""
+
+    reviews: Reviews
+    readings: Readings
+    proxies: frozenset[str] = frozenset()
+
+    def viewer(self, headers: Mapping[str, str], certificate: Mapping[str, Any] | None) -> Viewer:
+        """The person who sends these headers over a connection with this client certificate. Raises Refused."""
+        try:
+            who = claims.vouched(headers, certificate, self.proxies)
+            who = who or self.reviews.identity(claims.token(headers.get("Authorization", "")))
+            if who is None or who.anonymous:
+                raise Unauthenticated("Authorization: the cluster does not accept the token for this page")
+            if not self.reviews.may_look(who):
+                raise Refused(HTTPStatus.FORBIDDEN, f"not permitted: the page needs permission to list {_LISTS}")
+            reading = self.readings.latest
+            if reading is None:
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster has not been read yet: try again")
+            return Viewer(reading, self.reviews.namespaces(who, reading.namespaces), self.readings.failing)
+        except Unauthenticated as error:
+            raise Refused(HTTPStatus.UNAUTHORIZED, str(error)) from error
+        except PortError as error:
+            raise Refused(
+                HTTPStatus.SERVICE_UNAVAILABLE, "the API server does not answer reviews: try again"
+            ) from error
+
+
+def install(app: Flask, gate: Gate) -> None:
+    """Let a request reach the views of an app only through the gate. Every address is behind it, files too."""
+
+    @app.before_request
+    def check() -> Response | None:
+        try:
+            headers = {name: request.headers.get(name, "") for name in _HEADERS}
+            # The worker's own record of the connection; no header can set it.
+            admit(gate.viewer(headers, getattr(request.environ.get("gunicorn.socket"), "peer", None)))
+        except Refused as refused:
+            return _answer(refused)
+        return None
+
+    @app.after_request
+    def whole(response: Response) -> Response:
+        """Answers have an end here: a browser that gets 204 asks no more for server-sent events."""
+        if response.is_streamed and not response.direct_passthrough:
+            response.close()
+            return Response(status=HTTPStatus.NO_CONTENT)
+        return response
+
+
+def _answer(refused: Refused) -> Response:
+    answer = Response(f"{refused.text}\n", refused.status, mimetype="text/plain")
+    if refused.status is HTTPStatus.UNAUTHORIZED:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer

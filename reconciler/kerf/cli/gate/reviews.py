@@ -1,0 +1,113 @@
+"""Questions to the API server about a person: who a token belongs to, and which objects that user may list.
+
+Answers are kept for some seconds, so a removed permission lasts so long here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kerf.cli.gate.claims import Identity
+from kerf.cli.gate.recent import Recent
+from kerf.model import kinds
+from kerf.model.kinds import Kind
+from kerf.ports import Unavailable
+
+#: Seconds that an answer of the API server is kept.
+KEPT_SECONDS: Final = 15.0
+#: Tokens and answers that are kept. Wrong tokens have a table of their own and push no valid one out.
+MOST_TOKENS, MOST_ANSWERS = 1024, 20_000
+#: A person must be allowed to list all of these to see anything.
+REQUIRED: Final = (kinds.NODE, kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.NODE_CLASS)
+TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
+ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+#: Sends a method, a path and a body, and returns the answer's JSON; raises PortError.
+Request = Callable[[str, str, Any], Any]
+
+
+class Reviews:
+    """Belongs to any thread. Every method raises PortError when the API server does not answer."""
+
+    def __init__(self, request: Request, audiences: Iterable[str], **times: Any) -> None:
+        self._request, self._audiences = request, tuple(audiences)
+        self._tokens: Final = Recent[bytes, Identity](KEPT_SECONDS, MOST_TOKENS, **times)
+        self._wrong: Final = Recent[bytes, bool](KEPT_SECONDS, MOST_TOKENS, **times)
+        self._answers: Final = Recent[tuple[Identity, str, str], bool](KEPT_SECONDS, MOST_ANSWERS, **times)
+
+    @property
+    def kept(self) -> int:
+        """The number of kept answers of all sorts."""
+        return len(self._tokens) + len(self._wrong) + len(self._answers)
+
+    def identity(self, token: str) -> Identity | None:
+        """The user of a token for one of the audiences; None for any other token."""
+        key = hashlib.sha256(token.encode()).digest()
+        known = self._tokens.get(key)
+        if known is not None or self._wrong.get(key):
+            return known
+        who = self._token_review(token)
+        if who is None:
+            self._wrong.put(key, True)
+        else:
+            self._tokens.put(key, who)
+        return who
+
+    def may_look(self, who: Identity) -> bool:
+        """Whether the user may list all that every view shows."""
+        return all(self._may_list(who, kind) for kind in REQUIRED)
+
+    def namespaces(self, who: Identity, among: Iterable[str]) -> frozenset[str] | None:
+        """Those of these namespaces whose pods the user may list; None: those of every namespace."""
+        if self._may_list(who, kinds.POD):
+            return None
+        return frozenset(one for one in among if self._may_list(who, kinds.POD, one))
+
+    def _token_review(self, token: str) -> Identity | None:
+        spec = {"token": token, "audiences": list(self._audiences)}
+        status = self._asked(TOKEN_REVIEWS, "authentication.k8s.io/v1", "TokenReview", spec)
+        audiences = status.get("audiences") or ()
+        if status.get("authenticated") is not True or not {*audiences} & {*self._audiences}:
+            return None
+        who = _identity(status.get("user") or {})
+        return None if who.anonymous else who
+
+    def _may_list(self, who: Identity, kind: Kind, namespace: str = "") -> bool:
+        key = (who, kind.plural, namespace)
+        known = self._answers.get(key)
+        if known is None:
+            known = self._access_review(who, kind, namespace)
+            self._answers.put(key, known)
+        return known
+
+    def _access_review(self, who: Identity, kind: Kind, namespace: str) -> bool:
+        attributes = {"verb": "list", "group": kind.group, "resource": kind.plural, "namespace": namespace}
+        spec = {
+            "user": who.user,
+            "groups": list(who.groups),
+            "uid": who.uid,
+            "extra": {key: list(values) for key, values in who.extra},
+            "resourceAttributes": {**attributes, "version": kind.api_version.rpartition("/")[2]},
+        }
+        status = self._asked(ACCESS_REVIEWS, "authorization.k8s.io/v1", "SubjectAccessReview", spec)
+        return status.get("allowed") is True and status.get("denied") is not True
+
+    def _asked(self, path: str, api_version: str, kind: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The status of a review. Raises PortError."""
+        answer = self._request("POST", path, {"apiVersion": api_version, "kind": kind, "spec": spec})
+        status = answer.get("status") if isinstance(answer, Mapping) else None
+        if not isinstance(status, Mapping):
+            raise Unavailable(f"{kind}: the answer has no status")
+        return status
+
+
+def _identity(user: Mapping[str, Any]) -> Identity:
+    extra: Mapping[str, Sequence[str]] = user.get("extra") or {}
+    return Identity(
+        str(user.get("username") or ""),
+        tuple(user.get("groups") or ()),
+        str(user.get("uid") or ""),
+        tuple((key, tuple(values)) for key, values in sorted(extra.items())),
+    )

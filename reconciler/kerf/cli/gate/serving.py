@@ -1,0 +1,86 @@
+"""The page behind gunicorn: with TLS for all addresses, without it on the loopback address.
+
+The worker is the webhook's: its threads never wait for a client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+
+from kerf.cli.gate import access
+from kerf.cli.gate.access import Gate
+from kerf.cli.gate.options import Options
+from kerf.cli.gate.readings import Reading, Readings
+from kerf.cli.gate.reviews import Reviews
+from kerf.cli.gate.viewed import ViewedBoards
+from kerf.cli.web.app import create_app
+from kerf.kube.client import KubeClient
+from kerf.model import settings as model
+from kerf.ports import Clock
+from kerf.sockets import listening
+from kerf_webhook import Settings, server
+from kerf_webhook.certificate import Certificate
+
+#: Threads that answer requests. A view of a large cluster takes a second of one CPU.
+_THREADS: Final = 8
+_BACKLOG: Final = 128
+_NO_BODIES: Final = Settings(body_bytes=0)
+
+
+def page(readings: Readings, reviews: Reviews, options: Options, settings: model.Settings, clock: Clock) -> Flask:
+    """The app, behind its gate."""
+    names = options.proxy[1] if options.proxy is not None else frozenset()
+    nothing = Reading({}, clock.now(), settings).seen(frozenset())
+    boards = ViewedBoards(settings.cluster_name, nothing)
+    app = create_app(boards, options.hosts, scheme="http" if options.tls is None else "https")
+    access.install(app, Gate(reviews, readings, names))
+    return app
+
+
+def run(
+    kube: KubeClient, options: Options, settings: model.Settings, clock: Clock, report: Callable[[str], None]
+) -> None:
+    """Serve until a signal ends the process. Raises OSError, OverflowError when an address is in use."""
+    readings = Readings(kube, settings, clock.now, report)
+    reviews = Reviews(lambda method, path, body: kube.request(method, path, body), options.audiences)
+    _Server(page(readings, reviews, options, settings, clock), options, readings).run()
+
+
+class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn, configured by our options and by nothing else."""
+
+    def __init__(self, app: Flask, options: Options, readings: Readings) -> None:
+        """Raises OSError, OverflowError when an address cannot be listened on."""
+        self._app, self._readings, self._every = app, readings, options.refresh_seconds
+        cert_file, key_file = options.tls or (None, None)
+        serving = server.Options(options.bind, options.health_bind, cert_file, key_file, threads=_THREADS)
+        self._serving: Final = serving
+        certificate = None
+        if options.tls is not None:
+            certificate = Certificate(*options.tls, options.proxy[0] if options.proxy is not None else None)
+        self._bound: Final = [f"fd://{listening(*one, _BACKLOG).detach()}" for one in server.addresses(serving)]
+        #: In the order of the addresses; the worker reads them.
+        self.doors: Final = server.doors(serving, certificate, _NO_BODIES)
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in server.configuration(self._serving).items():
+            self.cfg.set(name, value)
+        self.cfg.set("bind", self._bound)
+        # No client sets the scheme or the path of its requests by headers, not even one on this machine.
+        self.cfg.set("forwarded_allow_ips", "")
+        self.cfg.set("post_worker_init", lambda worker: self._readings.start(self._every))
+
+    def load(self) -> Flask:
+        return self._app
+
+    def dropped(self, reason: str) -> None:
+        """A connection that the worker closed. There are no metrics of them."""
+
+    def refused(self, status: HTTPStatus) -> None:
+        """A request that the worker answered without the app. There are no metrics of them."""

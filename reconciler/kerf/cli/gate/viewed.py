@@ -1,0 +1,66 @@
+"""The views of the person who asks. Every template and every address reads the cluster through these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import g, has_request_context
+
+from kerf.cli.gate.readings import Reading
+from kerf.views.board import Board
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """A person whose request was admitted: the reading that answers it, and the namespaces whose pods are shown.
+
+    None stands for all namespaces. `failing`: a later reading has failed.
+    """
+
+    reading: Reading
+    namespaces: frozenset[str] | None
+    failing: bool = False
+
+
+def admit(viewer: Viewer) -> None:
+    """Answer the current request as of this person."""
+    g.viewer = viewer
+
+
+class ViewedBoards:
+    """See `kerf.cli.answering.boards.Views`. Outside of an admitted request there is an empty cluster."""
+
+    def __init__(self, cluster: str, nothing: Board) -> None:
+        self._cluster, self._nothing = cluster, nothing
+
+    @property
+    def current(self) -> Board:
+        viewer = _viewer()
+        return self._nothing if viewer is None else viewer.reading.seen(viewer.namespaces)
+
+    @property
+    def name(self) -> str:
+        viewer = _viewer()
+        if viewer is None:
+            return "Kerf"
+        scope = "" if viewer.namespaces is None else f" · {_counted(len(viewer.namespaces))} with their pods' names"
+        return f"cluster {self._cluster} · prices that come with Kerf{scope}"
+
+    @property
+    def live(self) -> bool:
+        """Whether a page hears of new readings; the server sends whole answers only."""
+        return False
+
+    @property
+    def problem(self) -> str:
+        viewer = _viewer()
+        return "the API server refused or did not answer; the log has the error" if viewer and viewer.failing else ""
+
+
+def _counted(number: int) -> str:
+    return f"{number} namespace{'' if number == 1 else 's'}"
+
+
+def _viewer() -> Viewer | None:
+    found: Viewer | None = g.get("viewer") if has_request_context() else None
+    return found

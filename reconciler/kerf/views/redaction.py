@@ -1,0 +1,188 @@
+"""The objects of a cluster for a reader who may list the pods of some namespaces only.
+
+Pods and PodDisruptionBudgets of other namespaces are made again from the few fields that counts, costs and blockers
+depend on. Everything else in these namespaces is left out. Only the fields and kinds that are named here are shown, so
+a field or a kind that Kerf reads later is hidden first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from kerf.model import kinds
+from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import (
+    Container,
+    LabelSelector,
+    Pod,
+    PodCondition,
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodSpec,
+    PodStatus,
+    ResourceNeeds,
+    Toleration,
+)
+from kerf.model.kubernetes.selectors import Selector, selector_of
+from kerf_api import durations, labels
+from kerf_api.v1.meta import ObjectMeta, OwnerReference
+
+Objects = Mapping[str, Sequence[Any]]
+#: In place of every other namespace. No namespace can have this name.
+OTHERS: Final = "(other namespaces)"
+_SOME: Final = "others"
+#: Kinds without a namespace that hold no name of an object in one.
+SHOWN_KINDS: Final = (
+    kinds.NODE_POOL,
+    kinds.NODE_CLASS,
+    kinds.NODE,
+    kinds.CSI_NODE,
+    kinds.STORAGE_CLASS,
+    kinds.NODE_OVERLAY,
+    kinds.DEVICE_CLASS,
+    kinds.RESOURCE_SLICE,
+)
+#: Conditions of NodeClaims whose messages name no pod.
+_SHOWN_MESSAGES: Final = frozenset({"Launched", "Registered", "Initialized", "Ready", "Drifted"})
+#: Controllers of pods by which decisions differ; any other one counts as a ReplicaSet.
+_OWNERS: Final = frozenset(
+    {("apps/v1", "DaemonSet"), ("apps/v1", "StatefulSet"), ("batch/v1", "Job"), ("v1", "Node")},
+)
+_REPLICA_SET: Final = ("apps/v1", "ReplicaSet")
+_CONDITIONS: Final = frozenset({"Ready", "PodScheduled"})
+
+
+def redacted(objects: Objects, namespaces: Collection[str]) -> dict[str, tuple[Any, ...]]:
+    """The objects by kind as a reader of the pods of these namespaces may see them.
+
+    Bound pods of other namespaces are counted under the name OTHERS, pending ones are left out.
+    """
+    shown = frozenset(namespaces)
+    found = {kind.name: tuple(objects.get(kind.name, ())) for kind in SHOWN_KINDS}
+    for name, some in objects.items():
+        kind = kinds.BY_NAME[name]
+        if not kind.cluster_scoped:
+            found[name] = tuple(one for one in some if one.metadata.namespace in shown)
+    found[kinds.NAMESPACE.name] = tuple(
+        one for one in objects.get(kinds.NAMESPACE.name, ()) if one.metadata.name in shown
+    )
+    found[kinds.NODE_CLAIM.name] = tuple(_claim(one) for one in objects.get(kinds.NODE_CLAIM.name, ()))
+    budgets, selectors = _budgets(objects.get(kinds.PDB.name, ()), shown)
+    found[kinds.PDB.name] = (*found.get(kinds.PDB.name, ()), *budgets)
+    found[kinds.POD.name] = (*found.get(kinds.POD.name, ()), *_pods(objects.get(kinds.POD.name, ()), shown, selectors))
+    return found | _volumes(objects, found.get(kinds.PVC.name, ()))
+
+
+def _claim(claim: Any) -> Any:
+    """The NodeClaim without messages that may name pods."""
+    conditions = tuple(
+        one if one.type in _SHOWN_MESSAGES else replace(one, message="") for one in claim.status.conditions
+    )
+    return replace(claim, status=replace(claim.status, conditions=conditions))
+
+
+def _volumes(objects: Objects, claims: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
+    """The volumes of these claims, and their attachments."""
+    used = {claim.spec.volume_name for claim in claims} - {""}
+    volumes = (one for one in objects.get(kinds.PV.name, ()) if one.metadata.name in used)
+    attachments = (
+        one for one in objects.get(kinds.VOLUME_ATTACHMENT.name, ()) if one.spec.source.persistent_volume_name in used
+    )
+    return {kinds.PV.name: tuple(volumes), kinds.VOLUME_ATTACHMENT.name: tuple(attachments)}
+
+
+# --- PodDisruptionBudgets ---------------------------------------------------------------------------------------
+#: By namespace: the label that stands for a budget, and its selector.
+_Selectors = Mapping[str, Sequence[tuple[str, Selector]]]
+
+
+def _budgets(some: Iterable[Any], shown: frozenset[str]) -> tuple[list[PodDisruptionBudget], _Selectors]:
+    found, selectors = list[PodDisruptionBudget](), dict[str, list[tuple[str, Selector]]]()
+    for number, one in enumerate((one for one in some if one.metadata.namespace not in shown), 1):
+        label = f"budget-{number}"
+        selectors.setdefault(one.metadata.namespace, []).append((label, selector_of(one.spec.selector, {}, ())))
+        spec = PodDisruptionBudgetSpec(
+            selector=LabelSelector(match_labels={label: ""}),
+            min_available=one.spec.min_available,
+            max_unavailable=one.spec.max_unavailable,
+            unhealthy_pod_eviction_policy=one.spec.unhealthy_pod_eviction_policy,
+        )
+        meta = ObjectMeta(name=label, namespace=OTHERS, uid=f"{OTHERS}/{label}", generation=one.metadata.generation)
+        found.append(PodDisruptionBudget(metadata=meta, spec=spec, status=one.status))
+    return found, selectors
+
+
+# --- pods -------------------------------------------------------------------------------------------------------
+def _pods(some: Iterable[Any], shown: frozenset[str], selectors: _Selectors) -> list[Pod]:
+    others = (one for one in some if one.metadata.namespace not in shown and one.spec.node_name)
+    return [_pod(f"pod-{number}", one, selectors) for number, one in enumerate(others, 1)]
+
+
+def _pod(name: str, pod: Pod, selectors: _Selectors) -> Pod:
+    meta, rows = pod.metadata, selectors.get(pod.metadata.namespace, ())
+    protection = _protection(meta.annotations)
+    return Pod(
+        metadata=ObjectMeta(
+            name=name,
+            namespace=OTHERS,
+            uid=f"{OTHERS}/{name}",
+            creation_timestamp=meta.creation_timestamp,
+            deletion_timestamp=meta.deletion_timestamp,
+            deletion_grace_period_seconds=meta.deletion_grace_period_seconds,
+            labels={label: "" for label, selector in rows if selector.matches(meta.labels)},
+            annotations={} if protection is None else {labels.DO_NOT_DISRUPT: protection},
+            owner_references=_owners(pod),
+        ),
+        spec=_spec(pod),
+        status=PodStatus(
+            phase=pod.status.phase,
+            start_time=pod.status.start_time,
+            conditions=tuple(
+                PodCondition(type=one.type, status=one.status, last_transition_time=one.last_transition_time)
+                for one in pod.status.conditions
+                if one.type in _CONDITIONS
+            ),
+        ),
+    )
+
+
+def _protection(annotations: Mapping[str, str]) -> str | None:
+    """The value of do-not-disrupt that has an effect: `true`, or a time."""
+    value = annotations.get(labels.DO_NOT_DISRUPT)
+    return value if value == "true" or (value is not None and durations.parse_go(value) is not None) else None
+
+
+def _owners(pod: Pod) -> tuple[OwnerReference, ...]:
+    owner = pods.controller(pod)
+    if owner is None:
+        return ()
+    key = (owner.api_version, owner.kind)
+    api_version, kind = key if key in _OWNERS else _REPLICA_SET
+    return (OwnerReference(api_version=api_version, kind=kind, name=_SOME, uid=_SOME, controller=True),)
+
+
+def _spec(pod: Pod) -> PodSpec:
+    tolerated = (Toleration(operator="Exists"),) if pods.tolerates_disruption(pod) else ()
+    return PodSpec(
+        node_name=pod.spec.node_name,
+        containers=_containers(pod.spec.containers),
+        init_containers=_containers(pod.spec.init_containers),
+        overhead=pod.spec.overhead,
+        resources=None if pod.spec.resources is None else _needs(pod.spec.resources),
+        priority=pod.spec.priority,
+        tolerations=tolerated,
+        termination_grace_period_seconds=pod.spec.termination_grace_period_seconds,
+    )
+
+
+def _containers(some: Iterable[Container]) -> tuple[Container, ...]:
+    return tuple(
+        Container(resources=_needs(one.resources), ports=one.ports, restart_policy=one.restart_policy) for one in some
+    )
+
+
+def _needs(needs: ResourceNeeds) -> ResourceNeeds:
+    return ResourceNeeds(requests=needs.requests, limits=needs.limits)

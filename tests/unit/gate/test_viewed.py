@@ -1,0 +1,126 @@
+"""What a person sees of a cluster: the names in namespaces whose pods that person may list, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from flask import Flask, Response
+
+from kerf.model import kinds
+from kerf.views import redaction
+from tests.unit.gate.worlds import SECRET, Cluster, Tried
+
+#: Values for the parts of addresses: names that are there, names that are hidden, and names in place of these.
+PARTS = {
+    "name": ("node-a", "node-b", "claim-node-a", f"{SECRET}-1", f"{SECRET}-3", "shop-3", "pod-1"),
+    "namespace": ("shop", SECRET, redaction.OTHERS),
+    "filename": ("kerf.css",),
+}
+QUERIES = ("", "?sort=price&page=2", f"?q={SECRET}", "?label=app", "?nodepool=default")
+
+
+@pytest.fixture(scope="module")
+def tried() -> Tried:
+    return Tried(Cluster())
+
+
+def addresses(app: Flask) -> Iterator[str]:
+    """Every address that the app answers, with all values of PARTS. An unknown part is an error: name values for it."""
+    for rule in app.url_map.iter_rules():
+        found = [rule.rule]
+        for part in rule.arguments:
+            found = [
+                one.replace(f"<path:{part}>", value).replace(f"<{part}>", value)
+                for one in found
+                for value in PARTS[part]
+            ]
+        yield from (one + query for one in found for query in QUERIES)
+
+
+def test_no_address_shows_a_name_of_another_namespace(tried: Tried) -> None:
+    """Views that are added later are walked too."""
+    walked = list(addresses(tried.app))
+    assert len(walked) > 100
+    for token in ("none-token", "shop-token"):
+        for address in walked:
+            answer = tried.get(address, token=token)
+            path, _, query = address.partition("?")
+            assert SECRET not in path or answer.status_code == 404
+            # An error repeats the name that was asked for, a form the text of its filter.
+            shown = answer.text.replace(path.split("/", 2)[-1], "").replace(f'value="{query[2:]}"', "")
+            assert SECRET not in shown, (token, address, shown)
+
+
+def test_the_same_walk_finds_the_names_for_who_may_see_them(tried: Tried) -> None:
+    shown = "".join(
+        tried.get(address, token="admin-token").text for address in addresses(tried.app) if "?" not in address
+    )
+    for part in ("-1", "-3", "-web", "-job", "-budget", "-huge", ""):
+        assert f"{SECRET}{part}" in shown, part
+
+
+def test_one_namespace_is_shown_with_its_names(tried: Tried) -> None:
+    text = tried.get("/nodes/node-a", token="shop-token").text
+    assert "PodDisruptionBudget shop/shop-budget" in text
+    assert f"PodDisruptionBudget {redaction.OTHERS}/budget-1" in text
+    assert "1 namespace with their pods&#39; names" in text
+    assert "shop-3" in tried.get("/pending", token="shop-token").text
+
+
+def test_a_hidden_pod_is_answered_as_one_that_is_not_there(tried: Tried) -> None:
+    hidden = tried.get(f"/pods/{SECRET}/{SECRET}-1", token="shop-token")
+    missing = tried.get("/pods/other/other-1", token="shop-token")
+    assert (hidden.status_code, missing.status_code) == (404, 404)
+    assert hidden.text.replace(f"{SECRET}/{SECRET}-1", "") == missing.text.replace("other/other-1", "")
+
+
+def test_totals_and_blockers_are_those_of_the_whole_cluster(tried: Tried) -> None:
+    full, none = (tried.readings.latest.seen(some) for some in (None, frozenset[str]()))  # type: ignore[union-attr]
+    assert (none.pods, none.price, none.costs.total, none.costs.unused) == (
+        full.pods,
+        full.price,
+        full.costs.total,
+        full.costs.unused,
+    )
+    assert none.price > 0
+    assert [(row.cpu, row.memory, bool(row.stays)) for row in none.nodes] == [
+        (row.cpu, row.memory, bool(row.stays)) for row in full.nodes
+    ]
+    assert [row.name for row in none.costs.by_namespace] == [redaction.OTHERS]
+    assert (full.waiting, none.waiting) == (2, 0)
+
+
+def test_views_of_a_reading_are_made_once_and_bounded(tried: Tried) -> None:
+    reading = tried.readings.latest
+    assert reading is not None
+    first = reading.seen(frozenset({"shop"}))
+    assert reading.seen(frozenset({"shop"})) is first
+    for number in range(20):
+        reading.seen(frozenset({f"n{number}"}))
+    assert reading.seen(frozenset({"shop"})) is not first
+
+
+def test_kinds_that_nobody_decided_about_are_hidden() -> None:
+    """A kind without a namespace is shown only after a decision in `kerf.views.redaction`."""
+    cluster = {kind for kind in kinds.KNOWN if kind.cluster_scoped}
+    decided = {*redaction.SHOWN_KINDS, kinds.NAMESPACE, kinds.NODE_CLAIM, kinds.PV, kinds.VOLUME_ATTACHMENT}
+    assert cluster == decided
+
+
+def test_a_stream_is_not_begun() -> None:
+    """The worker sends whole answers; 204 ends the questions of an EventSource."""
+    tried = Tried(Cluster())
+    tried.app.add_url_rule("/updates", "updates", lambda: Response(iter(["data: 1\n\n"]), mimetype="text/event-stream"))
+    answer = tried.get("/updates", token="admin-token")
+    assert (answer.status_code, answer.data) == (204, b"")
+
+
+def test_the_objects_of_a_reader_hold_no_other_name() -> None:
+    found = redaction.redacted(Cluster().objects, {"shop"})
+    assert SECRET not in msgspec.json.encode(found).decode()
+    pods = [one.metadata.name for one in found["Pod"]]
+    assert pods == ["shop-1", "shop-2", "shop-3", "pod-1", "pod-2"]
+    assert [one.metadata.name for one in found["PersistentVolume"]] == ["pv-shop"]
+    assert [one.metadata.name for one in found["VolumeAttachment"]] == ["csi-shop"]
