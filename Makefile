@@ -48,9 +48,10 @@ unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 house: $(VENV)/.dev  ## how far the code can be walked: sizes, circles of imports, chains of calls, with their limits
 	@$(BIN)/python -m tests.house
 
-picture: $(VENV)/.dev  ## draw docs/architecture-rooms.svg from the imports, and docs/demo.svg from a run of the demo
+picture: $(VENV)/.dev  ## draw docs/architecture-rooms.svg from the imports, docs/demo.svg from a run, docs/assets/ui-*.webp in Chromium
 	@$(BIN)/python -m tests.house.picture
 	@$(BIN)/python -m tests.pictures.demo
+	@$(BIN)/python -m tests.pictures.page
 
 questions: $(VENV)/.dev  ## what strangers ask of the code, with answers and places; fails when a place is not there
 	@$(BIN)/python -m tests.questions

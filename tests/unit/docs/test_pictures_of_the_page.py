@@ -1,0 +1,28 @@
+"""The pictures of `kerf ui` in the documentation: each is shown with a text, and their cluster shows what they are for."""
+
+from __future__ import annotations
+
+import re
+
+from kerf.views.board import board
+from tests.pictures import page
+from tests.sources import ROOT
+
+
+def test_every_picture_is_shown_with_a_text_and_is_small() -> None:
+    shown = dict(re.findall(r"!\[([^\]]+)\]\(assets/(ui-[^)]+)\)", (ROOT / "docs/ui.md").read_text(encoding="utf-8")))
+    assert {*shown.values()} == {name for name, *_ in page.PICTURES}
+    for name in shown.values():
+        data = (page.FOLDER / name).read_bytes()
+        assert data[:4] == b"RIFF"
+        assert data[8:12] == b"WEBP"
+        assert len(data) < 100_000
+
+
+def test_the_cluster_has_what_the_pictures_show() -> None:
+    found = board(page.cluster())
+    assert {pool.name for pool in found.pools} >= {"general", "batch"}
+    assert found.waiting == 1
+    assert {row.name for row in found.costs.by_label} >= {"checkout", "search", "analytics", "platform"}
+    assert any("postgres" in row.stays for row in found.nodes)
+    assert any("do-not-disrupt" in row.stays for row in found.nodes)
