@@ -31,9 +31,11 @@ REASONS: Final = (
     *("Unhealthy", "InstanceStatusFailed", "CapacityBlockExpiring", "ScaledDown"),
     *("GarbageCollected", "NodeLost", "Deleted"),
 )
-_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_NAME: Final = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*")
 _LONGEST_NAME: Final = 63
-_ZONE: Final = re.compile(r"[a-z]{2}(-[a-z0-9]+)+-[0-9]+[a-z]")
+#: Its last part is a number and a letter, as in `us-west-2a` and `us-west-2-lax-1a`.
+_ZONE: Final = re.compile(r"[a-z]{2}(?:-[a-z0-9]+){2,6}")
+_END_OF_ZONE: Final = re.compile(r"[0-9]+[a-z]")
 
 
 def check(found: Scenario) -> None:
@@ -64,9 +66,13 @@ def _check_world(found: Scenario) -> None:
     if world.snapshot and (world.zones or world.instance_types):
         raise BadScenario(("world", "snapshot"), "zones and instanceTypes are those of the snapshot; remove them")
     for number, zone in enumerate(world.zones):
-        if not _ZONE.fullmatch(zone) or zone in world.zones[:number]:
+        if not _is_zone(zone) or zone in world.zones[:number]:
             words = "is listed twice; remove one" if zone in world.zones[:number] else "is no zone; write us-west-2a"
             raise BadScenario(("world", "zones", number), f"{zone} {words}")
+
+
+def _is_zone(text: str) -> bool:
+    return bool(_ZONE.fullmatch(text) and _END_OF_ZONE.fullmatch(text.rpartition("-")[2]))
 
 
 def _check_assertion(path: Path, one: Assertion, found: Scenario) -> None:

@@ -1,4 +1,4 @@
-"""The pictures of `kerf ui` in the documentation: each is shown with a text, and their cluster shows what they are for."""
+"""The pictures of `kerf ui` in the documentation: each has a text, and their cluster shows what they are for."""
 
 from __future__ import annotations
 

@@ -39,8 +39,9 @@ _GROUPS: Final = frozenset(
     {kind.group for kind in (kinds.NODE_POOL, kinds.NODE_CLASS, kinds.POD, kinds.DEPLOYMENT, kinds.PDB)}
     | {kind.group for kind in (kinds.STORAGE_CLASS, PRIORITY_CLASS)}
 )
-_LIST: Final = re.compile(r"[Ll]ist\[(?P<item>.+)\]")
-_MAP: Final = re.compile(r"[Dd]ict[\[(]str, (?P<item>.+)[\])]")
+#: The client's types of lists and maps, before and after the type of their items.
+_LIST: Final = re.compile(r"[Ll]ist\[")
+_MAP: Final = re.compile(r"[Dd]ict[\[(]str, ")
 #: Python types of the client's scalars, and their names in messages.
 _SCALARS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "str": ((str,), "a text"),
@@ -54,7 +55,8 @@ _AMOUNTS: Final = frozenset({"requests", "limits", "overhead", "capacity"})
 #: Amounts without a domain in their name.
 _RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "storage")
 _SHARE: Final = re.compile(r"(100|[0-9]{1,2})%")
-_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_NAME: Final = re.compile(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*")
+_LONGEST_NAME: Final = 253
 _SHARES: Final = frozenset({"minAvailable", "maxUnavailable", "maxSurge"})
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -107,7 +109,7 @@ def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     name = meta.get("name", meta.get("generateName")) if isinstance(meta, Mapping) else None
     if not isinstance(name, str) or not name:
         yield ("metadata", "name"), f"{kind}: metadata.name is missing; add it"
-    elif not _NAME.fullmatch(name):
+    elif not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         yield ("metadata", "name"), f"{shown(name)} is no name; write lower case letters, digits, - and ."
     if kind in CUSTOM:
         found = lint.validate(default(dict(manifest)))
@@ -152,14 +154,14 @@ def of(kind: str, value: Any, steps: Steps = ()) -> Iterator[Fault]:
     """The faults of a value of a type of the Kubernetes client, such as `V1PodSpec` or `list[V1Container]`."""
     if value is None or kind == "object":
         return
-    if found := _LIST.fullmatch(kind):
+    if found := _LIST.match(kind):
         if not isinstance(value, list):
             yield steps, f"{shown(value)} is not a list"
             return
         for number, one in enumerate(value):
-            yield from of(found["item"], one, (*steps, number))
-    elif found := _MAP.fullmatch(kind):
-        yield from _entries(found["item"], value, steps)
+            yield from of(kind[found.end() : -1], one, (*steps, number))
+    elif found := _MAP.match(kind):
+        yield from _entries(kind[found.end() : -1], value, steps)
     elif kind in _SCALARS:
         yield from _scalar(kind, value, steps)
     elif (model := getattr(models, kind, None)) is not None:
