@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from kerf.cli.verbs.simulation import side_by_side
 from kerf.cli.verbs.simulation.simulate import main
@@ -16,6 +17,7 @@ from kerf.cli.verbs.simulation.variants import Side, Variant
 from kerf.simulating.autoscalers.models import MODELS
 from kerf.simulating.results import Figures, Result, Verdict
 from tests.unit.cli.simulations import FEW, TOO_SMALL, furnished, pools, written
+from tests.worlds import node_class, node_pool
 
 
 @pytest.fixture
@@ -53,6 +55,15 @@ def test_three_folders_with_the_same_name_are_three_columns(folder: Path, capsys
     assert rows["cost"][0] == rows["cost"][1] != rows["cost"][2] == "$0.00"
     assert rows[f"cost against {given[0]}"] == ["-", "+0.0%", "-100.0%"]
     assert rows["pods not running at the end"] == ["0", "0", "4"]
+
+
+def test_a_folder_without_an_ec2nodeclass_uses_that_of_the_scenario(folder: Path) -> None:
+    alone = folder / "alone"
+    alone.mkdir()
+    (alone / "pool.yaml").write_text(yaml.safe_dump(node_pool("general", {})))
+    assert main([written(folder, FEW), "--nodepools", str(alone)]) == 0
+    (alone / "pool.yaml").write_text(yaml.safe_dump(node_class()))
+    assert main([written(folder, FEW), "--nodepools", str(alone)]) == 0
 
 
 def test_all_sets_pass(folder: Path) -> None:

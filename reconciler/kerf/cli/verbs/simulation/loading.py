@@ -21,7 +21,8 @@ from kerf.simulating.world import Case
 from kerf.snapshots.captured import Captured
 
 #: Kinds that `--nodepools` replaces.
-_NODE_POOLS: Final = ("NodePool", "EC2NodeClass", "NodeOverlay")
+_OVERLAY: Final = "NodeOverlay"
+_NODE_POOLS: Final = ("NodePool", "EC2NodeClass", _OVERLAY)
 
 
 class File:
@@ -61,10 +62,12 @@ class File:
         return Mistake(f"{self.name}:{place.line}:{place.column}: {steps or 'the file'}: {error}")
 
     def _with(self, found: Case, node_pools: str) -> Case:
+        """The case with these objects. A kind that they lack stays the scenario's, but for NodeOverlays."""
         own = tuple(one for one in _objects([node_pools]) if one["kind"] in _NODE_POOLS)
         if not own:
             raise Mistake(f"--nodepools {node_pools}: there is no NodePool or EC2NodeClass in it")
-        rest = tuple(one for one in found.manifests if one.get("kind") not in _NODE_POOLS)
+        replaced = {one["kind"] for one in own} | {_OVERLAY}
+        rest = tuple(one for one in found.manifests if one.get("kind") not in replaced)
         return replace(found, manifests=(*rest, *own))
 
     def _captured(self, scenario: Scenario) -> Captured | None:
