@@ -143,6 +143,20 @@ def test_any_kind_can_be_kept() -> None:
     assert world.objects("Thing") == []
 
 
+def test_a_pod_has_the_priority_of_its_class() -> None:
+    world = World()
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    world.apply({**kind, "metadata": {"name": "urgent"}, "value": 1000})
+    world.apply({**kind, "metadata": {"name": "usual"}, "value": 10, "globalDefault": True})
+    names = {"urgent": 1000, "": 10, "system-node-critical": 2_000_001_000}
+    for number, name in enumerate(names):
+        given = pod(f"pod-{number}")
+        given["spec"] = {**given["spec"], **({"priorityClassName": name} if name else {})}
+        world.apply(given)
+    found = [record.manifest["spec"]["priority"] for record in world.server.records(kinds.POD)]
+    assert found == list(names.values())
+
+
 def test_object_in_a_missing_namespace_is_refused() -> None:
     manifest = pod("one")
     manifest["metadata"]["namespace"] = "nowhere"

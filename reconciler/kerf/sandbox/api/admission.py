@@ -39,12 +39,12 @@ class Refused(Exception):
         super().__init__(f"{what}: {'; '.join(self.problems)}" if problems else what)
 
 
-def on_create(kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest as it is stored first. Raises Invalid."""
+def on_create(kind: Kind, manifest: Mapping[str, Any], classes: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """The manifest as it is stored first; `classes` are the PriorityClasses. Raises Invalid."""
     fresh = {**manifest, "apiVersion": kind.api_version, "kind": kind.name}
     metadata.check(kind.name, fresh["metadata"], {})
     if kind.name == "Pod":
-        return _new_pod(fresh)
+        return _new_pod(fresh, classes)
     if kind.name == "Node":
         return _new_node(fresh)
     if kind.name in CUSTOM:
@@ -136,7 +136,7 @@ def _keyed_term(row: Mapping[str, Any], labels: Mapping[str, str]) -> Mapping[st
     return {**row, "labelSelector": {**selector, "matchExpressions": rows}}
 
 
-def _new_pod(manifest: dict[str, Any]) -> dict[str, Any]:
+def _new_pod(manifest: dict[str, Any], classes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "terminationGracePeriodSeconds": _DEFAULT_GRACE_SECONDS,
         "schedulerName": "default-scheduler",
@@ -148,7 +148,7 @@ def _new_pod(manifest: dict[str, Any]) -> dict[str, Any]:
     if spec.get("affinity"):
         spec["affinity"] = _keyed(spec["affinity"], manifest["metadata"].get("labels") or {})
     if "priority" not in spec:
-        spec["priority"] = _PRIORITIES.get(spec.get("priorityClassName", ""), 0)
+        spec["priority"] = _priority(spec.get("priorityClassName", ""), classes)
     tolerations = list(spec.get("tolerations") or ())
     keys = {(t.get("key"), t.get("effect") or "NoExecute") for t in tolerations}
     if (None, "NoExecute") not in keys:
@@ -158,6 +158,14 @@ def _new_pod(manifest: dict[str, Any]) -> dict[str, Any]:
     if spec.get("schedulingGates"):
         status["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]
     return {**manifest, "spec": spec, "status": status}
+
+
+def _priority(name: str, classes: Iterable[Mapping[str, Any]]) -> int:
+    """The value of the class of that name, or of the default one for no name."""
+    if name in _PRIORITIES:
+        return _PRIORITIES[name]
+    found = (one for one in classes if (one["metadata"]["name"] == name if name else one.get("globalDefault")))
+    return int(next((one["value"] for one in found), 0))
 
 
 def _new_node(manifest: dict[str, Any]) -> dict[str, Any]:

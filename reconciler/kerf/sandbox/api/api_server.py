@@ -146,7 +146,8 @@ class ApiServer:
         meta |= {"name": name, "uid": self._uid(), "generation": 1, "creationTimestamp": timestamp(self._now())}
         if namespace:
             meta["namespace"] = namespace
-        stored = admission.on_create(kind, {**fresh, "metadata": meta})
+        classes = (record.manifest for record in self.records(kinds.PRIORITY_CLASS))
+        stored = admission.on_create(kind, {**fresh, "metadata": meta}, classes)
         return self._store(kind, self._plugged(kind, stored), None)
 
     def restore(self, kind: Kind, manifest: Manifest) -> Record:
