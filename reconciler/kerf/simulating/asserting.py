@@ -129,6 +129,9 @@ def _zones(given: scenario.ZonesShort, seen: Observed) -> Verdict:
             levels.append((at, had - zones))
     if not had:
         return Verdict(text, False, "no pod ran", seen.measured - seen.began, _pending(seen, given.workload))
+    if len(had) <= given.at_most:
+        message = f"pods ran only in {', '.join(sorted(had))}: it could not fail; spread the pods over more zones"
+        return Verdict(text, False, message, seen.measured - seen.began)
     worst = max(levels, key=lambda row: len(row[1]))
     if len(worst[1]) <= given.at_most:
         return Verdict(text, passed=True, message=f"pods in {', '.join(sorted(had))}")
@@ -207,8 +210,8 @@ def _cost(given: scenario.Cost, seen: Observed) -> Verdict:
     if given.per_hour:
         return _cost_per_hour(given, seen)
     total = cost(seen)
-    text = f"cost of at most ${given.at_most:.2f}"
-    message = f"${total:.2f} in {shortest(seen.ended - seen.measured)}"
+    text = f"cost of at most {_dollars(given.at_most)}"
+    message = f"{_against(total, given.at_most)} in {shortest(seen.ended - seen.measured)}"
     if total <= given.at_most:
         return Verdict(text, passed=True, message=message)
     return Verdict(text, False, message, _exceeded(given.at_most, seen) - seen.began, tuple(_priciest(seen)))
@@ -227,12 +230,24 @@ def _exceeded(at_most: float, seen: Observed) -> datetime:
 
 def _cost_per_hour(given: scenario.Cost, seen: Observed) -> Verdict:
     most = max(seen.measured_levels, key=lambda one: one.price)
-    text = f"cost of at most ${given.at_most:.2f} an hour"
-    message = f"${most.price / _MICRO:.2f} with {_counted(most.nodes, 'node')}"
+    text = f"cost of at most {_dollars(given.at_most)} an hour"
+    message = f"{_against(most.price / _MICRO, given.at_most)} with {_counted(most.nodes, 'node')}"
     if most.price <= given.at_most * _MICRO:
         return Verdict(text, passed=True, message=message)
     first = next(one.at for one in seen.measured_levels if one.price > given.at_most * _MICRO)
     return _violated(text, message, seen, (first, most.at), _priciest(seen))
+
+
+def _dollars(amount: float) -> str:
+    """An amount with as many digits as it needs: `$0.60`, `$0.0015`."""
+    whole, _, rest = f"{amount:.4f}".rstrip("0").partition(".")
+    return f"${whole}.{rest:0<2}"
+
+
+def _against(amount: float, bound: float) -> str:
+    """An amount, with more digits when it would look like its bound."""
+    alike = amount != bound and f"{amount:.2f}" == f"{bound:.2f}"
+    return f"${amount:.4f}" if alike else f"${amount:.2f}"
 
 
 def _priciest(seen: Observed) -> Iterator[str]:

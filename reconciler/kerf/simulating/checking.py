@@ -110,6 +110,8 @@ def _check_workload(path: Path, one: Workload, found: Scenario) -> None:
             raise BadScenario((*path, field), words)
     for resource, written in (("cpu", one.cpu), ("memory", one.memory)):
         _check_amount((*path, resource), resource, written)
+    if one.replicas_file and one.over_time:
+        raise BadScenario((*path, "overTime"), "replicasFile gives the replicas already; remove one of both")
     for number, row in enumerate(one.over_time):
         _require_before_end((*path, "overTime", number, "at"), row.at, found)
     _unique((*path, "overTime"), "at", [str(row.at) for row in one.over_time])
@@ -125,8 +127,10 @@ def _check_amount(path: Path, resource: str, written: str | float) -> None:
 
 
 def _require_before_end(path: Path, at: Span, found: Scenario) -> None:
-    if at.value > found.duration.value:
-        words = f"{at} is after the end of the scenario ({found.duration}); write an earlier time or a longer duration"
+    if at.value >= found.duration.value:
+        words = (
+            f"{at} is not before the end of the scenario ({found.duration}); write an earlier time or a longer duration"
+        )
         raise BadScenario(path, words)
 
 

@@ -22,3 +22,15 @@ def of_assertions(scenario: Scenario, seen: Observed) -> Iterator[str]:
                 yield f"{path}: workload {full(workload)} had no pod"
             if pool and pool not in pools:
                 yield f"{path}: NodePool {pool} had no node"
+            if getattr(given, "drifted", False) and not any(one.had_drifted for one in seen.nodes):
+                yield f"{path}: no node drifted"
+    yield from _of_pods(seen)
+
+
+def _of_pods(seen: Observed) -> Iterator[str]:
+    """Warnings about pods that no assertion may cover."""
+    if seen.pods and not any(one.started for one in seen.pods):
+        yield "no pod ran"
+    waiting = sum(one.started is None and one.stopped is None for one in seen.pods)
+    if waiting:
+        yield f"{waiting} pod{'' if waiting == 1 else 's'} had no node at the end"

@@ -37,9 +37,11 @@ class NodeLife:
     """One NodeClaim.
 
     Attributes:
+        created: the time of its creation; that of the start for those of a snapshot.
         instance_type: empty until its instance is launched.
         ending: the time at which its deletion started, with its `reason`.
         gone: the time of its removal.
+        drifted: it has drifted at the end; `had_drifted`: at any time.
         blocker: the reason that it stayed until the end.
     """
 
@@ -48,10 +50,12 @@ class NodeLife:
     instance_type: str
     zone: str
     capacity_type: str
+    created: datetime
     ending: datetime | None = None
     reason: str = ""
     gone: datetime | None = None
     drifted: bool = False
+    had_drifted: bool = False
     blocker: str = ""
 
 
@@ -83,5 +87,5 @@ class Observed:
     @property
     def measured_levels(self) -> list[Level]:
         """The levels from the end of the warm-up on, the one that was in effect then included."""
-        before = [one for one in self.levels if one.at < self.measured]
-        return [*before[-1:], *(one for one in self.levels if one.at >= self.measured)]
+        before = [one for one in self.levels if one.at <= self.measured]
+        return [*before[-1:], *(one for one in self.levels if one.at > self.measured)]

@@ -35,6 +35,7 @@ class Observer:
         self._pods: dict[str, PodLife] = {}
         self._by_node: dict[str, dict[str, None]] = {}
         self._nodes: dict[str, NodeLife] = {}
+        self._dead: set[str] = set()  # names of nodes without an instance
         for kind in (kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.POD):
             for record in world.server.records(kind):
                 self._heard(None, record)
@@ -92,6 +93,7 @@ class Observer:
             self.observed.pods.append(life)
         if pod.spec.node_name:
             self._by_node.setdefault(pod.spec.node_name, {})[uid] = None
+            life.lost = life.lost or pod.spec.node_name in self._dead
         if life.started is None and pod.status.phase == "Running":
             life.started, life.zone = now, self._zone(pod.spec.node_name)
         if (gone or not active(pod)) and life.stopped is None:
@@ -104,12 +106,13 @@ class Observer:
         now, uid = self._world.clock.now(), claim.metadata.uid
         life = self._nodes.get(uid)
         if life is None:
-            life = self._nodes[uid] = NodeLife(claim.name, claim.pool_name, "", "", "")
+            life = self._nodes[uid] = NodeLife(claim.name, claim.pool_name, "", "", "", now)
             self.observed.nodes.append(life)
         own = claim.metadata.labels
         life.instance_type = own.get(labels.INSTANCE_TYPE, life.instance_type)
         life.zone = own.get(labels.ZONE, life.zone)
         life.capacity_type = own.get(labels.CAPACITY_TYPE, life.capacity_type)
+        life.had_drifted = life.had_drifted or claim.is_true("Drifted")
         if claim.metadata.deleting and life.ending is None:
             life.ending, life.reason = now, reason_of(claim)
         if gone:
@@ -124,9 +127,10 @@ class Observer:
         """The pods of a terminated instance have stopped, whatever the API server shows."""
         for record in self._world.server.records(kinds.NODE):
             if record.value.spec.provider_id == machine.provider_id:
+                self._dead.add(record.value.name)
                 for uid in self._by_node.get(record.value.name, ()):
                     life = self._pods[uid]
-                    life.lost = life.stopped is None
+                    life.lost = life.lost or life.stopped is None
                     life.stopped = life.stopped or now
 
     def _was_lost(self, move: Move) -> bool:

@@ -67,7 +67,9 @@ class Play:
             plan = self._controller.tick()
         finally:
             diary.acting = False
-        self._refusals.update({one.subject: str(one.reason) for one in plan.refusals})
+        now = {one.subject: str(one.reason) for one in plan.refusals}
+        kept = {key: why for key, why in self._refusals.items() if key.startswith("pod/")}
+        self._refusals = {**kept, **now}
         self._observer.refused(self._refusals)
         self._later = self._calm.until(plan, self._controller.next_due)
         return plan
@@ -148,7 +150,7 @@ def _figures(seen: Observed) -> Figures:
         cost=round(asserting.cost(seen), 4),
         nodes_most=max(one.nodes for one in seen.measured_levels),
         nodes_at_end=seen.levels[-1].nodes,
-        launched=len(launched),
+        launched=sum(one.created >= seen.measured for one in launched),
         evictions=sum(one.at >= seen.measured for one in seen.evictions),
         disruptions=sum(one.ending is not None and one.ending >= seen.measured for one in launched),
         pods_started=sum(one.started is not None for one in pods),

@@ -61,9 +61,8 @@ def replicas(text: str, end: timedelta) -> tuple[Replicas, ...]:
     lines = csv.reader(text.removeprefix("\ufeff").splitlines(), strict=True)
     found: list[Replicas] = []
     try:
-        if (head := [cell.strip() for cell in next(lines, [])]) != _COLUMNS:
-            have = ", ".join(head) or "missing"
-            raise ValueError(f"line 1: the columns are {have}; write {','.join(_COLUMNS)}")
+        if [cell.strip() for cell in next(lines, [])] != _COLUMNS:
+            raise ValueError(f"line 1: not the names of the columns; write {','.join(_COLUMNS)}")
         for row in lines:
             if row:
                 found.append(_row(lines.line_num, row, found, end))

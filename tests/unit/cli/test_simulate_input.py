@@ -52,8 +52,8 @@ def test_a_fault_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "line 1: the columns are missing; write time,replicas"),
-        ("time\n5m\n", "line 1: the columns are time; write time,replicas"),
+        ("", "line 1: not the names of the columns; write time,replicas"),
+        ("time\n5m\n", "line 1: not the names of the columns; write time,replicas"),
         ("time,replicas\n", "line 2: there is no row"),
         ("time,replicas\n10m,2\n5m,3\n", "line 3: 5m is not after the time of the row before; sort the rows"),
         ("time,replicas\n5m,2\n5m,3\n", "line 3: 5m is not after the time"),
@@ -223,3 +223,22 @@ def test_the_reasons_of_the_guide_are_those_of_the_code() -> None:
     guide = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
     listed = guide.partition("`reasons` are ")[2].partition(".")[0]
     assert [word.strip("` \n") for word in listed.replace(" and ", ", ").split(",")] == [*REASONS]
+
+
+def test_a_name_with_line_breaks_prints_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([written(tmp_path, {"name": "a\n\nPASS  everything"})])
+    assert "\nPASS  everything" not in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_table_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "secret").write_text("root:hidden:20228\n")
+    workload = {"name": "web", "replicas": 1, "replicasFile": "secret"}
+    assert main([written(tmp_path, {"workloads": [workload]})]) == 2
+    assert "hidden" not in capsys.readouterr().err
+
+
+def test_replicas_come_from_a_file_or_from_the_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"at": "1m", "replicas": 2}]
+    workload = {"name": "web", "replicas": 1, "replicasFile": "web.csv", "overTime": rows}
+    assert main([written(tmp_path, {"workloads": [workload]})]) == 2
+    assert "workloads[0].overTime: replicasFile gives the replicas already" in capsys.readouterr().err

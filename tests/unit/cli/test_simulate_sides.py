@@ -188,7 +188,7 @@ def test_each_set_runs_with_each_model(folder: Path, capsys: pytest.CaptureFixtu
     ("arguments", "words"),
     [
         (["--against", "treshold"], "--against treshold: unknown model; give one of karpenter-double, threshold"),
-        (["--against", "threshold,"], "--against : unknown model"),
+        (["--against", "threshold,other"], "--against other: unknown model"),
         (["--against", "threshold,threshold"], "threshold is listed twice; list each model once"),
         (["--against", "threshold", "--shard", "0/2"], "--shard and --against exclude each other"),
     ],

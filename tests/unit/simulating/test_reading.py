@@ -53,7 +53,7 @@ def test_a_scenario_has_its_defaults() -> None:
         (
             {"weather": [{"at": "3h", "nodes": {"boot": "1m"}}]},
             ("weather", 0, "at"),
-            "after the end",
+            "not before the end",
         ),
         ({"weather": [{"at": "1h"}]}, ("weather", 0), "exactly one event is required, found none"),
         ({"timeline": [{"at": "1h"}]}, ("timeline", 0), "add apply, objects, delete or scale"),
@@ -81,8 +81,8 @@ def test_replicas_of_a_csv_file() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "line 1: the columns are missing; write time,replicas"),
-        ("replicas,time\n", "line 1: the columns are replicas, time"),
+        ("", "line 1: not the names of the columns; write time,replicas"),
+        ("replicas,time\n", "line 1: not the names of the columns"),
         ("time,replicas\n30,4\n", "line 2: '30' is not a duration"),
         ("time,replicas\n30m,4\n40m,many\n", "line 3: 'many' is no number of replicas"),
         ("time,replicas\n30m\n", "line 2: not enough values"),

@@ -150,3 +150,48 @@ def test_disruptions_have_the_times_of_the_first_and_the_worst_violation(tmp_pat
         timedelta(minutes=20),
         timedelta(minutes=25),
     )
+
+
+# --- verdicts that could not be otherwise ---------------------------------------------------------------------------
+def test_zones_short_fails_for_pods_in_no_more_zones_than_may_be_short(tmp_path: Path) -> None:
+    world = {**SCENARIO["world"], "zones": ["us-west-2a"]}
+    loss = [{"at": "12m", "zoneLoss": {"zone": "us-west-2a", "for": "20m"}}]
+    found = verdict(tmp_path, {"zonesShort": {"workload": "web", "atMost": 1}}, world=world, weather=loss)
+    assert not found.passed
+    assert found.message == "pods ran only in us-west-2a: it could not fail; spread the pods over more zones"
+
+
+def test_a_price_of_the_warm_up_is_not_judged(tmp_path: Path) -> None:
+    weather = [{"at": "5m", "price": {"factor": 0.01}}]
+    workloads = [{"name": "web", "replicas": 2, "cpu": 1}]
+    found = verdict(tmp_path, {"cost": {"atMost": 0.02, "perHour": True}}, weather=weather, workloads=workloads)
+    assert found.passed, found.message
+
+
+def test_nodes_of_the_warm_up_are_not_launched_later(tmp_path: Path) -> None:
+    workloads = [{"name": "web", "replicas": 2, "cpu": 1}]
+    assert run(tmp_path, workloads=workloads, duration="20m").figures.launched == 0
+
+
+def test_a_pod_that_comes_to_a_dead_node_is_not_evicted(tmp_path: Path) -> None:
+    weather = [{"at": "10m", "instanceFailure": {"count": 1}}]
+    assert run(tmp_path, weather=weather).figures.evictions == 0
+
+
+def test_warnings_name_pods_without_a_node_and_drift_that_did_not_happen(tmp_path: Path) -> None:
+    late = [{"name": "web", "replicas": 2, "cpu": 1, "overTime": [{"at": "39m50s", "replicas": 50}]}]
+    asserted = [{"nodesAtEnd": {"drifted": True, "atMost": 0}}]
+    found = run(tmp_path, workloads=late, assertions=asserted).warnings
+    assert "assertions[0].nodesAtEnd: no node drifted" in found
+    assert any("had no node at the end" in one for one in found)
+    world = {"objects": [node_class(), node_pool("general", {"limits": {"cpu": "1"}})]}
+    assert "no pod ran" in run(tmp_path, world=world, duration="15m").warnings
+
+
+def test_an_amount_that_looks_like_its_bound_has_more_digits(tmp_path: Path) -> None:
+    workloads = [{"name": "web", "replicas": 2, "cpu": 1}]
+    whole = verdict(tmp_path, {"cost": {"atMost": 0.001}}, workloads=workloads)
+    assert whole.assertion == "cost of at most $0.001"
+    spent = float(whole.message.split()[0].removeprefix("$"))
+    again = verdict(tmp_path, {"cost": {"atMost": spent - 0.0001}}, workloads=workloads)
+    assert again.message.split()[0] != again.assertion.split()[-1]

@@ -66,6 +66,9 @@ class File:
         own = tuple(one for one in _objects([node_pools]) if one["kind"] in _NODE_POOLS)
         if not own:
             raise Mistake(f"--nodepools {node_pools}: there is no NodePool or EC2NodeClass in it")
+        if found.captured is not None:
+            words = "the world is a snapshot, whose NodePools would stay; use a scenario with world.manifests"
+            raise Mistake(f"--nodepools {node_pools}: {words}")
         replaced = {one["kind"] for one in own} | {_OVERLAY}
         rest = tuple(one for one in found.manifests if one.get("kind") not in replaced)
         return replace(found, manifests=(*rest, *own))

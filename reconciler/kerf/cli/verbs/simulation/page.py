@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Final
 
+from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import columns
 from kerf.cli.verbs.simulation import notices
 from kerf.simulating.results import Figures, Point, Result, Verdict
@@ -23,7 +24,7 @@ def page(results: Sequence[Result], *, chart: bool) -> str:
 
 
 def _one(result: Result, *, chart: bool) -> Iterator[str]:
-    yield f"{result.scenario}: {shortest(result.duration)} simulated, seed {result.seed}"
+    yield f"{visible(result.scenario)}: {shortest(result.duration)} simulated, seed {result.seed}"
     yield from columns([("  ", *row) for row in _figures(result.figures)])
     if chart:
         yield ""
@@ -55,7 +56,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
 def _many(results: Sequence[Result]) -> Iterator[str]:
     seeds = [one.seed for one in results]
     runs = f"{len(results)} runs of {shortest(results[0].duration)}"
-    yield f"{results[0].scenario}: {runs}, seeds {min(seeds)} to {max(seeds)}"
+    yield f"{visible(results[0].scenario)}: {runs}, seeds {min(seeds)} to {max(seeds)}"
     rows: list[Sequence[str]] = [("  ", "", "least", "median", "most")]
     rows += [("  ", name, *map(_number, _spread([read(one.figures) for one in results]))) for name, read in _READ]
     yield from columns(rows)

@@ -6,10 +6,12 @@ import gc
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Final
 
+from kerf.cli.arguments import Mistake
 from kerf.ports import PortError
 from kerf.sandbox.world import Unsettled
 from kerf.simulating.playing import Play
@@ -45,7 +47,12 @@ def run(cases: Sequence[Case], jobs: Sequence[Job], processes: int) -> Iterator[
         return
     fork = get_context("fork")  # a case need not be copied, and no module is imported again
     with ProcessPoolExecutor(min(processes, len(jobs)), fork, _begin, (cases,)) as pool:
-        yield from pool.map(_run, jobs)
+        try:
+            yield from pool.map(_run, jobs)
+        except BrokenProcessPool as error:
+            raise Mistake(
+                "a process of the runs was killed, perhaps for want of memory; give a lower --jobs"
+            ) from error
 
 
 def processes() -> int:

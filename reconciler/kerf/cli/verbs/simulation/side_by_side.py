@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Final
 
+from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import columns
 from kerf.cli.verbs.simulation import notices
 from kerf.cli.verbs.simulation.variants import Side
@@ -31,7 +32,8 @@ _WIDTH: Final = 100
 def table(sides: Sequence[Side]) -> str:
     """The figures and verdicts of each variant as text, and the labels of models."""
     results = sides[0].results
-    head = (f"{results[0].scenario}: {len(results)} runs" if len(results) > 1 else results[0].scenario, *names(sides))
+    name = visible(results[0].scenario)
+    head = (f"{name}: {len(results)} runs" if len(results) > 1 else name, *map(visible, names(sides)))
     lines = columns([head, *figures(sides), *verdicts(sides)])
     if len(results) > 1:
         lines.append("Figures are medians, with the least and the most in brackets.")

@@ -62,7 +62,7 @@ def _name(folder: str, model: str, *, models: bool) -> str:
 
 def _models(against: str) -> Iterator[str]:
     """The names of `--against`. Raises Mistake."""
-    names = [one.strip() for one in against.split(",")] if against else []
+    names = [name for one in against.split(",") if (name := one.strip())]
     for number, name in enumerate(names):
         if name not in MODELS:
             have = ", ".join(MODELS)
