@@ -139,7 +139,7 @@ def test_a_pruned_node_pool_meets_the_deletion_guard(kerf: ArgoCdInstallation) -
     assert "deletionTimestamp" not in fleet.pool()["metadata"]
     assert fleet.uids() == nodes
     kerf.argocd.end_sync("node-pools")
-    meant = pool.replace("name: rolling}", "name: rolling, annotations: {kerf.sh/allow-deletion: '4'}}", 1)
+    meant = annotated(pool, "kerf.sh/allow-deletion: '4'")
     kerf.synced("node-pools", kerf.commit(ROLLING, meant), 300)
     assert fleet.uids() == nodes
     kerf.kubectl("delete", "deployment", fleet.name)  # its pods have no other NodePool

@@ -219,7 +219,7 @@ def test_a_pool_with_nodes_goes_with_its_file_only_when_it_says_that_it_is_meant
     kerf.wait(lambda: "deletion.webhook.kerf.sh" in kerf.flux.condition(POOLS)["message"], SOON, "it is refused")
     assert "annotate nodepool rolling kerf.sh/allow-deletion=4" in kerf.flux.condition(POOLS)["message"]
     assert "deletionTimestamp" not in fleet.pool()["metadata"]
-    meant = pool.replace("name: rolling}", "name: rolling, annotations: {kerf.sh/allow-deletion: '4'}}", 1)
+    meant = annotated(pool, "kerf.sh/allow-deletion: '4'")
     kerf.applied(kerf.commit(ROLLING, meant))
     assert fleet.uids() == nodes
     kerf.kubectl("delete", "deployment", fleet.name)  # its pods would have nowhere else to go

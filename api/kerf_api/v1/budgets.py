@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import ValidationError
@@ -31,8 +32,9 @@ _NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]{1,19}", re.ASCII)
 
 AnyBudget = Budget | Mapping[str, Any]
 
-#: So many windows that touch one another count as one without an end.
-_TOUCHING: Final = 64
+#: So many windows that touch one another count as one without an end, as do those of a longer time.
+_TOUCHING: Final = 300
+_LONGEST: Final = timedelta(days=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,20 @@ def changes(budget: Budget, now: datetime) -> datetime | None:
     hit = schedule.next_after(now - length)
     if hit is None or hit > now:
         return hit
+    return _end(schedule, length, hit)
+
+
+@lru_cache(maxsize=4096)  # asked for in every pass, and the same until the schedule fires again
+def _end(schedule: cron.Cron, length: timedelta, hit: datetime) -> datetime | None:
+    """The end of the windows that touch the one that begins at `hit`; None for one too far away."""
+    last = hit + _LONGEST
     for _ in range(_TOUCHING):
         end = hit + length
         following = schedule.next_after(hit)
         if following is None or following > end:
             return end
+        if following > last:
+            return None
         hit = following
     return None
 

@@ -8,12 +8,14 @@ from typing import Final
 
 from kerf.disruption.candidates.candidates import Blocker, pod_blockers
 from kerf.disruption.view import View
+from kerf.judgement.values import End
 from kerf.model.kubernetes import pods
 from kerf.views.cluster import UNREADABLE, NodeRow
 from kerf_api import labels
 
 _PDB: Final = "PodDisruptionBudget"
 _CODES: Final = (_PDB, "PodDoNotDisrupt")
+_NODE: Final = "NodeDoNotDisrupt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def blocked_costs(view: View, rows: Iterable[NodeRow]) -> tuple[BlockedCost, ...
             continue
         found = [(_subject(view, one), one.pod) for one in pod_blockers(view, view.pods_on(row.name))]
         own = [(subject, pod) for subject, pod in found if subject is not None]
-        alone = len({subject for subject, _ in found}) == 1
+        alone = len({subject for subject, _ in found}) == 1 and not any(map(_otherwise, row.ends))
         for subject, pod in own:
             one = sums.setdefault(subject, _Sum())
             one.alone += (row.machine.price or 0) if alone and row.name not in one.rows else 0
@@ -85,8 +87,13 @@ def _cost(kind: str, name: str, found: _Sum) -> BlockedCost:
     return BlockedCost(kind, name, tuple(row.name for row in rows), len(found.pods), price, due, found.alone, reasons)
 
 
+def _otherwise(end: End) -> bool:
+    """Whether the node itself is annotated do-not-disrupt, so that the removal of the pods' blockers has no effect."""
+    return any(hold.code == _NODE for hold in end.holds)
+
+
 def _wanted(row: NodeRow) -> Iterator[str]:
     """The reasons of voluntary disruptions that a blocker of pods delays."""
     for end in row.ends:
-        if end.wanted and not end.forceful and any(hold.code in _CODES for hold in end.holds):
+        if end.wanted and not end.forceful and any(hold.code in _CODES for hold in end.holds) and not _otherwise(end):
             yield end.code

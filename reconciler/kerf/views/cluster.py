@@ -100,7 +100,10 @@ class NodeRow:
         """The first blocker of its voluntary disruption; empty without one."""
         if self.stage.code == UNREADABLE:
             return self.stage.text
-        return next((str(hold) for end in self.ends if not end.forceful for hold in end.holds), "")
+        ends = [end for end in self.ends if not end.forceful]
+        if any(end.wanted and not end.holds for end in ends):
+            return ""
+        return next((str(hold) for end in ends for hold in end.holds), "")
 
     @property
     def state(self) -> str:

@@ -12,10 +12,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from kerf.disruption.candidates.canary import Canary
 from kerf.model import kinds
+from kerf.model.annotations import read, text_of
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import (
     Container,
+    ContainerStatus,
     LabelSelector,
     Pod,
     PodCondition,
@@ -36,7 +39,6 @@ OTHERS: Final = "(other namespaces)"
 _SOME: Final = "others"
 #: Kinds without a namespace that hold no name of an object in one.
 SHOWN_KINDS: Final = (
-    kinds.NODE_POOL,
     kinds.NODE_CLASS,
     kinds.NODE,
     kinds.CSI_NODE,
@@ -45,6 +47,8 @@ SHOWN_KINDS: Final = (
     kinds.DEVICE_CLASS,
     kinds.RESOURCE_SLICE,
 )
+#: In place of the pods that a failed canary names.
+_FAILING: Final = "some of its pods fail"
 #: Conditions of NodeClaims whose messages name no pod.
 _SHOWN_MESSAGES: Final = frozenset({"Launched", "Registered", "Initialized", "Ready", "Drifted"})
 #: Controllers of pods by which decisions differ; any other one counts as a ReplicaSet.
@@ -52,7 +56,7 @@ _OWNERS: Final = frozenset(
     {("apps/v1", "DaemonSet"), ("apps/v1", "StatefulSet"), ("batch/v1", "Job"), ("v1", "Node")},
 )
 _REPLICA_SET: Final = ("apps/v1", "ReplicaSet")
-_CONDITIONS: Final = frozenset({"Ready", "PodScheduled"})
+_CONDITIONS: Final = frozenset({"Ready", "PodScheduled", pods.RESIZE_PENDING})
 
 
 def redacted(objects: Objects, namespaces: Collection[str]) -> dict[str, tuple[Any, ...]]:
@@ -69,11 +73,21 @@ def redacted(objects: Objects, namespaces: Collection[str]) -> dict[str, tuple[A
     found[kinds.NAMESPACE.name] = tuple(
         one for one in objects.get(kinds.NAMESPACE.name, ()) if one.metadata.name in shown
     )
+    found[kinds.NODE_POOL.name] = tuple(_pool(one) for one in objects.get(kinds.NODE_POOL.name, ()))
     found[kinds.NODE_CLAIM.name] = tuple(_claim(one) for one in objects.get(kinds.NODE_CLAIM.name, ()))
     budgets, selectors = _budgets(objects.get(kinds.PDB.name, ()), shown)
     found[kinds.PDB.name] = (*found.get(kinds.PDB.name, ()), *budgets)
     found[kinds.POD.name] = (*found.get(kinds.POD.name, ()), *_pods(objects.get(kinds.POD.name, ()), shown, selectors))
     return found | _volumes(objects, found.get(kinds.PVC.name, ()))
+
+
+def _pool(pool: Any) -> Any:
+    """The NodePool without the names of the pods that failed after its canary."""
+    canary = read(pool.metadata.annotations, labels.CANARY, Canary)
+    if canary is None or not canary.failed:
+        return pool
+    notes = {**pool.metadata.annotations, labels.CANARY: text_of(replace(canary, failed=_FAILING))}
+    return replace(pool, metadata=replace(pool.metadata, annotations=notes))
 
 
 def _claim(claim: Any) -> Any:
@@ -141,10 +155,19 @@ def _pod(name: str, pod: Pod, selectors: _Selectors) -> Pod:
             phase=pod.status.phase,
             start_time=pod.status.start_time,
             conditions=tuple(
-                PodCondition(type=one.type, status=one.status, last_transition_time=one.last_transition_time)
+                PodCondition(
+                    type=one.type,
+                    status=one.status,
+                    reason=one.reason if one.type == pods.RESIZE_PENDING and one.reason == "Infeasible" else "",
+                    last_transition_time=one.last_transition_time,
+                )
                 for one in pod.status.conditions
                 if one.type in _CONDITIONS
             ),
+            container_statuses=_statuses(pod.spec.containers, pod.status.container_statuses, "c"),
+            init_container_statuses=_statuses(pod.spec.init_containers, pod.status.init_container_statuses, "i"),
+            resources=pod.status.resources,
+            allocated_resources=pod.status.allocated_resources,
         ),
     )
 
@@ -168,8 +191,8 @@ def _spec(pod: Pod) -> PodSpec:
     tolerated = (Toleration(operator="Exists"),) if pods.tolerates_disruption(pod) else ()
     return PodSpec(
         node_name=pod.spec.node_name,
-        containers=_containers(pod.spec.containers),
-        init_containers=_containers(pod.spec.init_containers),
+        containers=_containers(pod.spec.containers, "c"),
+        init_containers=_containers(pod.spec.init_containers, "i"),
         overhead=pod.spec.overhead,
         resources=None if pod.spec.resources is None else _needs(pod.spec.resources),
         priority=pod.spec.priority,
@@ -178,9 +201,25 @@ def _spec(pod: Pod) -> PodSpec:
     )
 
 
-def _containers(some: Iterable[Container]) -> tuple[Container, ...]:
+def _containers(some: Iterable[Container], letter: str) -> tuple[Container, ...]:
+    """With numbers in place of names, by which `_statuses` belong to them."""
     return tuple(
-        Container(resources=_needs(one.resources), ports=one.ports, restart_policy=one.restart_policy) for one in some
+        Container(
+            name=f"{letter}{number}",
+            resources=_needs(one.resources),
+            ports=one.ports,
+            restart_policy=one.restart_policy,
+        )
+        for number, one in enumerate(some)
+    )
+
+
+def _statuses(some: Iterable[Container], of: Iterable[ContainerStatus], letter: str) -> tuple[ContainerStatus, ...]:
+    names = {one.name: f"{letter}{number}" for number, one in enumerate(some)}
+    return tuple(
+        ContainerStatus(name=names[one.name], resources=one.resources, allocated_resources=one.allocated_resources)
+        for one in of
+        if one.name in names
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf_api.v1.budgets import UNLIMITED, allowed_disruptions, problems
+from kerf_api.v1.budgets import UNLIMITED, allowed_disruptions, changes, problems
 from kerf_api.v1.nodepool import Budget
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -70,3 +70,19 @@ def test_mappings_read_like_values() -> None:
     assert allowed({"nodes": "20%", "reasons": ["Empty"]}) == 2
     assert allowed({}) == 1
     assert problems([{}, Budget()]) == []
+
+
+@pytest.mark.parametrize(
+    ("schedule", "duration", "hour"),
+    [
+        ("0 9 * * *", "8h", 17),
+        ("*/15 6-22 * * *", "15m", 23),
+        ("*/5 9-16 * * *", "5m", 17),
+        ("0 0 * * *", "48h", None),
+        ("* * * * *", "1m", None),
+        ("*/2 * * * *", "2m", None),
+    ],
+)
+def test_windows_that_touch_are_one_with_an_end_on_the_same_day(schedule: str, duration: str, hour: int | None) -> None:
+    end = None if hour is None else NOON.replace(hour=hour)
+    assert changes(Budget(nodes="0", schedule=schedule, duration=duration), NOON) == end

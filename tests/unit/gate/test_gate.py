@@ -35,6 +35,8 @@ CASES: Final[dict[str, tuple[dict[str, Any], int]]] = {
     ),
     "a certificate that was not verified": ({"X_Remote_User": "ann", "peer": {}}, 401),
     "a proxy's user": ({"X_Remote_User": "ann", "peer": PROXY}, 200),
+    "a proxy's user with blanks of other alphabets": ({"X_Remote_User": "\xa0ann\x85", "peer": PROXY}, 401),
+    "a proxy's user that is no UTF-8": ({"X_Remote_User": "j\xf6rg", "peer": PROXY}, 401),
     "a proxy's user by its DNS name": ({"X_Remote_User": "ann", "peer": {**PROXY, "subject": ()}}, 200),
     "a proxy's user without permission": ({"X_Remote_User": "stu", "peer": PROXY}, 403),
     "a proxy without a user": ({"peer": PROXY}, 401),

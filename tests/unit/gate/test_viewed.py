@@ -8,9 +8,11 @@ import msgspec
 import pytest
 from flask import Flask, Response
 
+from kerf.cli.gate.claims import Identity
+from kerf.cli.gate.reviews import Reviews
 from kerf.model import kinds
 from kerf.views import redaction
-from tests.unit.gate.worlds import SECRET, Cluster, Tried
+from tests.unit.gate.worlds import SECRET, Cluster, Tried, objects
 
 #: Values for the parts of addresses: names that are there, names that are hidden, and names in place of these.
 PARTS = {
@@ -105,7 +107,14 @@ def test_views_of_a_reading_are_made_once_and_bounded(tried: Tried) -> None:
 def test_kinds_that_nobody_decided_about_are_hidden() -> None:
     """A kind without a namespace is shown only after a decision in `kerf.views.redaction`."""
     cluster = {kind for kind in kinds.KNOWN if kind.cluster_scoped}
-    decided = {*redaction.SHOWN_KINDS, kinds.NAMESPACE, kinds.NODE_CLAIM, kinds.PV, kinds.VOLUME_ATTACHMENT}
+    decided = {
+        *redaction.SHOWN_KINDS,
+        kinds.NODE_POOL,
+        kinds.NAMESPACE,
+        kinds.NODE_CLAIM,
+        kinds.PV,
+        kinds.VOLUME_ATTACHMENT,
+    }
     assert cluster == decided
 
 
@@ -124,3 +133,27 @@ def test_the_objects_of_a_reader_hold_no_other_name() -> None:
     assert pods == ["shop-1", "shop-2", "shop-3", "pod-1", "pod-2"]
     assert [one.metadata.name for one in found["PersistentVolume"]] == ["pv-shop"]
     assert [one.metadata.name for one in found["VolumeAttachment"]] == ["csi-shop"]
+
+
+def test_the_pods_of_a_failed_canary_are_hidden() -> None:
+    found = redaction.redacted(objects(), {"shop"})
+    (pool,) = found[kinds.NODE_POOL.name]
+    assert SECRET not in str(pool.metadata.annotations)
+    assert "some of its pods fail" in str(pool.metadata.annotations)
+
+
+def test_reviews_of_many_namespaces_are_kept_together() -> None:
+    """Also when they took longer than an answer is kept."""
+    times = iter(range(10**6))
+    asked = list[str]()
+
+    def answer(_: str, path: str, body: object) -> object:
+        asked.append(path)
+        return {"status": {"allowed": "shop" in str(body)}}
+
+    reviews = Reviews(answer, ["kerf-ui"], now=lambda: float(next(times)))
+    names = [f"team-{number}" for number in range(50)] + ["shop"]
+    assert reviews.namespaces(Identity("sam"), names) == frozenset({"shop"})
+    before = len(asked)
+    assert reviews.namespaces(Identity("sam"), names) == frozenset({"shop"})
+    assert len(asked) - before <= 1

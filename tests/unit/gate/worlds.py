@@ -11,6 +11,8 @@ from kerf.cli.gate.options import Options
 from kerf.cli.gate.readings import Readings
 from kerf.cli.gate.reviews import Reviews
 from kerf.cli.gate.serving import page
+from kerf.disruption.candidates.canary import Canary
+from kerf.model.annotations import text_of
 from kerf.model.kinds import Kind
 from kerf.model.settings import Settings
 from kerf.ports import Listing, Unavailable
@@ -30,6 +32,19 @@ USERS: Final = {
 }
 #: The namespaces whose pods a user may list; "" for all. Users without a row may not even list nodes.
 PODS: Final = {"ann": {""}, "sam": {"shop"}, "nina": set[str]()}
+
+
+#: A failed canary, as the controller notes it: it names pods.
+_CANARY: Final = text_of(
+    Canary(
+        plan="0" * 20,
+        node="claim-a",
+        command="c",
+        started=NOW,
+        since=NOW,
+        failed=f"pod {SECRET}/{SECRET}-1 of Deployment {SECRET} fails",
+    )
+)
 
 
 def _meta(name: str, namespace: str = "", **more: Any) -> dict[str, Any]:
@@ -168,7 +183,7 @@ def objects() -> dict[str, tuple[Any, ...]]:
         {
             "apiVersion": "karpenter.sh/v1",
             "kind": "NodePool",
-            "metadata": _meta("default"),
+            "metadata": _meta("default", annotations={"kerf.sh/canary": _CANARY}),
             "spec": {"template": {"spec": {"nodeClassRef": reference, "requirements": requirements}}},
         },
         *(*_node("node-a"), *_node("node-b")),

@@ -18,6 +18,7 @@ USER_HEADER, GROUP_HEADER = "X-Remote-User", "X-Remote-Group"
 LONGEST_TOKEN: Final = 16_384
 _LONGEST_NAME: Final = 1024
 _MOST_GROUPS: Final = 256
+_BLANKS: Final = " \t"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")
 #: Users and groups of Kubernetes itself.
 _SYSTEM: Final = "system:"
@@ -63,10 +64,10 @@ def vouched(
     """
     if not certificate or not names & names_of(certificate):
         return None
-    user = headers.get(USER_HEADER, "").strip()
+    user = _text(headers.get(USER_HEADER, ""))
     if not user:
         return None
-    groups = tuple(group for one in headers.get(GROUP_HEADER, "").split(",") if (group := one.strip()))
+    groups = tuple(group for one in _text(headers.get(GROUP_HEADER, "")).split(",") if (group := one.strip(_BLANKS)))
     if len(groups) > _MOST_GROUPS or max(map(len, (user, *groups))) > _LONGEST_NAME:
         raise Unauthenticated(f"{USER_HEADER}, {GROUP_HEADER}: too long")
     if any(name.startswith(_SYSTEM) for name in (user, *groups)):
@@ -74,6 +75,17 @@ def vouched(
             f"{USER_HEADER}, {GROUP_HEADER}: a name with the prefix {_SYSTEM} is not accepted from a proxy"
         )
     return Identity(user, (*groups, _AUTHENTICATED))
+
+
+def _text(header: str) -> str:
+    """A header's text: WSGI gives its bytes as Latin-1, and names are UTF-8. Raises Unauthenticated."""
+    try:
+        text = header.encode("latin-1").decode().strip(_BLANKS)
+    except UnicodeError as error:
+        raise Unauthenticated(f"{USER_HEADER}, {GROUP_HEADER}: not UTF-8") from error
+    if not text.isprintable():
+        raise Unauthenticated(f"{USER_HEADER}, {GROUP_HEADER}: control characters")
+    return text
 
 
 def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:

@@ -10,12 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from kerf.cli.answering import cluster_files
 from kerf.model import kinds
 from kerf.model.settings import Settings
-from kerf.ports import PortError
 from kerf.runtime.observe import looking
 from kerf.sandbox.clock import VirtualClock
 from kerf.views.board import Board, board
@@ -25,6 +25,20 @@ from kerf.views.redaction import redacted
 MOST_VIEWS: Final = 16
 
 
+class _Once:
+    """Views that are made when they are first asked for."""
+
+    def __init__(self, make: Callable[[], Board]) -> None:
+        self._make, self._lock = make, threading.Lock()
+        self._made: Board | None = None
+
+    def board(self) -> Board:
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+
 @dataclass(slots=True)
 class Reading:
     """The objects by kind as of a time, and the views that were made of them. Belongs to any thread."""
@@ -32,7 +46,7 @@ class Reading:
     objects: Mapping[str, Sequence[Any]]
     now: datetime
     settings: Settings
-    _views: OrderedDict[frozenset[str] | None, Board] = field(default_factory=OrderedDict)
+    _views: OrderedDict[frozenset[str] | None, _Once] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -41,15 +55,15 @@ class Reading:
         return tuple(sorted({one.metadata.namespace for one in self.objects.get(kinds.POD.name, ())}))
 
     def seen(self, namespaces: frozenset[str] | None) -> Board:
-        """The views with the pods of these namespaces (None: of all). One is made at a time."""
+        """The views with the pods of these namespaces (None: of all). Each is made once, and no request waits for others."""
         with self._lock:
             found = self._views.get(namespaces)
             if found is None:
-                found = self._views[namespaces] = self._made(namespaces)
+                found = self._views[namespaces] = _Once(partial(self._made, namespaces))
             self._views.move_to_end(namespaces)
             while len(self._views) > MOST_VIEWS:
                 self._views.popitem(last=False)
-            return found
+        return found.board()
 
     def _made(self, namespaces: frozenset[str] | None) -> Board:
         shown = self.objects if namespaces is None else redacted(self.objects, namespaces)
@@ -92,10 +106,10 @@ class Readings:
         now = self._now()
         try:
             found = {kind.name: self._kube.list(kind).items for kind in kinds.watched(self._settings)}
-        except PortError as error:
+        except Exception as error:  # the thread must not end, or the page would stay old without a word
             if not self._error:
                 self._report(f"the cluster cannot be read: {error}")
-            self._error = str(error)
+            self._error = str(error) or type(error).__name__
             return
         self._latest, self._error = Reading(found, now, self._settings), ""
 

@@ -35,6 +35,9 @@ class Reviews:
         self._request, self._audiences = request, tuple(audiences)
         self._tokens: Final = Recent[bytes, Identity](KEPT_SECONDS, MOST_TOKENS, **times)
         self._wrong: Final = Recent[bytes, bool](KEPT_SECONDS, MOST_TOKENS, **times)
+        self._namespaces: Final = Recent[tuple[Identity, frozenset[str]], frozenset[str]](
+            KEPT_SECONDS, MOST_TOKENS, **times
+        )
         self._answers: Final = Recent[tuple[Identity, str, str], bool](KEPT_SECONDS, MOST_ANSWERS, **times)
 
     @property
@@ -63,7 +66,12 @@ class Reviews:
         """Those of these namespaces whose pods the user may list; None: those of every namespace."""
         if self._may_list(who, kinds.POD):
             return None
-        return frozenset(one for one in among if self._may_list(who, kinds.POD, one))
+        key = (who, frozenset(among))
+        known = self._namespaces.get(key)
+        if known is None:
+            known = frozenset(one for one in key[1] if self._may_list(who, kinds.POD, one))
+            self._namespaces.put(key, known)  # for its whole time, however long the reviews of many namespaces took
+        return known
 
     def _token_review(self, token: str) -> Identity | None:
         spec = {"token": token, "audiences": list(self._audiences)}
@@ -109,5 +117,5 @@ def _identity(user: Mapping[str, Any]) -> Identity:
         str(user.get("username") or ""),
         tuple(user.get("groups") or ()),
         str(user.get("uid") or ""),
-        tuple((key, tuple(values)) for key, values in sorted(extra.items())),
+        tuple((key, tuple(values or ())) for key, values in sorted(extra.items())),
     )

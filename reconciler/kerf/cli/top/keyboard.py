@@ -58,6 +58,11 @@ class Keys:
         self._descriptor, self._text = descriptor, ""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="ignore")
 
+    @property
+    def waiting(self) -> bool:
+        """Whether keys have come that `next` has not returned."""
+        return bool(self._text)
+
     def next(self, seconds: float) -> str:
         """The next key, by name or as its character; empty after these seconds without one. Raises EOFError."""
         if not self._text:

@@ -38,16 +38,14 @@ def guard(app: Flask, hosts: Iterable[str], scheme: str) -> None:
     origins = frozenset(f"{scheme}://{host}" for host in allowed)
 
     @app.before_request
-    def refuse() -> None:
+    def refuse() -> Response | None:
         if request.method not in _METHODS:
             abort(HTTPStatus.METHOD_NOT_ALLOWED, valid_methods=_METHODS)
         if request.headers.get("Host", "").lower() not in allowed:
-            abort(
-                HTTPStatus.FORBIDDEN,
-                "Host: not an address of this page: use the address that kerf ui printed, or a name of --host",
-            )
+            return _bare("Host: not an address of this page: open it by an address that it was started with")
         if request.headers.get("Origin", "").lower() not in ("", *origins):
-            abort(HTTPStatus.FORBIDDEN, "Origin: the request comes from another site: open the page itself")
+            return _bare("Origin: the request comes from another site: open the page itself")
+        return None
 
     @app.after_request
     def finished(response: Response) -> Response:
@@ -55,6 +53,11 @@ def guard(app: Flask, hosts: Iterable[str], scheme: str) -> None:
             response.headers[name] = value
         response.headers.setdefault("Cache-Control", "no-store")
         return _compressed(response)
+
+
+def _bare(text: str) -> Response:
+    """A refusal that shows nothing of the cluster: a foreign page may read it."""
+    return Response(f"{text}\n", HTTPStatus.FORBIDDEN, mimetype="text/plain")
 
 
 def _compressed(response: Response) -> Response:

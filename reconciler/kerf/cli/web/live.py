@@ -14,7 +14,7 @@ from kerf.cli.answering.boards import Boards
 #: Streams at once. A stream occupies a thread of the server.
 MOST_STREAMS: Final = 8
 #: Seconds without an event before a comment, by which the server notices a closed connection.
-_QUIET: Final = 10.0
+_QUIET: Final = 2.0
 
 
 def add(app: Flask, boards: Boards) -> None:

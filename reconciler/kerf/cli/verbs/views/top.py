@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Final
 
@@ -27,7 +28,7 @@ A live cluster is read every 30 seconds with your own credentials, and AWS as th
   q                   quit
 
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
-  -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
+  -f, --file PATH     a file or a folder: what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
 
@@ -48,7 +49,9 @@ def top(
         return
 
     with exits("top"):
-        if not sys.stdin.isatty() or not width(sys.stdout) or dumb():
+        if not sys.stdin.isatty():
+            raise Mistake("standard input: not a terminal, and kerf top reads keys from it: save the objects to a file")
+        if not width(sys.stdout) or dumb():
             raise Mistake("standard output: not a terminal with a cursor: use kerf ui, or kerf why")
         _run(context.args, file or [], (kubeconfig, kube_context))
 
@@ -68,13 +71,16 @@ def _run(arguments: list[str], paths: list[str], where: tuple[str, str]) -> None
     state = State(boards.current)
     state.show(boards.current)
     boards.start()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the terminal is set back first
+    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # a shell would get a terminal without echo
     try:
         with keyboard.single_keys(descriptor), Live(console=console, screen=True, auto_refresh=False) as live:
             going = True
             while going:
                 if state.board is not boards.current:
                     state.show(boards.current)
-                live.update(drawing.draw(state, console.size, boards.name, boards.problem), refresh=True)
+                if not keys.waiting:  # a paste is drawn once
+                    live.update(drawing.draw(state, console.size, boards.name, boards.problem), refresh=True)
                 going = state.press(keys.next(_EVERY_SECONDS))
     except (EOFError, KeyboardInterrupt):
         return

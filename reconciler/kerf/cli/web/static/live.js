@@ -1,7 +1,7 @@
 // Replaces the content of the page when the server has a new reading. Scroll, focus, typed values and details stay.
 "use strict";
 (() => {
-  let busy = false;
+  let busy = false, late = false;
 
   function controls(root) {
     return [...root.querySelectorAll("input[name], select[name]")];
@@ -33,12 +33,16 @@
     const inside = before.contains(active) && before !== active;
     const twins = inside ? focusable(before).filter(one => mark(one) === mark(active)) : [];
     const place = twins.indexOf(active);
+    const typing = inside && active.tagName === "INPUT" && active.selectionStart !== null;
+    const caret = typing ? [active.selectionStart, active.selectionEnd] : null;
     const scrolled = [...before.querySelectorAll(".scroll")].map(one => one.scrollLeft);
     before.replaceChildren(...after.childNodes);
     before.querySelectorAll(".scroll").forEach((one, number) => { one.scrollLeft = scrolled[number] || 0; });
     if (inside) {
       const same = focusable(before).filter(one => mark(one) === mark(active));
-      if (same.length) same[Math.min(Math.max(place, 0), same.length - 1)].focus({preventScroll: true});
+      const one = same[Math.min(Math.max(place, 0), same.length - 1)];
+      if (one) one.focus({preventScroll: true});
+      if (one && caret !== null) one.setSelectionRange(...caret);
     }
   }
 
@@ -50,7 +54,8 @@
   }
 
   async function update() {
-    if (busy || !getSelection().isCollapsed) return;
+    late = busy || !getSelection().isCollapsed;
+    if (late) return;
     busy = true;
     try {
       const answer = await fetch(location.href, {cache: "no-store"});
@@ -68,7 +73,22 @@
     }
   }
 
-  const source = new EventSource("/events");
-  source.addEventListener("reading", update);
+  let source = null, missed = false;
+
+  // A browser does not ask again after an error such as "all streams are taken". Readings may be missed meanwhile.
+  function connect() {
+    source = new EventSource("/events");
+    source.addEventListener("reading", update);
+    source.addEventListener("open", () => { if (missed) update(); missed = false; });
+    source.addEventListener("error", () => {
+      missed = true;
+      if (source.readyState === EventSource.CLOSED) setTimeout(connect, 5000);
+    });
+  }
+
+  // A reading is not shown while text is selected: it is shown afterwards.
+  document.addEventListener("selectionchange", () => { if (late && getSelection().isCollapsed) update(); });
   addEventListener("pagehide", () => source.close());
+  addEventListener("pageshow", event => { if (event.persisted) { missed = true; connect(); } });
+  connect();
 })();
