@@ -55,7 +55,7 @@ class Reading:
         return tuple(sorted({one.metadata.namespace for one in self.objects.get(kinds.POD.name, ())}))
 
     def seen(self, namespaces: frozenset[str] | None) -> Board:
-        """The views with the pods of these namespaces (None: of all). Each is made once, and no request waits for others."""
+        """The views with the pods of these namespaces (None: of all), made once; no request waits for other views."""
         with self._lock:
             found = self._views.get(namespaces)
             if found is None:
