@@ -36,6 +36,9 @@ EVERYTHING: Final[Mapping[str, Any]] = {
         "schedulerConfig": _SPREAD,
     }
 }
+#: The page in the cluster, which the chart has off by default.
+PAGE_VALUES: Final[Mapping[str, Any]] = {"ui": {"enabled": True}}
+PAGE: Final = f"system:serviceaccount:{record.KERF}:kerf-ui"
 CONTROLLER: Final = f"system:serviceaccount:{record.KERF}:kerf"
 #: What a cluster allows everybody who has a name. Source: Kubernetes, "Using RBAC Authorization", discovery roles and
 #: system:basic-user.
@@ -120,7 +123,7 @@ def _decision(event: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class Comparison:
-    """Takes in one record after the other. `given` is what the controller's roles give it."""
+    """Takes in one record after the other. `given` is what the controller's roles give it, `page` what the page has."""
 
     given: frozenset[Grant]
     provoked: Mapping[str, str] = field(default_factory=lambda: PROVOKED)
@@ -132,6 +135,7 @@ class Comparison:
     used: set[Grant] = field(default_factory=set)
     #: What is wrong, and how often.
     wrong: Counter[str] = field(default_factory=Counter)
+    page: frozenset[Grant] = frozenset()
 
     def take(self, audit: Path) -> None:
         """One control plane's record, with its marks."""
@@ -156,6 +160,8 @@ class Comparison:
         return [*many, *(f"given, and never asked for: {one}" for one in idle)]
 
     def _allowed(self, one: Call) -> None:
+        if one.user == PAGE and any(grant.allows(one.asked) for grant in self.page):
+            return
         own = [grant for grant in self.given if grant.allows(one.asked)] if one.user == CONTROLLER else []
         all_may = [grant for grant in self.everybody if grant.allows(one.asked)] if one.user == CONTROLLER else []
         if not own and not all_may:
@@ -186,6 +192,12 @@ def given(helm: Helm) -> frozenset[Grant]:
     return of_chart(helm.template(values=EVERYTHING, release=record.KERF, namespace=record.KERF))
 
 
+def of_page(helm: Helm) -> frozenset[Grant]:
+    """What the chart's roles give the page."""
+    objects = helm.template(values=PAGE_VALUES, release=record.KERF, namespace=record.KERF)
+    return grants.of_account(objects.values(), record.KERF, "kerf-ui")
+
+
 def of_chart(objects: Objects) -> frozenset[Grant]:
     return grants.of_account(objects.values(), record.KERF, "kerf")
 
@@ -209,8 +221,9 @@ def verdict(found: Comparison, folder: Path) -> int:
 def main(arguments: list[str]) -> int:
     """Compare with the chart."""
     with tempfile.TemporaryDirectory() as home:
-        chart = given(Helm(find_binaries() / "helm", Path(home)))
-    return verdict(Comparison(chart), Path(arguments[0]))
+        helm = Helm(find_binaries() / "helm", Path(home))
+        found = Comparison(given(helm), page=of_page(helm))
+    return verdict(found, Path(arguments[0]))
 
 
 if __name__ == "__main__":

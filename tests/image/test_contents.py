@@ -64,7 +64,9 @@ def test_every_file_of_the_packages_is_installed(images: Mapping[str, Image]) ->
     for package, folder in FOLDERS.items():
         wanted = {path.relative_to(ROOT / folder) for path in (ROOT / folder / package).rglob("*") if path.is_file()}
         wanted = {
-            path for path in wanted if path.suffix in {".py", ".yaml", ".json", ".txt", ".typed", ".html", ".css"}
+            path
+            for path in wanted
+            if path.suffix in {".py", ".yaml", ".json", ".txt", ".typed", ".html", ".css", ".js"}
         }
         there = {path.relative_to(site) for path in (site / package).rglob("*") if path.is_file()}
         assert {path for path in there if path.suffix != ".pyc"} == wanted
