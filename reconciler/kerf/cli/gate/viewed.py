@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from flask import g, has_request_context
 
+from kerf.cli.answering.amounts import many
 from kerf.cli.gate.readings import Reading
 from kerf.views.board import Board
 
@@ -43,7 +44,11 @@ class ViewedBoards:
         viewer = _viewer()
         if viewer is None:
             return "Kerf"
-        scope = "" if viewer.namespaces is None else f" · {_counted(len(viewer.namespaces))} with their pods' names"
+        scope = (
+            ""
+            if viewer.namespaces is None
+            else f" · {many(len(viewer.namespaces), 'namespace')} with their pods' names"
+        )
         return f"cluster {self._cluster} · prices that come with Kerf{scope}"
 
     @property
@@ -55,10 +60,6 @@ class ViewedBoards:
     def problem(self) -> str:
         viewer = _viewer()
         return "the API server refused or did not answer; the log has the error" if viewer and viewer.failing else ""
-
-
-def _counted(number: int) -> str:
-    return f"{number} namespace{'' if number == 1 else 's'}"
 
 
 def _viewer() -> Viewer | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerf.cli.answering.amounts import cores, gib
+from kerf.cli.answering.amounts import cores, gib, many
 from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import columns
 from kerf.disruption.view import view
@@ -22,8 +22,9 @@ def of_node(snapshot: Snapshot, name: str) -> str:
     """Those that have not ended, by namespace and name, with their requests."""
     own = [pod for pod in view(snapshot).pods_on(name) if not pods.terminal(pod)]
     rows = list(_rows(sorted(own, key=lambda pod: (pod.metadata.namespace, pod.metadata.name))))
-    count = f"{len(own)} pod{'' if len(own) == 1 else 's'}"
-    return "\n".join([f"node {visible(name)}: {count}", *(["", *columns([_HEAD, *rows])] if rows else [])])
+    return "\n".join(
+        [f"node {visible(name)}: {many(len(own), 'pod')}", *(["", *columns([_HEAD, *rows])] if rows else [])]
+    )
 
 
 def _rows(own: list[Pod]) -> Iterator[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from flask import Flask, g, request
 
-from kerf.cli.answering.amounts import cores, gib
+from kerf.cli.answering.amounts import cores, gib, many
 from kerf.cli.answering.node_page import at
 from kerf.cli.answering.plan_page import price
 from kerf.cli.reports.escaping import visible
@@ -58,11 +58,6 @@ def _at(instant: datetime | None, now: datetime) -> str:
 def age(span: timedelta | None) -> str:
     """`3d4h`; empty for an unknown one."""
     return "" if span is None else length(span)
-
-
-def many(count: int, noun: str) -> str:
-    """`1 pod`, `2 pods`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def past(first: Window) -> int:
