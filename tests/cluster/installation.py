@@ -14,8 +14,6 @@ import ssl
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +25,7 @@ from kerf.runtime.observe import looking
 from tests.sources import ROOT
 
 from . import grants, record
+from .answers import asked
 from .bootstrapper import Bootstrapper
 from .certificates import CertificateAuthority
 from .control_plane import ControlPlane
@@ -323,15 +322,15 @@ class Installation:
 
     def readiness(self, port: int = 0, host: str = "127.0.0.1") -> tuple[int, str]:
         """What a replica, by default the first, answers when it is asked whether it is ready; (0, "") for nothing."""
-        return _asked(port or self.health_port, "/readyz", host=host)
+        return asked(port or self.health_port, "/readyz", host=host)
 
     def metrics(self, port: int = 0, host: str = "127.0.0.1") -> str:
         """All that a replica, by default the first, tells Prometheus; empty while nobody answers."""
-        return _asked(port or self.metrics_port, "/metrics", host=host)[1]
+        return asked(port or self.metrics_port, "/metrics", host=host)[1]
 
     def webhook_metrics(self, host: str = "127.0.0.1") -> str:
         """The same of the webhook, whose certificate is for the API server; empty while nobody answers."""
-        return _asked(self._webhook_port, "/metrics", host=host, context=ssl._create_unverified_context())[1]
+        return asked(self._webhook_port, "/metrics", host=host, context=ssl._create_unverified_context())[1]
 
     def metric(self, name: str) -> float:
         """The sum of the series whose text begins so; 0 also while nobody answers."""
@@ -378,17 +377,6 @@ class Installation:
         """The end of a process's log."""
         log = self.log(name)
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
-
-
-def _asked(port: int, path: str, *, host: str, context: ssl.SSLContext | None = None) -> tuple[int, str]:
-    url = f"{'http' if context is None else 'https'}://{host}:{port}{path}"
-    try:
-        with urllib.request.urlopen(url, timeout=5, context=context) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        return refused.code, refused.read().decode()
-    except OSError:
-        return 0, ""
 
 
 _PROBE = """
