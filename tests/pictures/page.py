@@ -5,9 +5,6 @@ from __future__ import annotations
 import base64
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -16,8 +13,6 @@ from ruamel.yaml import YAML
 
 from kerf.cli.answering.boards import Boards
 from kerf.cli.answering.captures import Origin
-from kerf.cli.web import server
-from kerf.cli.web.app import create_app
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.controller import Controller
@@ -25,6 +20,7 @@ from kerf.runtime.observe.looking import captured
 from kerf.sandbox.world import World
 from tests.sources import ROOT
 from tests.unit.docs.browser import Page, browser
+from tests.unit.views.serving import serving
 
 FOLDER: Final = ROOT / "docs/assets"
 CLUSTER: Final = Path(__file__).with_suffix(".yaml")
@@ -50,26 +46,15 @@ def cluster() -> Snapshot:
     return captured(loop.state, world.clock.now()).snapshot
 
 
-@contextmanager
-def served(found: Snapshot) -> Iterator[str]:
-    """The address of the page."""
-    descriptor, port = server.bound(0)
-    boards = Boards(Origin("cluster production", lambda: found))
-    serving = server.server(create_app(boards, server.hosts(port)), descriptor, port)
-    thread = threading.Thread(target=serving.serve_forever)
-    thread.start()
-    try:
-        yield f"http://{server.HOST}:{port}"
-    finally:
-        serving.shutdown()
-        thread.join()
-        serving.server_close()
+def boards() -> Boards:
+    """Its views."""
+    found = cluster()
+    return Boards(Origin("cluster production", lambda: found))
 
 
 def taken(tab: Page, address: str, scheme: str) -> bytes:
     """The first screen of an address, or of the section that it names, as WebP."""
-    tab.call("Emulation.setDeviceMetricsOverride", width=WIDTH, height=HEIGHT, deviceScaleFactor=1, mobile=False)
-    tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    tab.emulate(WIDTH, scheme, HEIGHT)
     tab.open(address)
     tab.evaluate("location.hash && document.querySelector(location.hash).scrollIntoView({behavior: 'instant'})")
     return base64.b64decode(tab.call("Page.captureScreenshot", format="webp", quality=_QUALITY)["data"])
@@ -77,7 +62,7 @@ def taken(tab: Page, address: str, scheme: str) -> bytes:
 
 def write(folder: Path = FOLDER) -> None:
     """Draw all pictures. Chromium must be installed."""
-    with tempfile.TemporaryDirectory() as made, served(cluster()) as address, browser(Path(made) / "profile") as tab:
+    with tempfile.TemporaryDirectory() as made, serving(boards()) as address, browser(Path(made) / "profile") as tab:
         tab.call("Page.enable")
         for name, path, scheme in PICTURES:
             (folder / name).write_bytes(taken(tab, address + path, scheme))

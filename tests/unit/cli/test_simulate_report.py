@@ -195,8 +195,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 def shown(tab: Page, path: Path, width: int, scheme: str) -> list[dict[str, Any]]:
     """Open a file at a width and in a colour scheme; its events."""
-    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
-    tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    tab.emulate(width, scheme)
     tab.open("about:blank")
     tab.events.clear()
     tab.open(path.as_uri())

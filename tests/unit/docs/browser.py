@@ -52,6 +52,13 @@ class Page:
             time.sleep(0.05)
         raise TimeoutError(expression)
 
+    def emulate(self, width: int, scheme: str, height: int = 900) -> None:
+        """A screen of this size, of a phone below 500 pixels, in the colour scheme `light` or `dark`."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
+        )
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
     def open(self, address: str) -> None:
         """Load an address, and wait until it is complete."""
         self.call("Page.navigate", url=address)

@@ -49,8 +49,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 def violations(tab: Page, address: str, *, scheme: str = "light", width: int = 1440) -> list[dict[str, Any]]:
     """What axe-core finds wrong, of any impact."""
-    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
-    tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    tab.emulate(width, scheme)
     tab.open("about:blank")
     tab.open(address)
     tab.evaluate(AXE)

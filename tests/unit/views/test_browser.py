@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,8 +10,6 @@ import pytest
 from benchmarks.plans import snapshot
 from kerf.cli.answering.boards import Boards
 from kerf.cli.answering.changed import Changed
-from kerf.cli.web import server
-from kerf.cli.web.app import create_app
 from kerf.cli.web.history import History
 from kerf.cli.web.planned import Planned
 from kerf.model.snapshot import Snapshot
@@ -20,6 +17,7 @@ from kerf.planning.changes import Change
 from tests.unit.docs.browser import CHROMIUM, Page, browser
 from tests.unit.records.lives import Life
 from tests.unit.views import worlds
+from tests.unit.views.serving import serving
 from tests.worlds import node_pool
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
@@ -32,17 +30,8 @@ _COLOURS: Final = "[getComputedStyle(document.body).color, getComputedStyle(docu
 
 def served(found: Snapshot, history: History | None = None, plan: Planned | None = None) -> Iterator[str]:
     """The address of a page of this snapshot, on a free port."""
-    descriptor, port = server.bound(0)
-    app = create_app(Boards(worlds.origin(found)), server.hosts(port), history, plan)
-    serving = server.server(app, descriptor, port)
-    thread = threading.Thread(target=serving.serve_forever)
-    thread.start()
-    try:
-        yield f"http://{server.HOST}:{port}"
-    finally:
-        serving.shutdown()
-        thread.join()
-        serving.server_close()
+    with serving(Boards(worlds.origin(found)), history, plan) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +68,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 def _seen(tab: Page, width: int, scheme: str, address: str) -> None:
     """Open an address at a width and in a colour scheme; its events alone are kept."""
-    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
-    tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    tab.emulate(width, scheme)
     tab.open("about:blank")
     tab.events.clear()
     tab.open(address)

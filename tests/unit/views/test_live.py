@@ -10,13 +10,12 @@ import pytest
 
 from kerf.cli.answering.boards import Boards
 from kerf.cli.answering.captures import Origin
-from kerf.cli.web import server
-from kerf.cli.web.app import create_app
 from kerf.cli.web.live import MOST_STREAMS, stream
 from kerf.model.snapshot import Snapshot
 from tests.unit.disruption.worlds import pairs, pool
 from tests.unit.docs.browser import CHROMIUM, Page, browser
 from tests.unit.views import worlds
+from tests.unit.views.serving import serving
 from tests.unit.views.test_page import client, page
 
 
@@ -79,15 +78,9 @@ def test_only_a_live_origin_has_events_and_the_script() -> None:
 @pytest.fixture
 def served() -> Iterator[tuple[Boards, str]]:
     boards = live()
-    descriptor, port = server.bound(0)
-    serving = server.server(create_app(boards, server.hosts(port)), descriptor, port)
-    thread = threading.Thread(target=serving.serve_forever)
-    thread.start()
-    yield boards, f"http://{server.HOST}:{port}"
-    boards.stop()
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
+    with serving(boards) as address:
+        yield boards, address
+        boards.stop()
 
 
 @pytest.fixture
