@@ -45,7 +45,10 @@ def test_junit_has_a_case_for_each_assertion(folder: Path, capsys: pytest.Captur
     assert main([written(folder, SHORT), *arguments]) == 1
     (suite,) = ElementTree.parse(report).getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
-    assert [case.find("failure") is not None for case in suite] == [True, False]
+    assert [case.find("failure") is not None for case in suite.iter("testcase")] == [True, False]
+    (notices,) = suite.iter("system-err")
+    assert notices.text is not None
+    assert "4 pods had no node at the end" in notices.text
     (run,) = runs(capsys)
     assert [one["passed"] for one in run["verdicts"]] == [False, True]
     assert run["series"][0] == {"at": 0.0, "nodes": 0, "per_hour": 0.0}
