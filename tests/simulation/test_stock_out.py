@@ -25,18 +25,30 @@ def family(letter: str) -> dict[str, Any]:
 
 
 class Quota:
-    """The world's cloud, with a quota of some family used up: the whole call fails, and no offering is to blame."""
+    """The world's cloud, with a quota of some family used up: the whole call fails, and no offering is to blame.
+
+    With `no_vcpus` the quota of vCPUs is: EC2 has tried the first override.
+    """
 
     def __init__(self, cloud: Any) -> None:
-        self._cloud, self.used_up, self.calls = cloud, "none", 0
+        self._cloud, self.used_up, self.no_vcpus = cloud, "none", False
+        self.requests: list[FleetRequest] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cloud, name)
 
+    @property
+    def calls(self) -> int:
+        return len(self.requests)
+
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
-        self.calls += 1
+        self.requests.append(request)
         if any(override.instance_type.startswith(self.used_up) for override in request.overrides):
             return FleetResult((), (FleetError("MaxFleetCountExceeded", "the fleet quota is used up", capacity=True),))
+        if self.no_vcpus:
+            first = request.overrides[0]
+            error = FleetError("VcpuLimitExceeded", "no vCPUs", first.instance_type, first.zone, capacity=True)
+            return FleetResult((), (error,))
         found: FleetResult = self._cloud.create_fleet(request, may_act)
         return found
 
@@ -150,3 +162,15 @@ def test_without_another_pool_the_waits_grow_and_a_restart_does_not_forget_them(
     stage.live(minutes=5)
     (pool,) = stage.world.objects("NodePool")
     assert labels.BACK_OFF not in pool["metadata"]["annotations"]
+
+
+def test_a_quota_of_vcpus_that_is_used_up_is_asked_for_smaller_types_only() -> None:
+    """EC2 names one type and zone at a time: what is as large is not tried in another zone or family."""
+    stage = Shop(general={"requirements": [ON_DEMAND]})
+    stage.cloud.no_vcpus = True
+    stage.world.apply(deployment("web", {"cpu": "1800m"}))
+    stage.live(minutes=2, seconds=30)
+    assert [request.overrides[0].instance_type for request in stage.cloud.requests] == ["c5.large"]
+    assert not stage.launched()
+    stage.cloud.no_vcpus = False
+    assert stage.until_launched(2 * MINUTE) < 2 * MINUTE

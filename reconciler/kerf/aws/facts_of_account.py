@@ -18,13 +18,10 @@ from botocore.parsers import ResponseParserError
 from kerf.aws.profiles import role_name
 from kerf.aws.requests.clients import Clients, pages
 from kerf.aws.requests.errors import translated
+from kerf.ec2.quotas import STANDARD, group_of
 
 #: By capacity type, the quota of the families that most instances are of. Its unit is vCPUs.
 QUOTAS: Final = {"on-demand": "L-1216C47A", "spot": "L-34B43A08"}
-#: The families that these quotas count.
-_STANDARD: Final = tuple("acdhimrtz")
-#: Families that begin with such a letter and have quotas of their own.
-_OTHERS: Final = ("dl", "inf", "trn", "hpc", "high", "mac")
 _COUNTED: Final = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
 
 
@@ -123,13 +120,9 @@ def vcpus_in_use(clients: Clients) -> dict[str, int]:
         rows = pages(clients.get("ec2"), "describe_instances", "Reservations", Filters=_COUNTED)
     found = dict.fromkeys(QUOTAS, 0)
     for instance in (one for row in rows for one in row["Instances"]):
-        if _is_standard(str(instance.get("InstanceType", ""))):
+        if group_of(str(instance.get("InstanceType", ""))) == STANDARD:
             found["spot" if instance.get("InstanceLifecycle") == "spot" else "on-demand"] += _vcpus(instance)
     return found
-
-
-def _is_standard(instance_type: str) -> bool:
-    return instance_type.startswith(_STANDARD) and not instance_type.startswith(_OTHERS)
 
 
 def _vcpus(instance: Any) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kerf.ec2.errors import SPOT_ROLE_CODE
 from kerf.ec2.nodeclass import profile_verdicts
+from kerf.ec2.quotas import closed_by_quota
 from kerf.model import kinds
 from kerf.model.aws.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
 from kerf.model.aws.inventory import PROFILE, TEMPLATE
@@ -183,6 +184,8 @@ def _(action: LaunchInstances, done: Done, state: State) -> None:
         state.inventories.use(PROFILE, (one.instance_profile for one in action.request.templates), done.at)
         if any(error.code == SPOT_ROLE_CODE for error in done.value.errors):
             state.fleet.close(state.catalogues.offered(labels.SPOT), done.at)
+        if state.catalogues.region is not None:
+            state.fleet.close(closed_by_quota(action.request, done.value, state.catalogues.region), done.at)
         if full := {subnet for error in done.value.errors if (subnet := full_subnet(error))}:
             state.catalogues.full(full, done.at + OUT_OF_STOCK)
         if len(done.value.instances) < len(action.request.members):
