@@ -17,6 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from kerf_api.quantity import amount
 from tests.sources import ROOT
 
 from .installation import CLUSTER_NAME, KERF, NAMESPACE, Installation
@@ -33,6 +34,8 @@ _PDB: Final = {
     "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
 }
 _SLOW_SECONDS: Final = 1.2
+#: The request of a pod of `workloads.yaml`, in thousandths of a CPU.
+_CPU_OF_WEB: Final = 250
 _DENIED: Final = ("CreateFleet", "DescribeInstances", "DescribeInstanceStatus", "DescribeSubnets", "DescribeImages")
 
 
@@ -137,7 +140,9 @@ def _of_pending(kerf: Faulty) -> tuple[str, ...]:
 # --- parts of faults ----------------------------------------------------------------------------------------------
 @contextmanager
 def _more_pods(kerf: Faulty) -> Iterator[None]:
-    kerf.kubectl("scale", "deployment/web", "--replicas=24")
+    """More than the nodes can hold, also those that an earlier fault has left."""
+    millis = sum(amount("cpu", one["status"]["allocatable"]["cpu"]) for one in kerf.get("nodes"))
+    kerf.kubectl("scale", "deployment/web", f"--replicas={20 + millis // _CPU_OF_WEB}")
     try:
         yield
     finally:
