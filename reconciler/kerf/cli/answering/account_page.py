@@ -37,7 +37,7 @@ def _to_do(answer: Answer) -> Iterator[str]:
 
 def _head(answer: Answer) -> str:
     if answer.code == "NotFound":
-        return "is not there"
+        return "does not exist"
     if answer.code != "Refused":
         return answer.text
     account = answer.refusal.account if answer.refusal is not None else None
