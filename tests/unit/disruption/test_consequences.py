@@ -17,7 +17,7 @@ def test_whose_pods_are_evicted_and_which_node_comes() -> None:
     assert told.facts == (
         "evicts 4 pods: 2 of Deployment shop/web, 1 of StatefulSet shop/db; "
         "shop/bare, which no controller creates again",
-        "comes: on-demand in us-west-2a, from $0.0200 an hour, of NodePool default: t3.small",
+        "new node: on-demand in us-west-2a, from $0.0200 an hour, of NodePool default: t3.small",
     )
 
 

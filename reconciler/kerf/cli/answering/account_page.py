@@ -63,7 +63,7 @@ def _nodes(nodes: NodesAccount) -> Iterator[str]:
     if not nodes.looked_at:
         yield "Nodes that exist: none"
         return
-    yield f"Nodes that exist: {nodes.looked_at} looked at, none fits"
+    yield f"Nodes that exist: {nodes.looked_at} checked, none fits"
     for text, count in nodes.rows:
         yield f"  {count:>6}  {text}"
     if nodes.nearest:

@@ -36,7 +36,7 @@ With --snapshot the settings are those of the snapshot. KERF_DIGEST_KEY is the k
 user data is assumed unchanged.
 
 Conditions of --fail-on, by commas: unschedulable (a pod becomes unschedulable), cost+N% (the price after is more than
-N % above the price now), disruption>N% (more than N % of the nodes go because of the change).
+N % above the price now), disruption>N% (more than N % of the nodes are disrupted because of the change).
 
 Exit codes: 0 done; 1 a condition of --fail-on holds; 2 the command or a file is wrong, or something cannot be read."""
 _DEFAULT_HORIZON: Final = "24h"
