@@ -52,7 +52,7 @@ HEAD: Final = (
     "launches",
     "peak nodes",
     "pods waited, h",
-    "came back",
+    "returns",
     "cost rose",
 )
 

@@ -46,7 +46,9 @@ def parse(text: str | int | float) -> Fraction:
 def _read(text: str | int | float) -> tuple[str, re.Match[str]]:
     written = str(text)
     if len(written) > _LONGEST:
-        raise ValueError(f"{written[:20]!r}… is not a quantity: it has {len(written)} characters")
+        raise ValueError(
+            f"{written[:20]!r}… is not a quantity: it has {len(written)} characters, the limit is {_LONGEST}"
+        )
     match = _PATTERN.fullmatch(written)
     if match is None:
         raise ValueError(f"{text!r} is not a quantity (such as 500m, 2, 1.5Gi)")

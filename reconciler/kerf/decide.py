@@ -38,7 +38,7 @@ def _decided(snapshot: Snapshot, turn: Turn, methods: Sequence[Method]) -> Plan:
         ("provisioning", lambda: provision(snapshot, turn)),
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)
-    plan += _asked("static pools", lambda: keep_replicas(snapshot, turn, _replaced(plan)), snapshot)
+    plan += _asked("static NodePools", lambda: keep_replicas(snapshot, turn, _replaced(plan)), snapshot)
     plan += _asked("pending launches", lambda: prepare(snapshot, plan.foreseen), snapshot)
     if turn.refusals:
         plan += Plan(refusals=turn.refusals, next_due=snapshot.now + snapshot.settings.disruption_period)

@@ -222,7 +222,7 @@ def test_why_says_of_a_node_what_the_event_says_and_when_it_goes(kerf: Installat
     told = kerf.kerf("why", "node", name, "--kubeconfig", str(reader))
     print(f"\n{told}")
     assert told.startswith(f"node {name} stays: {words}")
-    assert re.search(r"^  Empty +no pods that would be missed: blocked by ", told, re.MULTILINE)
+    assert re.search(r"^  Empty +no reschedulable pods: blocked by ", told, re.MULTILINE)
     assert re.search(r"^  Expired +expireAfter is .*: at 20\d\d-", told, re.MULTILINE)
     assert "\nBudgets of NodePool general: " in told
     (claim,) = [c["metadata"]["name"] for c in kerf.get("nodeclaims") if c["status"].get("nodeName") == name]

@@ -66,7 +66,10 @@ def test_what_holds_a_roll_out_is_named_and_it_goes_on_when_let_go(fleet: Fleet)
     def blocked() -> bool:
         found = condition(fleet.pool(), "UpToDate")
         words = str(found.get("message"))
-        named = "PodDisruptionBudget default/rolling does not let pod" in words and "of Deployment rolling go" in words
+        named = (
+            "PodDisruptionBudget default/rolling does not allow the eviction of pod" in words
+            and "of Deployment rolling" in words
+        )
         return found.get("reason") == "Blocked" and named
 
     fleet.kerf.wait(blocked, 60, "the pool says what holds it")

@@ -27,7 +27,7 @@ def test_a_refusal_of_a_pod_that_a_new_node_takes_is_a_difference(
     assert right.solution.new_nodes
     assert one_more(world, right, oracle) == ()
     planned = [key for node in right.solution.new_nodes for key in node.pods]
-    refusal = PodRefusal("NoNodePool", "no existing node has room for it and no NodePool can make one")
+    refusal = PodRefusal("NoNodePool", "no existing node has capacity for it and no NodePool can make one")
     wrong = replace(
         right.solution,
         new_nodes=(),

@@ -115,7 +115,7 @@ def _add_limits(parser: argparse.ArgumentParser, standard: Options) -> None:
         "--handshake-seconds",
         type=_seconds,
         default=standard.handshake_seconds,
-        help="total time of a TLS handshake (default %(default)g)",
+        help="time limit of a TLS handshake (default %(default)g)",
     )
     parser.add_argument(
         "--request-seconds",

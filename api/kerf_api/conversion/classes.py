@@ -138,7 +138,7 @@ def _hops(work: Work, steps: Steps, options: Any) -> None:
         return
     work.add((*_OPTIONS, "httpPutResponseHopLimit"), _OLD_HOPS)
     message = f"httpPutResponseHopLimit was {_OLD_HOPS} by default in older versions; now it is explicit"
-    hint = "1, v1's default, keeps containers from the metadata of their instance"
+    hint = "1, v1's default, blocks the access of containers to the metadata of their instance"
     work.tell(SPELLED_OUT, place if isinstance(options, dict) else steps, message, hint)
 
 

@@ -29,7 +29,7 @@ _SETTINGS_NAME: Final = "karpenter-global-settings"
 _SETTINGS: Final[Mapping[str, str]] = {
     "aws.defaultInstanceProfile": "pass it to kerf convert --instance-profile, or add it to each EC2NodeClass",
     "aws.tags": "add them to spec.tags of each EC2NodeClass",
-    "aws.enableENILimitedPodDensity": "where it was false, add maxPods: 110 to spec.kubelet of each EC2NodeClass",
+    "aws.enableENILimitedPodDensity": "if it was false, add maxPods: 110 to spec.kubelet of each EC2NodeClass",
 }
 
 

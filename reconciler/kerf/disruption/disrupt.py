@@ -53,7 +53,7 @@ def forced_ends(snapshot: Snapshot, turn: Turn) -> Plan:
     forced += tried(snapshot, "impairment", partial(impaired, snapshot, _deleted(forced)))
     forced += tried(snapshot, "expiration", partial(expire, turn))
     forced += tried(snapshot, "repair", partial(repair, turn, _deleted(forced)))
-    return forced + tried(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
+    return forced + tried(snapshot, "static NodePools", partial(surplus, turn, _deleted(forced)))
 
 
 def _deleted(plan: Plan) -> frozenset[str]:

@@ -1,1 +1,1 @@
-"""What may be said of one node: where it stands, what would end it, what holds it, and when it may go."""
+"""Explain one node: its stage, its possible disruptions with their blockers, and the earliest time of each."""

@@ -1,4 +1,4 @@
-"""What the budgets of a node's NodePool allow: for each reason how many of how many, and which budget decides."""
+"""Allowed disruptions of a NodePool: the number for each reason, and the budget that sets it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerf_api.v1.budgets import EXPIRED, REASONS, UNLIMITED, Row, rows
 
 
 def budgets(view: View, pool: str) -> Budgets | None:
-    """The budgets of one NodePool; None when there is none of the name."""
+    """Return the budgets of one NodePool; None when the NodePool does not exist."""
     found = budgets_of(view).get(pool)
     if found is None:
         return None
@@ -38,19 +38,19 @@ def _allowance(view: View, pool: str, found: PoolBudget, reason: str) -> Allowan
 
 
 def held(view: View, pool: str, reason: str) -> Hold | None:
-    """That the budgets let none go for the reason now; with when they will, where a schedule says so."""
+    """Return the blocker when the budgets allow no disruption for the reason now, until their schedules allow one."""
     found = budgets_of(view).get(pool)
     if found is None or found.remaining(reason):
         return None
     allowance = _allowance(view, pool, found, reason)
     busy = f", {found.disrupting} terminating or not Ready" if found.disrupting else ""
-    count = f"{allowance.allowed} of {found.nodes} may{busy}"
+    count = f"{allowance.allowed} of {found.nodes} nodes allowed{busy}"
     text = f"no more nodes of NodePool {pool} may be disrupted for {reason}: {count} ({allowance.row})"
     return Hold("Budget", text, _opens(view, pool, found, reason))
 
 
 def tightest(view: View, pool: str, reason: str) -> tuple[Row, int] | None:
-    """The budget that allows least for the reason now, with how many nodes use it up; None when none can be read."""
+    """Return the budget that allows least for the reason now, and the nodes that count against it; None if invalid."""
     found = budgets_of(view).get(pool)
     try:
         lines = _lines(view, pool, found, reason) if found is not None else ()
@@ -60,7 +60,7 @@ def tightest(view: View, pool: str, reason: str) -> tuple[Row, int] | None:
 
 
 def _opens(view: View, pool: str, found: PoolBudget, reason: str) -> datetime | None:
-    """When every budget that is used up has ended, if all of them do."""
+    """Return the end of the last window among the exhausted budgets; None when one of them has no end."""
     try:
         lines = _lines(view, pool, found, reason)
     except ValueError:
@@ -70,12 +70,12 @@ def _opens(view: View, pool: str, found: PoolBudget, reason: str) -> datetime | 
 
 
 def _lines(view: View, pool: str, found: PoolBudget, reason: str) -> tuple[Row, ...]:
-    """The budgets that speak of the reason, as they are now. Raises ValueError where one cannot be read."""
+    """Return the budgets that apply to the reason, as of now. Raises ValueError for an invalid one."""
     own = view.snapshot.node_pools[pool].spec.disruption.budgets
     return rows(budgets=own, nodes=found.nodes, now=view.snapshot.now, reason=reason)
 
 
 def row_text(row: Row) -> str:
-    """The budget of a row: `budgets[0]: nodes 10%, schedule '@daily' for 8h`."""
+    """Format the budget of a row: `budgets[0]: nodes 10%, schedule '@daily' for 8h`."""
     scheduled = f", schedule {row.budget.schedule!r} for {row.budget.duration}" if row.budget.schedule else ""
     return f"budgets[{row.index}]: nodes {row.budget.nodes}{scheduled}"

@@ -1,8 +1,8 @@
-"""Single changes that may let a node go: of pods, of a NodePool, of a PodDisruptionBudget, of the node, of a setting.
+"""Single changes that may unblock a node: of pods, a NodePool, a PodDisruptionBudget, the node or a setting.
 
-A change is a value: it makes of a snapshot the one that there would be after that change. So it can be tried by
-the very rules that hold the node before it is reported (`trials`). Edits of pods and of pools are those that
-give pods a place (`scheduling/edits`).
+A change is a value with a function from a snapshot to the snapshot after the change. So the rules that block the node
+check each change before it is suggested (`trials`). Edits of pods and NodePools are those that give pods a place
+(`scheduling/edits`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from kerf_api.v1.nodepool import Budget
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Base. `made` is the snapshot after the change, an equal one when there is nothing to change; `patch` is the same
-    change of a manifest, as data."""
+    """Base class. `made` returns the snapshot after the change, an equal one when nothing changes; `patch` returns the
+    change of the manifest as data."""
 
     def made(self, snapshot: Snapshot) -> Snapshot:
         raise NotImplementedError
@@ -40,13 +40,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _OfPods(Change):
-    """Base of changes of pods of one manifest; `whose` are they, for a person."""
+    """Base class of changes to the pods of one manifest. `whose` is the text that names the manifest."""
 
     whose: str
     pods: frozenset[str]
 
     def edited(self, pod: Pod) -> Pod:
-        """The pod after the change."""
+        """Return the pod after the change."""
         raise NotImplementedError
 
     def made(self, snapshot: Snapshot) -> Snapshot:
@@ -59,7 +59,7 @@ class _OfPods(Change):
 
 @dataclass(frozen=True, slots=True)
 class _OfPool(Change):
-    """Base of changes of a NodePool; `pool_name` is its name."""
+    """Base class of changes to a NodePool, whose name is `pool_name`."""
 
     @property
     def pool_name(self) -> str:
@@ -79,7 +79,7 @@ class OfPods(_OfPods):
 
     @property
     def of_others(self) -> bool:
-        """Whether the edit changes where pods of others may be: their anti-affinity keeps these away."""
+        """Whether the edit changes the possible nodes of other pods: anti-affinity of the edited pods excludes them."""
         return isinstance(self.edit, DropTerm) and self.edit.away
 
     def edited(self, pod: Pod) -> Pod:
@@ -91,7 +91,7 @@ class OfPods(_OfPods):
 
 @dataclass(frozen=True, slots=True)
 class Unmark(_OfPods):
-    """Pods without the annotation that protects them."""
+    """Removal of the annotation that protects pods from disruption."""
 
     def edited(self, pod: Pod) -> Pod:
         return replace(pod, metadata=_unprotected(pod.metadata))
@@ -120,7 +120,7 @@ def _with(some: Mapping[str, Pod], changed: Mapping[str, Pod]) -> Mapping[str, P
 
 @dataclass(frozen=True, slots=True)
 class Permit(Change):
-    """A PodDisruptionBudget (`namespace/name`) that lets a pod go."""
+    """One more eviction allowed by a PodDisruptionBudget (`namespace/name`)."""
 
     key: str
 
@@ -129,7 +129,7 @@ class Permit(Change):
         return dataclasses.replace(snapshot, pdb_budgets={**snapshot.pdb_budgets, self.key: open_})
 
     def patch(self, snapshot: Snapshot) -> Patch:
-        """One pod less that must be healthy."""
+        """Return the patch that requires one healthy pod less."""
         pdb = snapshot.pdbs[self.key]
         status = pdb.status
         if pdb.spec.min_available is not None:
@@ -145,7 +145,7 @@ class Permit(Change):
 # --- of the node, of settings -----------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class UnmarkNode(Change):
-    """The node of this key of `state_nodes`, without the annotation that protects it."""
+    """Removal of the annotation that protects a node from disruption; `key` is that of `state_nodes`."""
 
     key: str
     name: str
@@ -166,7 +166,7 @@ class UnmarkNode(Change):
 
 @dataclass(frozen=True, slots=True)
 class OpenGate(Change):
-    """`field` is the gate's in `FeatureGates`."""
+    """An enabled feature gate; `field` is its attribute of `FeatureGates`."""
 
     gate: str
     field: str
@@ -179,13 +179,13 @@ class OpenGate(Change):
         return Patch(EDIT, "Settings", "FEATURE_GATES", str(self), (Field(self.gate, True),))
 
     def __str__(self) -> str:
-        return f"open the feature gate {self.gate}"
+        return f"enable the feature gate {self.gate}"
 
 
 # --- of the NodePool --------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class OfPool(_OfPool):
-    """An edit of what a NodePool makes nodes of."""
+    """An edit of the node template or the limits of a NodePool."""
 
     edit: PoolEdit
 
@@ -202,7 +202,7 @@ class OfPool(_OfPool):
 
 @dataclass(frozen=True, slots=True)
 class _OfDisruption(_OfPool):
-    """Base of changes of `spec.disruption`."""
+    """Base class of changes to `spec.disruption`."""
 
     pool: str
 
@@ -213,7 +213,7 @@ class _OfDisruption(_OfPool):
 
 @dataclass(frozen=True, slots=True)
 class AllowMore(_OfDisruption):
-    """One of a NodePool's budgets that lets as many `nodes` go."""
+    """A higher number of `nodes` in one budget of a NodePool."""
 
     index: int
     nodes: int
@@ -238,12 +238,12 @@ class Adopt(_OfDisruption):
         return _with_disruption(snapshot, self.pool, consolidation_policy=self.policy)
 
     def __str__(self) -> str:
-        return f"NodePool {self.pool}: make its consolidationPolicy {self.policy}"
+        return f"NodePool {self.pool}: set consolidationPolicy to {self.policy}"
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidate(_OfDisruption):
-    """A `consolidateAfter` where there was Never, when that has passed for the node of this key of `state_nodes`."""
+    """A `consolidateAfter` instead of Never, as if it had passed for the node with this key of `state_nodes`."""
 
     key: str
 
@@ -259,11 +259,11 @@ class Consolidate(_OfDisruption):
         return _with_disruption(ripe, self.pool, consolidate_after="0s")
 
     def __str__(self) -> str:
-        return f"NodePool {self.pool}: give it a consolidateAfter instead of Never"
+        return f"NodePool {self.pool}: set consolidateAfter to a duration instead of Never"
 
 
 def _with_disruption(snapshot: Snapshot, pool_name: str, **fields: Any) -> Snapshot:
-    """With these fields in the pool's `spec.disruption`."""
+    """Return the snapshot with these fields in `spec.disruption` of the NodePool."""
     pool = snapshot.node_pools[pool_name]
     disruption = replace(pool.spec.disruption, **fields)
     return snapshot.with_node_pools(replace(pool, spec=replace(pool.spec, disruption=disruption)))

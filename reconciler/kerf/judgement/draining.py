@@ -1,4 +1,4 @@
-"""Where a node that goes stands: which pods are left and what holds each of them, volumes, the deadline."""
+"""The stage of a node that is being removed: remaining pods with the blocker of each, volumes, the deadline."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import TRUE
 from kerf_api.v1.nodeclaim import NodeClaim
 
-_WAVES = ("plain pods", "daemons", "critical pods", "critical daemons")
+_WAVES = ("plain pods", "DaemonSet pods", "critical pods", "critical DaemonSet pods")
 
 
 def going(snapshot: Snapshot, state: StateNode) -> Stage:
-    """Of a node that is being deleted, or whose claim is."""
+    """Return the stage of a node that is being deleted, or whose NodeClaim is."""
     view, claim, node = View(snapshot), state.claim, state.node
     deadline = deadline_of(claim) if claim is not None else None
     since = _since(state)
     if claim is not None and claim.is_true("InstanceTerminating"):
         return _terminating(snapshot, state, claim)
     if claim is not None and not claim.assigned_instance:
-        return Stage("Terminating", "its launch is being undone", since)
+        return Stage("Terminating", "its launch is being cancelled", since)
     if claim is not None and (held := claim.condition(HELD)) is not None and held.status == TRUE:
         return Stage("Held", "is being terminated, but its drain is blocked", since, (Fact(held.message),))
     if node is None or labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
@@ -57,7 +57,7 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
 
 
 def _failed(snapshot: Snapshot, state: StateNode) -> Iterator[Fact]:
-    """The failing actions about the node, its claim and its instance; else what the claim's conditions say of them."""
+    """Return the failing actions on the node, its NodeClaim and its instance; else the NodeClaim's conditions."""
     claim, node = state.claim, state.node
     names = [f"node/{node.name}"] if node is not None else []
     names += [f"nodeclaim/{claim.name}", f"instance/{claim.assigned_instance}"] if claim is not None else []
@@ -77,18 +77,19 @@ def _terminating(snapshot: Snapshot, state: StateNode, claim: NodeClaim) -> Stag
 
 
 def _kept(view: View, claim: NodeClaim | None) -> Iterator[Fact]:
-    """Why its instance may not be ended now."""
+    """Return the reason why its instance may not be terminated now."""
     held = claim_held(view, claim, view.instance(claim.status.provider_id)) if claim is not None else None
     for refusal in held.refusals if held is not None else ():
         yield Fact(refusal.reason.text)
 
 
 def _others(claim: NodeClaim | None, node: Node | None) -> Iterator[Fact]:
-    """Finalizers of others: Kerf does not remove these."""
+    """Return the finalizers of other controllers: Kerf does not remove these."""
     for kind, value in (("NodeClaim", claim), ("Node", node)):
         foreign = [f for f in value.metadata.finalizers if f != labels.TERMINATION_FINALIZER] if value else []
         if value is not None and foreign and value.metadata.deleting:
-            yield Fact(f"{kind} {value.metadata.name} is kept by finalizers of others: {', '.join(sorted(foreign))}")
+            others = ", ".join(sorted(foreign))
+            yield Fact(f"{kind} {value.metadata.name} is kept by finalizers of other controllers: {others}")
 
 
 def _since(state: StateNode) -> datetime | None:
@@ -102,7 +103,7 @@ def _deadline(deadline: datetime | None) -> Iterator[Fact]:
     if deadline is not None:
         yield Fact("its terminationGracePeriod forces the drain at", deadline)
     else:
-        yield Fact("it has no terminationGracePeriod: it waits for these for as long as it takes")
+        yield Fact("it has no terminationGracePeriod, so its drain has no time limit")
 
 
 def _number(count: int, noun: str) -> str:
@@ -111,7 +112,7 @@ def _number(count: int, noun: str) -> str:
 
 # --- troubles ---------------------------------------------------------------------------------------------------
 def never_drained(snapshot: Snapshot) -> Iterator[Trouble]:
-    """The drains that never end: without a deadline, with pods whose eviction PodDisruptionBudgets never allow."""
+    """Return drains that never end: they have no deadline, and PodDisruptionBudgets never allow some evictions."""
     view, pdbs = View(snapshot), Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets)
     for state in snapshot.state_nodes.values():
         claim, node, now = state.claim, state.node, snapshot.now
@@ -124,7 +125,7 @@ def never_drained(snapshot: Snapshot) -> Iterator[Trouble]:
 
 # --- pods -------------------------------------------------------------------------------------------------------
 def _pods(snapshot: Snapshot, waiting: list[Pod], deadline: datetime | None) -> Iterator[Fact]:
-    """What each pod waits for, sorted by key."""
+    """Return the state of each remaining pod, sorted by key."""
     wave = min(wave_of(pod) for pod in waiting)
     for pod in waiting:
         text, at = _held(snapshot, pod, wave, deadline)
@@ -137,7 +138,7 @@ def _pods(snapshot: Snapshot, waiting: list[Pod], deadline: datetime | None) -> 
 def _held(snapshot: Snapshot, pod: Pod, wave: int, deadline: datetime | None) -> tuple[str, datetime | None]:
     now = snapshot.now
     if pod.metadata.deletion_timestamp is not None:
-        return "is stopping until", pod.metadata.deletion_timestamp
+        return "is terminating until", pod.metadata.deletion_timestamp
     if must_go(pod, now, deadline):
         return "is being deleted by force: the deadline is near", None
     if pods.protected(pod, now):

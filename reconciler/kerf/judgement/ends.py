@@ -1,7 +1,7 @@
-"""What would like to end a node that is in use: by force, or if nothing holds it; with what holds each of them.
+"""Possible disruptions of a node in use, forceful and voluntary, each with its blockers.
 
-The answers are those of the rooms that decide: the same blockers, budgets, windows and simulations. Only here they are
-asked about one node, and all of them are reported.
+The answers are those of the rooms that decide: the same blockers, budgets, windows and simulations. Here they apply to
+one node, and all of them are reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def ends_of(view: View, key: str, ask: Solve | None = None) -> tuple[End, ...]:
-    """What would end a state node with a claim of ours: the forceful ends, then the voluntary ones."""
+    """Return the possible disruptions of a state node with a NodeClaim of Kerf: forceful first, then voluntary."""
     state = view.snapshot.state_nodes[key]
     assert state.claim is not None
     forced = forced_ends(view.snapshot, view.turn)
@@ -59,9 +59,9 @@ def ends_of(view: View, key: str, ask: Solve | None = None) -> tuple[End, ...]:
 
 
 def known_ends(view: View, key: str, forced: Plan) -> tuple[End, ...]:
-    """The same without a simulation, for lists of all nodes: consolidation is known from proposals alone.
+    """Return the same without a simulation, for lists of all nodes: consolidation is known from proposals alone.
 
-    `forced` are the forceful ends of the whole snapshot, of `disrupt.forced_ends`.
+    `forced` has the forceful disruptions of the whole snapshot, from `disrupt.forced_ends`.
     """
     state = view.snapshot.state_nodes[key]
     assert state.claim is not None
@@ -78,17 +78,17 @@ def known_ends(view: View, key: str, forced: Plan) -> tuple[End, ...]:
 
 
 def _of_proposals(view: View, one: Candidate) -> End:
-    """The consolidation that a proposal asks for, or the blockers of any."""
+    """Return the proposed consolidation of the node, or the blockers of any consolidation."""
     holds = _holds(view, one, UNDERUTILIZED, consolidation_blockers(view, one.state, one.pool))
     proposed = next((p for p in view.snapshot.proposals if one.key in p.candidates), None)
     if proposed is None:
-        return End(UNDERUTILIZED, "no cheaper place is known", wanted=False, holds=holds)
-    text = f"proposed with {len(proposed.candidates)} nodes: {prices.saves(proposed.saving)}"
+        return End(UNDERUTILIZED, "no cheaper placement of its pods is known", wanted=False, holds=holds)
+    text = f"proposed for consolidation, nodes: {len(proposed.candidates)}; {prices.saves(proposed.saving)}"
     return End(UNDERUTILIZED, text, _ahead(view, _proposed(view, one)), holds=holds, saving=proposed.saving)
 
 
 def _voluntary(code: str, view: View, key: str, ask: Solve) -> End:
-    """An end by one of the reasons of a budget."""
+    """Return the voluntary disruption for one of the reasons of budgets."""
     one = unblocked(view, key)
     if code == EMPTY:
         return _empty(view, one)
@@ -96,30 +96,30 @@ def _voluntary(code: str, view: View, key: str, ask: Solve) -> End:
 
 
 def _explained(view: View, key: str, end: End, ask: Solve) -> End:
-    """The end with what is behind each hold, and with the change that would let the node go."""
+    """Return the disruption with the cause of each blocker, and with the change that would unblock the node."""
     one = unblocked(view, key)
     try:
         holds = tuple(replace(hold, facts=facts(view, one, end.code, hold, ask)) for hold in end.holds)
         tried = remedies(view, key, end, ask, partial(_voluntary, end.code)) if end.open else None
-    except Exception:  # what is only advice must not cost the answer
+    except Exception:  # a failure of optional advice must not lose the answer
         return end
     return replace(end, holds=holds, remedies=tried)
 
 
-# --- by force ---------------------------------------------------------------------------------------------------
+# --- forceful ---------------------------------------------------------------------------------------------------
 def _forced(forced: Plan, claim: NodeClaim) -> Iterator[End]:
-    """What deletes the claim in this very moment."""
+    """Return the disruption that deletes the NodeClaim in this reconcile."""
     for action in forced.actions:
         if isinstance(action, DeleteObject) and action.ref.name == claim.name:
             yield End(action.reason.code, action.reason.text, forceful=True)
 
 
 def _expiring(view: View, forced: Plan, claim: NodeClaim) -> Iterator[End]:
-    """The end of its life, if that is not what deletes it in this very moment."""
+    """Return the expiration of the NodeClaim, unless expiration deletes it in this reconcile."""
     if any(end.code == EXPIRED for end in _forced(forced, claim)):
         return
     try:
-        end = end_of(view.snapshot, claim, _END_OF_TIME)  # to the second, however long that is away
+        end = end_of(view.snapshot, claim, _END_OF_TIME)  # the exact time, however far in the future
     except ValueError:
         return
     if end is None:
@@ -130,7 +130,7 @@ def _expiring(view: View, forced: Plan, claim: NodeClaim) -> Iterator[End]:
 
 
 def _life(view: View, claim: NodeClaim, prepared_from: datetime) -> str:
-    """How long it may live, and what is made of its successor."""
+    """Return the lifetime of the node, and the state of its successor."""
     condition = claim.condition(EXPIRING)
     if condition is not None:
         return f"expireAfter is {claim.spec.expire_after}; {condition.reason}: {condition.message}"
@@ -140,14 +140,14 @@ def _life(view: View, claim: NodeClaim, prepared_from: datetime) -> str:
 
 
 def _sick(view: View, forced: Plan, state: StateNode) -> Iterator[End]:
-    """An unhealthy node that repair has not come to yet, or may not."""
+    """Return the pending repair of an unhealthy node, with its blockers."""
     sickness = sickness_of(state.node) if state.node is not None else None
     if sickness is None or any(end.code == "Unhealthy" for end in _forced(forced, _claim(state))):
         return
     subject = f"node/{state.name}"
     holds = [Hold(r.reason.code, r.reason.text) for r in forced.refusals if r.subject == subject]
     if not view.snapshot.settings.gates.node_repair:
-        holds.append(Hold("NodeRepairOff", "feature gate NodeRepair is closed: nodes are not repaired"))
+        holds.append(Hold("NodeRepairOff", "feature gate NodeRepair is disabled, so nodes are not repaired"))
     yield End("Unhealthy", str(sickness), sickness.until, wanted=not holds, forceful=True, holds=tuple(holds))
 
 
@@ -156,14 +156,14 @@ def _claim(state: StateNode) -> NodeClaim:
     return state.claim
 
 
-# --- if nothing holds it ----------------------------------------------------------------------------------------
+# --- voluntary --------------------------------------------------------------------------------------------------
 def _drifted(view: View, one: Candidate, ask: Solve) -> End:
     waits = canary.drift_blocker(view, one.state)
     speaking = [waits] if waits is not None else []
     lines: list[str] = []
     if one.pool.static:
         if not view.snapshot.settings.gates.static_capacity:
-            speaking.append(Blocker("StaticCapacityOff", "feature gate StaticCapacity is closed"))
+            speaking.append(Blocker("StaticCapacityOff", "feature gate StaticCapacity is disabled"))
         elif not room(view.snapshot, one.pool, 1):
             speaking.append(NO_ROOM)
     elif one.movable:
@@ -174,7 +174,7 @@ def _drifted(view: View, one: Candidate, ask: Solve) -> End:
 
 
 def _why_drifted(view: View, one: Candidate) -> str:
-    """The reason, and what is on either side as far as that can be seen."""
+    """Return the reason of the drift, with both values where they are known."""
     condition = one.claim.condition("Drifted")
     reason = condition.reason if condition is not None else ""
     detail = drift_detail(view, one.claim, one.pool, reason)
@@ -185,10 +185,10 @@ def _empty(view: View, one: Candidate) -> End:
     speaking = list(rest_blockers(view, one.claim, one.pool))
     held_for = view.snapshot.buffer_pods.get(one.key, 0)
     if held_for:
-        speaking.append(Blocker("BufferPods", f"CapacityBuffers reserve capacity for {held_for} pods there"))
+        speaking.append(Blocker("BufferPods", f"CapacityBuffers reserve capacity on it (pods: {held_for})"))
     at = None if speaking else quiet_since(one) + view.snapshot.settings.validation_delay
     holds = _holds(view, one, EMPTY, speaking)
-    text = "no pods that would be missed"
+    text = "no reschedulable pods"
     return End(EMPTY, text, _ahead(view, at), wanted=not _refused(speaking), holds=holds, saving=one.price)
 
 
@@ -197,22 +197,22 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
     lasting = [blocker for blocker in speaking if blocker.until is None]
     if lasting:
         holds = _holds(view, one, UNDERUTILIZED, speaking)
-        return End(UNDERUTILIZED, "not looked at", wanted=False, holds=holds)
+        return End(UNDERUTILIZED, "consolidation is not simulated", wanted=False, holds=holds)
     move = single(view, one, Policy(view), Share(ask))
     at = _ahead(view, _proposed(view, one))
     if isinstance(move, Blocker):
-        text = "its savings would be too small" if move.code in TOO_LITTLE else "its pods have no cheaper place"
+        text = "its savings would be too small" if move.code in TOO_LITTLE else "its pods have no cheaper placement"
         holds = _holds(view, one, UNDERUTILIZED, [*speaking, move])
         return End(UNDERUTILIZED, text, at, wanted=False, holds=holds)
-    cheaper = "a smaller capacity reservation would do" if one.reserved else "a cheaper node would do"
-    text = f"{cheaper if move.new else 'its pods fit elsewhere'}: {prices.saves(move.saving)}"
+    cheaper = "a smaller capacity reservation is enough" if one.reserved else "a cheaper node is enough"
+    text = f"{cheaper if move.new else 'its pods fit on other nodes'}: {prices.saves(move.saving)}"
     lines = (*evicted(one.pods), *coming(move.new))
     holds = _holds(view, one, UNDERUTILIZED, speaking)
     return End(UNDERUTILIZED, text, at, holds=holds, facts=lines, saving=move.saving)
 
 
 def _proposed(view: View, one: Candidate) -> datetime | None:
-    """When a proposal of it has stood its time; None when there is none."""
+    """Return the end of the validation delay of a proposal for the node; None without a proposal."""
     delay = view.snapshot.settings.validation_delay
     made = [p.made_at + delay for p in view.snapshot.proposals if one.key in p.candidates and p.made_at is not None]
     return min(made, default=None)
@@ -227,7 +227,7 @@ def _refused(speaking: Iterable[Blocker]) -> bool:
 
 
 def _holds(view: View, one: Candidate, reason: str, speaking: Iterable[Blocker]) -> tuple[Hold, ...]:
-    """What the reason itself asks for, then what speaks against disrupting the node at all, then the budgets."""
+    """Return the blockers: those of any disruption, a recent failure, those of the reason, then the budgets."""
     common = [blocker for blocker in blockers(view, one.key, eventual=reason == DRIFTED) if blocker.code != "Unmanaged"]
     failed = failed_lately(view, one.state) if reason != EMPTY else None
     found = [Hold.of(blocker) for blocker in (*common, *([failed] if failed is not None else []), *speaking)]

@@ -1,6 +1,6 @@
-"""The judgement of one node: the verdict first, then everything that it rests on. Pure, like what it asks.
+"""The judgement of one node: the verdict first, then the facts that it is based on. Pure.
 
-A node is meant by its Node's name, by its NodeClaim's, or by the ID of its instance.
+The name is that of the Node or the NodeClaim, or the ID of the instance.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _MOST_NAMES: Final = 5
 
 
 def why(snapshot: Snapshot, name: str, ask: Solve | None = None) -> Judgement:
-    """What may be said of the node `name`. `ask` is the scheduler that simulations use, by default the real one."""
+    """Explain the node `name`. `ask` is the scheduler for simulations, by default the real one."""
     key = _key(snapshot, name)
     if key is None:
-        return Judgement(name, UNKNOWN, "is not there", similar=_similar(snapshot, name))
+        return Judgement(name, UNKNOWN, "does not exist", similar=_similar(snapshot, name))
     seen = view(snapshot, Memory().turn(snapshot))
     state, stage = snapshot.state_nodes[key], _stage(seen, key)
     if stage.code in ("NotOurs", "Unreadable"):
@@ -62,27 +62,27 @@ def why(snapshot: Snapshot, name: str, ask: Solve | None = None) -> Judgement:
 
 
 def _stage(seen: View, key: str) -> Stage:
-    """An unreadable object is reported as such, as in a plan."""
+    """Return the stage of a node; an unreadable object is reported as unreadable, as in a plan."""
     try:
         return stage_of(seen, key)
     except Exception as error:
-        return Stage("Unreadable", f"cannot be understood: {broken(error)}")
+        return Stage("Unreadable", f"cannot be read: {broken(error)}")
 
 
 def _ends(seen: View, key: str, ask: Solve | None) -> tuple[tuple[End, ...], list[Hold]]:
-    """The ends; and what holds a node of which nothing asks for the end."""
+    """Return the possible disruptions; and the blockers of a node without a possible voluntary disruption."""
     try:
         ends = ends_of(seen, key, ask)
         speaking = [] if any(not end.forceful for end in ends) else list(blockers(seen, key))
     except Exception as error:
         reason = broken(error)
-        return (), [Hold(reason.code, f"cannot be judged: {reason.text}")]
+        return (), [Hold(reason.code, f"its disruption cannot be evaluated: {reason.text}")]
     return ends, [Hold.of(blocker) for blocker in speaking]
 
 
-# --- whom is meant ----------------------------------------------------------------------------------------------
+# --- the node of a name -----------------------------------------------------------------------------------------
 def _key(snapshot: Snapshot, name: str) -> str | None:
-    """The key of `state_nodes`; a Node comes before a claim of the same name."""
+    """Return the key of `state_nodes`; a Node has precedence over a NodeClaim of the same name."""
     found = [key for key, state in snapshot.state_nodes.items() if state.node is not None and state.node.name == name]
     found += [name] if name in snapshot.node_claims else []
     found += [claim.name for claim in snapshot.claims_by_instance.get(name, ())]
@@ -97,7 +97,7 @@ def _similar(snapshot: Snapshot, name: str) -> tuple[str, ...]:
 
 
 def _about(snapshot: Snapshot, state: StateNode) -> str:
-    """Whose it is, and what."""
+    """Describe the node: NodeClaim, NodePool, instance type, capacity type, zone, number of pods."""
     parts = []
     if state.claim is not None:
         of_pool = f" of NodePool {state.pool_name}" if state.pool_name else ""
@@ -114,7 +114,7 @@ def _about(snapshot: Snapshot, state: StateNode) -> str:
 def _verdict(
     now: datetime, stage: Stage, ends: tuple[End, ...], holds: tuple[Hold, ...]
 ) -> tuple[str, str, datetime | None]:
-    """The code, a line, and the instant that it speaks of: of a node that stays the one of its forced termination."""
+    """Return the code, the text and its time: for a node that stays the time of its forceful disruption."""
     due = min(
         ((at, end) for end in ends if (at := end.earliest(now)) is not None), key=lambda row: row[0], default=None
     )
@@ -129,7 +129,7 @@ def _verdict(
 
 
 def _patches(name: str, code: str, at: datetime | None, ends: tuple[End, ...]) -> Iterator[Patch]:
-    """The changes that help, those of an end that is wanted first; or the time until nothing blocks the node."""
+    """Return the changes that help, those of a wanted disruption first; or the time until nothing blocks the node."""
     if code == DUE and at is not None:
         yield Patch(WAIT, "Node", name, f"wait until {rfc3339(at)}")
     for end in sorted(ends, key=lambda end: not end.wanted):
@@ -138,7 +138,7 @@ def _patches(name: str, code: str, at: datetime | None, ends: tuple[End, ...]) -
 
 
 def _first(ends: tuple[End, ...], holds: tuple[Hold, ...]) -> str:
-    """The weightiest hold: of an end that is wanted, else of one that is only possible."""
+    """Return the most important blocker: of a wanted disruption, else of one that is only possible."""
     rows = sorted((end for end in ends if end.open), key=lambda end: not end.wanted)
     first = rows[0].open[0] if rows else holds[0] if holds else None
     if first is None:

@@ -1,7 +1,7 @@
-"""The cause of a blocker, for an operator who wants to remove it: which pods have no room elsewhere and by
-which rule, what a new node would cost, what a PodDisruptionBudget allows.
+"""The cause of a blocker, for an operator who wants to remove it: pods that fit on no other node with the rule, the
+price of a new node, the allowance of a PodDisruptionBudget.
 
-It simulates once or twice more, with full accounts; a plan never asks for that.
+It simulates once or twice more, with full explanations; plans do not contain these.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from kerf.scheduling.refusals.existing_nodes import LEFT_OUT
 from kerf_api.requirements import Requirements
 from kerf_api.v1.budgets import DRIFTED
 
-#: Moves that come to nothing because new nodes are needed, and because these cannot be had.
+#: Codes of moves that fail because they need new nodes, and these are too expensive or not allowed.
 DEAR = frozenset({"NotCheaper", "TooManyNodes", "SpotToSpotDisabled", "TooFewSpotTypes", "MinValues", "WouldComeBack"})
 STRANDED = "PodsWouldNotSchedule"
 NOT_WORTH_IT = "NotWorthIt"
-#: So many classes of pods are listed, and of each so many NodePools.
+#: The most groups of equal pods in a list, and the most NodePools for each of them.
 _MOST_CLASSES, _MOST_POOLS = 10, 3
 
 
 def manner_of(reason: str) -> Manner:
-    """How the pods of a node are placed elsewhere that goes for this reason."""
+    """Return the manner of placing the pods of a node that is disrupted for this reason."""
     return Manner.FREELY if reason == DRIFTED else Manner.SPARING
 
 
 def facts(view: View, one: Candidate, reason: str, hold: Hold, ask: Solve) -> tuple[str, ...]:
-    """Lines about one hold of a node that would go for this reason; none where there is no more to say."""
+    """Return lines on the cause of one blocker of a disruption for this reason; none when no cause is known."""
     if hold.code == "PodDisruptionBudget":
         return tuple(_allowances(view, one, hold))
     if hold.code == NOT_WORTH_IT:
@@ -54,9 +54,9 @@ def facts(view: View, one: Candidate, reason: str, hold: Hold, ask: Solve) -> tu
     return ()
 
 
-# --- pods without room ------------------------------------------------------------------------------------------
+# --- pods without a place ---------------------------------------------------------------------------------------
 def alike(one: Candidate, refusals: Mapping[str, PodRefusal]) -> list[tuple[tuple[Pod, ...], PodRefusal]]:
-    """Pods of the candidate that share an answer, with that answer; those of which there are most come first."""
+    """Return the pods of the candidate grouped by their shared refusal, the largest group first."""
     known = {pod.key: pod for pod in one.movable}
     found: dict[int, tuple[list[Pod], PodRefusal]] = {}
     for key in sorted(refusals.keys() & known.keys()):
@@ -65,7 +65,7 @@ def alike(one: Candidate, refusals: Mapping[str, PodRefusal]) -> list[tuple[tupl
 
 
 def _homeless(one: Candidate, refusals: Mapping[str, PodRefusal]) -> Iterator[str]:
-    """Of each class of pods by which rules the other nodes are no places, and NodePools make none."""
+    """Return for each group of equal pods the rules that exclude the other nodes and new nodes of each NodePool."""
     classes = alike(one, refusals)
     for some, refusal in classes[:_MOST_CLASSES]:
         account = refusal.account
@@ -76,7 +76,7 @@ def _homeless(one: Candidate, refusals: Mapping[str, PodRefusal]) -> Iterator[st
         yield from (f"{_named(some)}: NodePool {pool.pool}: {pool}" for pool in account.pools[:_MOST_POOLS])
     rest = sum(len(some) for some, _ in classes[_MOST_CLASSES:])
     if rest:
-        yield f"{rest} more pods fit on no other node either"
+        yield f"further pods that fit on no other node: {rest}"
 
 
 def _named(some: tuple[Pod, ...]) -> str:
@@ -90,7 +90,7 @@ def _named(some: tuple[Pod, ...]) -> str:
 
 
 def _elsewhere(nodes: NodesAccount) -> str:
-    """What the nodes that stay lack, with how many of them lack it."""
+    """Return the reasons that exclude the remaining nodes, with the number of nodes for each."""
     rows = [(text, count) for text, count in nodes.rows if text != LEFT_OUT]
     others = sum(count for _, count in rows)
     if not others:
@@ -104,7 +104,7 @@ def _elsewhere(nodes: NodesAccount) -> str:
 
 # --- money ------------------------------------------------------------------------------------------------------
 def _costs(view: View, one: Candidate, needed: Iterable[NewNode]) -> Iterator[str]:
-    """What the node costs, and what each that would come for it does at worst."""
+    """Return the price of the node, and the highest possible price of each new node that would replace it."""
     for new in needed:
         found = cheapest(view, new)
         number = "1 pod" if len(new.pods) == 1 else f"{len(new.pods)} pods"
@@ -119,12 +119,12 @@ def _costs(view: View, one: Candidate, needed: Iterable[NewNode]) -> Iterator[st
 def _own_price(one: Candidate) -> str:
     if one.reserved:
         return f"is on reserved capacity, which costs nothing more ({prices.dollars(one.reserved)} on demand)"
-    return f"costs {prices.dollars(one.price)}" if one.price else "has no price that is known"
+    return f"costs {prices.dollars(one.price)}" if one.price else "has no known price"
 
 
 def cheapest(view: View, new: NewNode) -> tuple[int, int, str] | None:
-    """Of the types that a new node may have the one that costs least whichever of its zones it comes up in, after what
-    that is in millionths of a dollar per hour, and the price on demand of one that is reserved (else 0)."""
+    """Return the cheapest allowed instance type of a new node, by the price in its most expensive zone: that price, the
+    on-demand price of a reserved one (else 0), the name. Prices are in millionths of a dollar per hour."""
     known = view.types_of(view.snapshot.node_pools[new.pool])
     found = []
     for name in new.instance_types:
@@ -137,7 +137,7 @@ def cheapest(view: View, new: NewNode) -> tuple[int, int, str] | None:
 
 
 def beats(view: View, one: Candidate, type_: InstanceType, requirements: Requirements) -> bool:
-    """Whether a type would cost less than the node whichever of these offerings it comes up as."""
+    """Whether a type costs less than the node with any of these offerings."""
     worst = prices.worst_launch_price(type_, requirements, view.snapshot)
     if one.reserved and worst == one.price:
         reserved = prices.reserved_price(type_, requirements, view.snapshot)
@@ -146,8 +146,8 @@ def beats(view: View, one: Candidate, type_: InstanceType, requirements: Require
 
 
 def shortfalls(view: View, one: Candidate, new: NewNode) -> Iterator[tuple[str, int, int]]:
-    """Labels of which the types that are cheaper than the node have fewer values than minValues asks for: the label,
-    how many it asks for, and how many there are."""
+    """Return labels with fewer values among the cheaper types than minValues requires: the label, the required number,
+    the available number."""
     known = view.types_of(view.snapshot.node_pools[new.pool])
     cheaper = [known[n] for n in new.instance_types if n in known and beats(view, one, known[n], new.requirements)]
     for key in sorted(new.requirements):
@@ -160,23 +160,23 @@ def shortfalls(view: View, one: Candidate, new: NewNode) -> Iterator[tuple[str, 
 def _values(view: View, one: Candidate, needed: Iterable[NewNode]) -> Iterator[str]:
     for new in needed:
         for key, asked, there in shortfalls(view, one, new):
-            yield f"NodePool {new.pool} asks for {asked} values of {key}, the cheaper types have {there}"
+            yield f"NodePool {new.pool} requires {asked} values of {key} (minValues); the cheaper types have {there}"
 
 
 def _score(view: View, one: Candidate, ask: Solve) -> Iterator[str]:
-    """Of a move that policy Balanced finds not worth it."""
+    """Return the score of a move that the policy Balanced rejects."""
     move = judge(view, [one], ask)
     saving = move.saving if isinstance(move, Move) else one.price
     most = "" if isinstance(move, Move) else "at most "
     for pool, score in Policy(view).scores([one], saving):
         saved, disturbed = (f"{float(100 * share):.1f} %" for share in (score.saved, score.disturbed))
         yield f"NodePool {pool.name} would save {most}{saved} of its cost ({prices.dollars(saving)} an hour)"
-        yield f"for {disturbed} of its disruption: a score of {score.text}, where {1 / K} is asked"
+        yield f"for {disturbed} of its disruption: a score of {score.text}, where {1 / K} is required"
 
 
 # --- PodDisruptionBudgets ---------------------------------------------------------------------------------------
 def _allowances(view: View, one: Candidate, hold: Hold) -> Iterator[str]:
-    """What the budgets that hold these pods ask for, and what there is."""
+    """Return the requirements of the PodDisruptionBudgets that block these pods, and the current numbers."""
     held = [pod for pod in one.pods if pod.key in hold.pods]
     for key in sorted({key for pod in held for key in view.pdbs.blocking(pod, view.snapshot.now)}):
         pdb = view.snapshot.pdbs.get(key)

@@ -1,4 +1,4 @@
-"""The judgement of one NodePool: whether nodes can be made from it, and everything that speaks against it."""
+"""The judgement of one NodePool: whether Kerf can launch nodes from it, and every reason against it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_NAMES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PoolJudgement:
-    """The answer about one NodePool; `text` is the verdict in a line, `since` when it began to be so."""
+    """The explanation of one NodePool; `text` is the verdict in a line, `since` the start of this state."""
 
     name: str
     code: str
@@ -49,11 +49,11 @@ class PoolJudgement:
 
 
 def why(snapshot: Snapshot, name: str) -> PoolJudgement:
-    """What may be said of the NodePool `name`."""
+    """Explain the NodePool `name`."""
     pool = snapshot.node_pools.get(name)
     if pool is None:
         similar = tuple(get_close_matches(name, sorted(snapshot.node_pools), _MOST_NAMES))
-        return PoolJudgement(name, UNKNOWN, "is not there", similar=similar)
+        return PoolJudgement(name, UNKNOWN, "does not exist", similar=similar)
     code, text, since = _verdict(snapshot, pool)
     own = budgets(view(snapshot, Memory().turn(snapshot)), name) if not pool.metadata.unreadable else None
     return PoolJudgement(name, code, text, since, _about(snapshot, pool), tuple(_facts(snapshot, pool)), own)
@@ -64,7 +64,8 @@ def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | N
         return NOT_READY, f"cannot be read: {pool.metadata.unreadable}", None
     if not pool.managed:
         ref = pool.spec.template.spec.node_class_ref
-        return NOT_OURS, f"is another controller's: its nodeClassRef is {ref.kind}.{ref.group} {ref.name}", None
+        text = f"is managed by another controller: its nodeClassRef is {ref.kind}.{ref.group} {ref.name}"
+        return NOT_OURS, text, None
     if pool.metadata.deleting:
         return GOING, "is being deleted", pool.metadata.deletion_timestamp
     broken = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
@@ -72,15 +73,15 @@ def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | N
         return NOT_READY, f"is not Ready: {conditions.words(broken)}", broken.last_transition_time
     until = backoff.until(pool, snapshot.now)
     if until is not None and until > snapshot.now:
-        return BACKS_OFF, "is left alone after launches that failed", None
+        return BACKS_OFF, "is skipped after failed launches", None
     full = _reached(pool)
     if full:
         return FULL, f"has reached its limits: {', '.join(full)}", None
-    return READY, "is ready: nodes can be made from it", None
+    return READY, "is ready: Kerf can launch nodes from it", None
 
 
 def _reached(pool: NodePool) -> list[str]:
-    """The limits of which nothing is left, with the amounts."""
+    """Return the exhausted limits, with the amounts."""
     if not pool.spec.limits:
         return []
     limits, used = Resources.parse(pool.spec.limits), Resources.parse(pool.status.resources)
@@ -102,7 +103,7 @@ def _about(snapshot: Snapshot, pool: NodePool) -> str:
 
 
 def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
-    """The conditions that are not True, of the NodePool and of its class; failing actions; the back-off; limits."""
+    """Return conditions that are not True, of NodePool and EC2NodeClass; failing actions; the back-off; limits."""
     for condition in pool.status.conditions:
         if (
             condition.type in (*conditions.NODEPOOL_DEPENDENTS, HEALTHY, CHANGE_APPROVED, CANARY_PASSED)
@@ -120,7 +121,8 @@ def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
         yield Fact(one.standing(snapshot.now))
     known = backoff.remembered(pool, snapshot.now)
     if known is not None:
-        yield Fact(f"{known.count} launches failed in a row; no node is made from it until", backoff.ends(known, pool))
+        text = f"failed launches in a row: {known.count}; no node is launched from it until"
+        yield Fact(text, backoff.ends(known, pool))
     if pool.spec.limits:
         used = Resources.parse(pool.status.resources).texts()
         rows = ", ".join(f"{name} {used.get(name, '0')} of {limit}" for name, limit in sorted(pool.spec.limits.items()))

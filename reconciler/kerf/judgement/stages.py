@@ -1,4 +1,4 @@
-"""Where a node stands on its way from a NodeClaim to the end of its instance."""
+"""The stage of a node in its life, from the NodeClaim to the termination of the instance."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from kerf_api import labels
 from kerf_api.v1.budgets import EXPIRED
 from kerf_api.v1.nodeclaim import NodeClaim
 
-#: What a claim that is not there yet waits for, by the condition that is still to come.
+#: The first condition that is not True yet, with the stage and the text of a NodeClaim that waits for it.
 _STEPS = (
     ("Launched", "Launching", "waits for its instance to be launched"),
     ("Registered", "Registering", "waits for its instance to join the cluster as a node"),
-    ("Initialized", "Initializing", "has joined and waits to be usable"),
+    ("Initialized", "Initializing", "has joined and waits to be initialized"),
 )
 
 
 def stage_of(view: View, key: str) -> Stage:
-    """The stage of a state node."""
+    """Return the stage of a state node."""
     state = view.snapshot.state_nodes[key]
     claim, node = state.claim, state.node
     if claim is None or not claim.managed:
@@ -48,7 +48,7 @@ def _foreign(view: View, state: StateNode) -> Stage:
         claims += view.snapshot.foreign_by_provider.get(state.node.spec.provider_id, ())
     for claim in claims:
         ref = claim.spec.node_class_ref
-        text = f"is another controller's: its nodeClassRef is {ref.kind}.{ref.group} {ref.name}"
+        text = f"is managed by another controller: its nodeClassRef is {ref.kind}.{ref.group} {ref.name}"
         return Stage("NotOurs", text)
     assert state.node is not None
     meta = state.node.metadata
@@ -60,10 +60,10 @@ def _foreign(view: View, state: StateNode) -> Stage:
         return Stage("NotOurs", f"is one of several nodes with the instance of NodeClaim {names}")
     pool = meta.labels.get(labels.NODEPOOL)
     was = f"; it is labelled with NodePool {pool}, but its NodeClaim is gone" if pool else ""
-    return Stage("NotOurs", f"is no node of Kerf: no NodeClaim has its instance{was}")
+    return Stage("NotOurs", f"is not managed by Kerf: no NodeClaim has its instance{was}")
 
 
-# --- before it is usable ----------------------------------------------------------------------------------------
+# --- before initialization --------------------------------------------------------------------------------------
 def _coming(view: View, claim: NodeClaim) -> Stage | None:
     for type_, code, text in _STEPS:
         if not claim.is_true(type_):
@@ -81,12 +81,12 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
         yield Fact(one.standing(view.snapshot.now))
     replaced = replaced_by(claim)
     if replaced:
-        yield Fact(f"it is to replace NodeClaim {', '.join(replaced)}")
+        yield Fact(f"it replaces NodeClaim {', '.join(replaced)}")
     until = given_up_at(LifeView(view.snapshot), claim)
     if until is not None:
-        yield Fact("given up, and created again if it is needed, at", until)
+        yield Fact("its NodeClaim is deleted, and created again if it is needed, at", until)
     elif type_ == "Initialized":
-        yield Fact("no time limit: until it is usable it is neither drifted nor consolidated")
+        yield Fact("no time limit; before it is initialized, it is neither replaced for drift nor consolidated")
 
 
 def _group(view: View, claim: NodeClaim) -> str:
@@ -94,7 +94,7 @@ def _group(view: View, claim: NodeClaim) -> str:
 
 
 def _said(claim: NodeClaim, type_: str) -> str:
-    """Reason and message of a condition."""
+    """Return reason and message of a condition."""
     condition = claim.condition(type_)
     return condition.text if condition is not None else ""
 
@@ -108,19 +108,19 @@ def _disrupting(view: View, state: StateNode, command: Command) -> Stage:
 
 
 def _moving(view: View, state: StateNode, command: Command) -> Iterator[Fact]:
-    """Who goes with it, and which pods are evicted."""
+    """Return the nodes that are disrupted together with it, and the pods to evict."""
     if command.peers:
         yield Fact(f"is disrupted together with NodeClaim {', '.join(command.peers)}")
     yield from (Fact(line) for line in evicted(view.pods_on(state.name)))
 
 
 def _otherwise(view: View, state: StateNode, command: Command) -> Fact:
-    """What becomes of the node when the command comes to nothing."""
+    """Return the consequence for the node if the command fails."""
     claim = state.claim if command.reason == EXPIRED else None
     end = end_of(view.snapshot, claim, view.snapshot.now) if claim is not None else None
     if end is not None and end.latest is not None:
         return Fact("is terminated by force if its successor is not ready by", end.latest)
-    return Fact("rolled back if it is not done by", ends_at(view, command))
+    return Fact("the command is rolled back if it is not complete by", ends_at(view, command))
 
 
 def _step(view: View, state: StateNode, command: Command) -> str:
@@ -147,7 +147,7 @@ def _replacements(view: View, command: Command) -> Iterator[Fact]:
 
 
 def _kind(claim: NodeClaim) -> str:
-    """What has been launched for it, in brackets."""
+    """Return the launched instance type, capacity type and zone, in parentheses."""
     keys = (labels.INSTANCE_TYPE, labels.CAPACITY_TYPE, labels.ZONE)
     known = [claim.metadata.labels[key] for key in keys if key in claim.metadata.labels]
     return f" ({' '.join(known)})" if known else ""
@@ -162,8 +162,8 @@ def _in_use(view: View, state: StateNode, claim: NodeClaim) -> Stage:
 
 def _remarks(state: StateNode) -> Iterator[Fact]:
     if state.node is None:
-        yield Fact("its Node is not there")
+        yield Fact("its Node does not exist")
     elif not state.node.ready:
-        yield Fact("its Node is not Ready, and uses up the budgets of its NodePool")
+        yield Fact("its Node is not Ready, and counts against the budgets of its NodePool")
     elif not state.initialized:
         yield Fact(f"its Node has lost the label {labels.INITIALIZED}")

@@ -1,6 +1,6 @@
-"""Which single changes may let a node go, likeliest first, by what holds it. Nothing here is sure: `trials` tries them.
+"""Suggest single changes that may unblock a node, most likely first, by its blockers; `trials` tries each of them.
 
-What cannot help is left out: while holds of several kinds last, no single change would do.
+Changes that cannot help are left out: with lasting blockers of several kinds no single change is enough.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from kerf_api.v1.meta import Entry
 from kerf_api.v1.nodepool import NodePool
 
 EVERYTHING: Final = "WhenEmptyOrUnderutilized"
-#: So many types, cheapest first, are looked at for what a NodePool might allow, and for what pods might fit on.
+#: The most types, cheapest first, that are considered for an edit of a NodePool and for an edit of pods.
 _MOST_TYPES: Final = 5
 
 
 def suggested(view: View, one: Candidate, end: End, ask: Solve) -> Iterator[Change]:
-    """Changes that may lift all that holds the node for this end and does not end by itself."""
+    """Return changes that may remove every lasting blocker of this disruption."""
     codes = {hold.code for hold in end.open}
     if len(codes) != 1:
         return
@@ -78,7 +78,7 @@ def suggested(view: View, one: Candidate, end: End, ask: Solve) -> Iterator[Chan
 
 
 def _setting(one: Candidate, code: str) -> Iterator[Change]:
-    """The settings that a user has written, somewhere."""
+    """Return changes of a setting of the user: an annotation, a field of the NodePool or a feature gate."""
     if code == "NodeDoNotDisrupt":
         yield UnmarkNode(one.key, one.node.name)
     elif code == "ConsolidationDisabled":
@@ -91,9 +91,9 @@ def _setting(one: Candidate, code: str) -> Iterator[Change]:
         yield OfPool(RaiseLimits(one.pool.name, _raised(one.pool, {"nodes": 1})))
 
 
-# --- what protects pods -----------------------------------------------------------------------------------------
+# --- annotations and budgets ------------------------------------------------------------------------------------
 def _unmarking(view: View, one: Candidate) -> Iterator[Change]:
-    """Pods of one workload go together: their annotation is in its template."""
+    """Return one change for all pods of a workload: the annotation is in its pod template."""
     marked = {found.pod for found in pod_blockers(view, one.pods) if found.code == "PodDoNotDisrupt"}
     groups: dict[str, list[Pod]] = {}
     for pod in one.pods:
@@ -103,21 +103,21 @@ def _unmarking(view: View, one: Candidate) -> Iterator[Change]:
 
 
 def _whose(pod: Pod) -> str:
-    """Whose manifest it is that would have to be edited."""
+    """Return the name of the object whose manifest the user must edit."""
     return owner_of(pod) or f"pod {pod.key}"
 
 
 def _allowing(view: View, one: Candidate, end: End) -> Iterator[Change]:
-    """The tightest budget, one node wider than what is going already."""
+    """Return the tightest budget, raised to one more node than are being disrupted now."""
     found = tightest(view, one.pool.name, end.code)
     if found is not None:
         row, going = found
         yield AllowMore(one.pool.name, row.index, going + 1, row.budget.nodes)
 
 
-# --- what pods need ---------------------------------------------------------------------------------------------
+# --- requirements of pods ---------------------------------------------------------------------------------------
 def _housing(view: View, one: Candidate, reason: str, code: str, ask: Solve) -> Iterator[Change]:
-    """In turn an edit of pods and one of a NodePool, so that neither side is tried to the end first."""
+    """Return edits of pods and of NodePools alternately, so that the bound on tries covers both."""
     if not isinstance(ask, Scheduler):
         return
     if code == "SpotToSpotDisabled":
@@ -143,8 +143,8 @@ def _each_once(changes: Iterable[Change]) -> Iterator[Change]:
 
 
 def _of_pods(view: View, one: Candidate, pod: Pod, edit: PodEdit) -> Change:
-    """The edit, of all pods of the node that come from the same manifest; of their anti-affinity on all nodes, because
-    it keeps pods away as well."""
+    """Return the edit for all pods of the node with the same manifest. An edit of anti-affinity applies to pods
+    on all nodes, because these exclude pods as well."""
     whose = _whose(pod)
     change = OfPods(whose, frozenset(other.key for other in one.movable if _whose(other) == whose), edit)
     if not change.of_others:
@@ -153,8 +153,10 @@ def _of_pods(view: View, one: Candidate, pod: Pod, edit: PodEdit) -> Change:
 
 
 def _smaller(view: View, one: Candidate, new: Sequence[NewNode]) -> Iterator[tuple[Pod, PodEdit]]:
-    """What the pods of one workload would have to ask less for, so that one cheaper node holds all that need a new one:
-    of types that lack one resource, and of it least, by the workload that asks for most of it."""
+    """Return lower requests of one workload, so that one cheaper node has capacity for all pods without another node.
+
+    Types that lack one resource are considered, the smallest lack first; the workload with the highest request changes.
+    """
     if not new:
         return
     need = total(node.requests for node in new)
@@ -172,7 +174,7 @@ def _smaller(view: View, one: Candidate, new: Sequence[NewNode]) -> Iterator[tup
 
 
 def _lacks(view: View, one: Candidate, new: NewNode, need: Resources) -> list[tuple[str, int]]:
-    """The one resource, and how much of it, that cheaper types lack; the least share of what is needed first."""
+    """Return the only resource that each cheaper type lacks, with the amount; the smallest share of the need first."""
     pool = view.snapshot.node_pools[new.pool]
     own = view.requirements_of(pool) or Requirements()
     rows = []
@@ -184,9 +186,9 @@ def _lacks(view: View, one: Candidate, new: NewNode, need: Resources) -> list[tu
     return [(name, lack) for _, _, name, lack in sorted(rows)]
 
 
-# --- what a NodePool allows -------------------------------------------------------------------------------------
+# --- requirements of a NodePool ---------------------------------------------------------------------------------
 def _wider(view: View, one: Candidate, new: NewNode, code: str) -> Iterator[PoolEdit]:
-    """What lets the pool make something cheaper: a value more in a requirement, or one requirement less."""
+    """Return edits that allow a cheaper node: one more value in a requirement, or one requirement less."""
     pool = view.snapshot.node_pools[new.pool]
     if code == "MinValues":
         yield from _fewer_values(view, one, new)
@@ -202,14 +204,14 @@ def _wider(view: View, one: Candidate, new: NewNode, code: str) -> Iterator[Pool
 
 
 def _freedom(key: str) -> tuple[bool, bool, str]:
-    """What kind of machine comes before where, and that before how it is bought."""
+    """Return the sort key of a label: labels of the type first, then the zone, then the capacity type."""
     return key == labels.CAPACITY_TYPE, key == labels.ZONE, key
 
 
 def _cheaper(
     view: View, one: Candidate, pool: NodePool, new: NewNode, requirements: Requirements
 ) -> list[InstanceType]:
-    """Types that hold the pods and would be cheaper than the node under these requirements, the cheapest first."""
+    """Return types with capacity for the pods that are cheaper than the node by these requirements, cheapest first."""
     found = []
     for type_ in view.types_of(pool).values():
         fits = type_.holding(new.requests)
@@ -223,7 +225,7 @@ def _cheaper(
 
 
 def _missing(view: View, entry: Entry, key: str, type_: InstanceType, requirements: Requirements) -> Iterator[str]:
-    """Values of the label that the type, or a cheaper offering of it, has and that the entry does not allow."""
+    """Return values of the label that the type, or a cheaper offering of it, has and the entry does not allow."""
     if entry.operator not in (IN, NOT_IN):
         return
     offers = list(prices.compatible(type_, requirements, view.snapshot))
@@ -238,13 +240,13 @@ def _missing(view: View, entry: Entry, key: str, type_: InstanceType, requiremen
 
 
 def _fewer_values(view: View, one: Candidate, new: NewNode) -> Iterator[PoolEdit]:
-    """As many as the cheaper types have."""
+    """Return minValues lowered to the number of values of the cheaper types."""
     for key, asked, there in shortfalls(view, one, new):
         yield LowerMinValues(new.pool, key, asked, max(there, 1))
 
 
 def _amounted(view: View, one: Candidate, edit: PoolEdit) -> PoolEdit:
-    """Limits raised by so much that the node and its replacement may be there at once."""
+    """Return limits that allow the node and its replacement at the same time."""
     if not isinstance(edit, RaiseLimits) or edit.limits:
         return edit
     return RaiseLimits(edit.pool, _raised(view.snapshot.node_pools[edit.pool], {**one.state.capacity, "nodes": 1}))

@@ -1,6 +1,6 @@
-"""The change that would let a node go: changes are made, one by one, and the node is judged again by the same rules.
+"""Search for a change that would unblock a node: apply changes one by one, and judge the node by the same rules.
 
-What may be spent is a number of tries. A change helps when nothing lasting holds the node for the same end any more.
+The number of tries is bounded. A change helps when no lasting blocker of the same disruption remains.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kerf.judgement.changes import Change, OfPods, OfPool, Unmark
 from kerf.judgement.suggesting import suggested
 from kerf.judgement.values import End, Remedies, Remedy
 
-#: So many changes are tried for one end.
+#: The most changes that are tried for one disruption.
 MOST_TRIES: Final = 30
 
-#: The end of the same code for this node (a key of `state_nodes`) in another view, by another scheduler.
+#: Judges the disruption of the same code for this node (a key of `state_nodes`) in another view, by another scheduler.
 Judge = Callable[[View, str, Solve], End]
 
 
 def remedies(view: View, key: str, end: End, ask: Solve, judge: Judge) -> Remedies:
-    """The first change of pods that helps, and the first of anything else; with how many were tried."""
+    """Return the first change of pods that helps, the first of another object that helps, and the number of tries."""
     found: dict[bool, Remedy] = {}
     tried, before = 0, {hold.code for hold in end.open}
     halfway: tuple[str, str] | None = None

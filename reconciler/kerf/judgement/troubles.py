@@ -141,7 +141,7 @@ def _fix(failure: Failure) -> str:
     if failure.outcome == "forbidden" and failure.verb in _OF_AWS:
         return _IAM_FIX
     return _FIXES.get(
-        failure.outcome, "Kerf tries again by itself; if it goes on, check the network and the API's limits"
+        failure.outcome, "Kerf tries again by itself; if it persists, check the network and the API's limits"
     )
 
 

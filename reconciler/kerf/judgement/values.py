@@ -1,4 +1,4 @@
-"""A judgement as data: codes are stable, texts are for a person, instants are formatted by the printer."""
+"""A judgement as data: codes are stable, texts are for people, the caller formats times."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 from kerf.disruption.candidates.candidates import Blocker
 from kerf.scheduling.answers.patches import Patch
 
-#: The verdicts: no such node; none of ours; on its way to being usable; on its way out; free to go; bound to go at an
-#: instant; held.
+#: The verdicts: no such node; not managed by Kerf; before initialization; being removed; can be disrupted now; can be
+#: disrupted at a known time; blocked.
 UNKNOWN, NOT_OURS, COMING, GOING, FREE, DUE, STAYS = (
     "NotFound",
     "NotOurs",
@@ -25,7 +25,7 @@ _PODS_SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line about where a node stands; `at` is the instant that it is about."""
+    """A line on the state of a node; `at` is the time that the text refers to."""
 
     text: str
     at: datetime | None = None
@@ -33,8 +33,8 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where a node stands. `code`: Launching, Registering, Initializing, InUse, Disrupting, Draining, Detaching,
-    Terminating, NotOurs; Unreadable when that is unknown."""
+    """The stage of a node. `code`: Launching, Registering, Initializing, InUse, Disrupting, Draining, Detaching,
+    Terminating, NotOurs; Unreadable when the stage is not known."""
 
     code: str
     text: str
@@ -44,8 +44,8 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Something that holds a node. `until` is when that ends by itself; None: something must change. `pods` are those
-    that a PodDisruptionBudget holds (`namespace/name`); `facts` are lines about what is behind it."""
+    """A blocker of a node's disruption. `until` is the time at which it ends by itself; None: it ends by a change only.
+    `pods` are those that a PodDisruptionBudget blocks (`namespace/name`); `facts` are lines on its cause."""
 
     code: str
     text: str
@@ -68,7 +68,7 @@ class Hold:
 
 
 def together(holds: list[Hold]) -> tuple[Hold, ...]:
-    """Each once, in their order; the pods of one budget in one."""
+    """Return each blocker once, in order; the pods of one PodDisruptionBudget in one blocker."""
     found: dict[tuple[str, str], Hold] = {}
     for hold in holds:
         key = (hold.code, hold.text)
@@ -82,8 +82,8 @@ def together(holds: list[Hold]) -> tuple[Hold, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A single change that was tried, and with which nothing lasting holds the node; what its end then saves, in
-    millionths of a dollar per hour. `patch` is the change as data."""
+    """A single change that removes every lasting blocker in a simulation. `saving` is that of the disruption after it,
+    in millionths of a dollar per hour; `patch` is the change as data."""
 
     text: str
     saving: int = 0
@@ -92,9 +92,9 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """At most one change of pods and one of something else; `tried` is how many changes were.
+    """At most one change of pods and one of another object; `tried` is the number of simulated changes.
 
-    `halfway`, where none is found: a change that lifts all that holds the node now, and what would hold it then.
+    `halfway`, where none is found: a change that removes all current blockers, and the next blocker after it.
     """
 
     found: tuple[Remedy, ...] = ()
@@ -104,11 +104,11 @@ class Remedies:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Something that would like to end a node, by the reason of a budget or the code of a deletion.
+    """A possible disruption of a node; `code` is the reason of a budget or the code of a deletion.
 
-    `at` is when it does; None: now, if nothing holds the node. A `wanted` one is more than a possibility. `facts` are
-    lines about the move, `saving` is what it saves, in millionths of a dollar per hour.
-    `remedies` are there when something lasting holds the node.
+    `at` is its time; None: now, if nothing blocks it. `wanted` is False for a disruption without a current reason.
+    `facts` are lines on the move, `saving` is its saving in millionths of a dollar per hour. `remedies` are set when a
+    lasting blocker exists.
     """
 
     code: str
@@ -123,11 +123,11 @@ class End:
 
     @property
     def open(self) -> tuple[Hold, ...]:
-        """The holds that do not end by themselves."""
+        """The blockers that do not end by themselves."""
         return tuple(hold for hold in self.holds if hold.until is None)
 
     def earliest(self, now: datetime) -> datetime | None:
-        """When it may happen; None when not before something changes."""
+        """Return the earliest time of the disruption; None when a change is necessary first."""
         if self.open:
             return None
         dues = [hold.until for hold in self.holds if hold.until is not None]
@@ -136,8 +136,8 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a NodePool's budgets say for one reason. `row` is the tightest that holds now, in words; `changes` when a
-    scheduled one next begins or ends."""
+    """The budgets of a NodePool for one reason. `row` is the tightest active budget as text; `changes` is the next time
+    at which a scheduled budget starts or ends."""
 
     reason: str
     allowed: int | None
@@ -148,7 +148,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Of a NodePool: how many nodes count, how many are terminating or not Ready, and the numbers per reason."""
+    """The budgets of a NodePool: nodes that count, nodes that are terminating or not Ready, numbers by reason."""
 
     pool: str
     nodes: int
@@ -158,10 +158,10 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The answer about one node; `text` is the verdict in a line, `at` the instant that it speaks of.
+    """The explanation of one node; `text` is the verdict in a line, `at` the time that it refers to.
 
-    `name` is the Node's, before there is one the NodeClaim's. `holds` are those of all ends, each once. `patches` are
-    the changes that would let the node go, as data, the first one first.
+    `name` is that of the Node, or of the NodeClaim before the Node exists. `holds` are the blockers of all possible
+    disruptions, each once. `patches` are the changes that would unblock the node, as data, the best one first.
     """
 
     name: str

@@ -43,7 +43,7 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
             _claims(turn, each),
             guarded("deletions", lambda: joined(_deletions(turn, whole, each))),
             *(said(turn.all(step, each)) for step in (NODES, CLASSES, OVERLAYS)),
-            guarded("node pools", lambda: joined(_pools(turn, whole, each))),
+            guarded("NodePools", lambda: joined(_pools(turn, whole, each))),
             guarded("garbage", partial(garbage.collect, turn)),
             guarded("unused", partial(unused.collect, turn)),
         )

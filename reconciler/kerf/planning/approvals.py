@@ -1,8 +1,8 @@
-"""The digests by which a planned change is approved, as the controller will compute them once it is applied.
+"""The digests that approve a planned change, equal to those of the controller after the change is applied.
 
-A plan shows the time after the approval, so no change waits in its world: the annotations are removed there. A file of
-a snapshot lacks user data and annotations of templates. So the digest comes from the manifests of the change, and for
-objects outside of it from the digests that the controller has noted on the NodePool.
+A plan shows the time after the approval, so no change waits in the simulation: the annotations are removed there. A
+snapshot file lacks user data and annotations of templates. So the digest is computed from the manifests of the change,
+and for other objects from the digests that the controller has written to the NodePool.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Approval:
         nodepool: its name.
         digest: the value of `kerf.sh/approved-plan` that approves the change; empty when it is not known.
         approved: whether the manifests or the cluster have the annotation already.
-        unknown: why the digest is not known.
+        unknown: the reason when the digest is not known.
     """
 
     nodepool: str
@@ -45,9 +45,9 @@ class Approval:
 
 
 class Approvals:
-    """The NodePools of a world whose changes wait for approval; after `note` none waits there.
+    """The NodePools of a simulation whose changes wait for approval; after `note` none waits there.
 
-    `guessed` has the names of classes with unknown images.
+    `guessed` has the names of EC2NodeClasses with unknown images.
     """
 
     def __init__(self, world: World, captured: Captured, guessed: Mapping[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Approvals:
         self._waiting: dict[str, str] = {}
 
     def note(self, change: Change) -> None:
-        """A change was made in the world: what waits now, and that it is approved."""
+        """Record the changes that wait after an applied change, and approve them in the simulation."""
         self._written |= {key(one): one for one in change.written}
         setting, earlier = self._captured.snapshot.settings.plan_first, self._waiting
         classes = {one.key[1]: one.value.metadata.annotations for one in self._world.server.records(kinds.NODE_CLASS)}
@@ -75,7 +75,7 @@ class Approvals:
                     self._world.server.patch(kind, *record.key, removed)
 
     def found(self) -> tuple[Approval, ...]:
-        """The changes that need an approval, by NodePool, once the controller has seen them."""
+        """Return the changes that need an approval, by NodePool, after the controller has read them."""
         rows = map(self._one, sorted(self._waiting))
         return tuple(row for row in rows if row is not None)
 
@@ -94,7 +94,7 @@ class Approvals:
         return Approval(name, found.digest, self._waiting[name] == found.digest)
 
     def _parts(self, pool: NodePool, seen: Parts | None) -> Parts | str:
-        """The digests of a NodePool after the change, or why they are not known."""
+        """Return the digests of a NodePool after the change, or the reason why they are not known."""
         record = self._world.server.find(kinds.NODE_CLASS, "", pool.class_name)
         if record is None or not record.value.status.amis or pool.class_name in self._guessed:
             return f"the images of EC2NodeClass {pool.class_name} are not known before the change is applied"
@@ -109,13 +109,13 @@ class Approvals:
         return Parts(node_pool=own, node_class=its, images=images)
 
     def _real(self, parts: Parts) -> Parts:
-        """The digests as the cluster has them; a file has others in their place."""
+        """Return the digests in the cluster; a snapshot file has replaced them by other values."""
         real = self._captured.plans
         pool, node_class = (real.get(one, one) for one in (parts.node_pool, parts.node_class))
         return Parts(node_pool=pool, node_class=node_class, images=parts.images)
 
     def _digest(self, kind: str, value: NodePool | EC2NodeClass, noted: str) -> str:
-        """The digest of one object; empty when it is not known."""
+        """Return the digest of one object; empty when it is not known."""
         written = self._written.get((kind, "", value.name))
         if written is not None:
             try:

@@ -1,4 +1,4 @@
-"""Changes to the objects of a world: manifests that are applied or deleted, as a commit to Git would bring them."""
+"""Changes to the objects of a simulation: manifests to apply or delete, like those of a commit to Git."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from kerf.sandbox.api.admission import Refused
 from kerf.sandbox.world import World
 from kerf.snapshots.fields import ANNOTATIONS
 
-#: Kinds of manifests that change what Kerf does; others are passed over.
+#: Kinds of manifests that change the decisions of Kerf; others are ignored.
 KINDS: Final = frozenset(
     {"NodePool", "EC2NodeClass", "NodeOverlay", "CapacityBuffer", "PodDisruptionBudget", "DaemonSet"}
 )
 
 
-#: Kind, namespace and name; of objects of the cluster the namespace is empty.
+#: Kind, namespace and name; the namespace of a cluster-scoped object is empty.
 Key = tuple[str, str, str]
 
 
 class BadChange(Exception):
-    """A change that the API server or the webhook would refuse, and why."""
+    """A change that the API server or the webhook would refuse, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """Manifests to apply, in order, and objects to delete as (kind, namespace, name).
 
-    `as_written` are the manifests as the user has them, where those to apply lack what a file of a snapshot lacks.
+    `as_written` has the user's manifests when `applied` lacks the fields that a snapshot file lacks.
     """
 
     applied: tuple[Mapping[str, Any], ...] = ()
@@ -40,19 +40,19 @@ class Change:
 
     @property
     def written(self) -> tuple[Mapping[str, Any], ...]:
-        """The manifests as the user has them."""
+        """The user's manifests."""
         return self.applied if self.as_written is None else self.as_written
 
     def __bool__(self) -> bool:
         return bool(self.applied or self.deleted)
 
 
-#: No change at all.
+#: No change.
 NOTHING: Final = Change()
 
 
 def apply(world: World, change: Change) -> None:
-    """Apply a change to a world. Raises BadChange."""
+    """Apply a change to a simulation. Raises BadChange."""
     for manifest in sorted(change.applied, key=lambda one: one.get("kind") != kinds.NODE_CLASS.name):
         name = f"{manifest.get('kind')} {key(manifest)[2]}"
         if not key(manifest)[2]:
@@ -69,28 +69,28 @@ def apply(world: World, change: Change) -> None:
 
 
 def key(manifest: Mapping[str, Any]) -> Key:
-    """The key of a manifest; without a namespace a namespaced object is in `default`."""
+    """Return the key of a manifest; a namespaced object without a namespace is in `default`."""
     meta, kind = _fields(manifest.get("metadata")), str(manifest.get("kind", ""))
     return kind, namespace_of(kind, str(meta.get("namespace") or "")), str(meta.get("name", ""))
 
 
 def namespace_of(kind: str, given: str) -> str:
-    """The namespace of an object for which a user gives this one, or none."""
+    """Return the namespace of an object from the user's value, which may be empty."""
     known = kinds.BY_NAME.get(kind)
     return "" if known is None or known.cluster_scoped else given or "default"
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    """The fields of an object; none of anything else, which the API server then refuses."""
+    """Return the fields of a map; none for another value, which the API server refuses later."""
     return value if isinstance(value, dict) else {}
 
 
 @dataclass(slots=True)
 class Comparison:
-    """Changes beside a snapshot from a file, which lacks user data and annotations.
+    """Comparison of a change with a snapshot file, which lacks user data and annotations.
 
-    `digest` makes what the file has in place of user data; None when its key is not known. `before` are the objects of
-    the change as they were, as far as that is known. `assumed` is what had to be assumed, in words.
+    `digest` computes the file's replacement for user data; None when its key is not known. `before` has the objects
+    before the change, where they are known. `assumed` lists the assumptions as text.
     """
 
     snapshot: Snapshot
@@ -99,7 +99,7 @@ class Comparison:
     assumed: list[str] = field(default_factory=list)
 
     def comparable(self, change: Change) -> Change:
-        """The change with the texts that the file has where they are unchanged."""
+        """Return the change with the values of the file where they are unchanged."""
         return Change(tuple(map(self._comparable, change.applied)), change.deleted, change.written)
 
     def _comparable(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -118,7 +118,7 @@ class Comparison:
         elif old is None or _fields(old.get("spec")).get("userData") == text:
             text = known.spec.user_data
         if self.digest is None and old is None:
-            words = "its user data is taken to be unchanged: KERF_DIGEST_KEY is not set"
+            words = "its user data is assumed unchanged: KERF_DIGEST_KEY is not set"
             self.assumed.append(f"EC2NodeClass {name}: {words}")
         return {**manifest, "spec": {**spec, "userData": text}}
 
@@ -128,7 +128,7 @@ class Comparison:
         if kept == found or (old is not None and _template_annotations(old) != found):
             return manifest
         if old is None:
-            words = "annotations of its template are taken to be unchanged"
+            words = "annotations of its template are assumed unchanged"
             self.assumed.append(f"NodePool {key(manifest)[2]}: {words}")
         template = manifest["spec"]["template"]
         whole = {**template, "metadata": {**template["metadata"], "annotations": kept}}

@@ -1,8 +1,8 @@
-"""AWS as a snapshot knows it: each EC2NodeClass selects what it selected then.
+"""AWS as recorded in a snapshot: each EC2NodeClass selects the same objects as then.
 
-What a changed or a new class would select is known to AWS alone. Images of a class whose selection of images changed
-count as new ones; subnets, security groups and the rest as those that were selected before, or by the class that it is
-most like. `guesses` says so.
+Only AWS knows the selection of a changed or new EC2NodeClass. Kerf assumes new images when the selection of images
+changed. It assumes the subnets, security groups and other objects of the previous selection, or those of the most
+similar EC2NodeClass. `guesses` lists these assumptions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.faults import Faults
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec
 
-#: What AWS selects by: the condition of its outcome, what it is in words, and the fields.
+#: The selections in AWS: the condition with the result, the selected objects as text, and the fields.
 _SELECTED: Final[tuple[tuple[str, str, Callable[[EC2NodeClassSpec], Any]], ...]] = (
     ("SubnetsReady", "subnets", lambda spec: spec.subnet_selector_terms),
     ("SecurityGroupsReady", "security groups", lambda spec: spec.security_group_selector_terms),
@@ -32,20 +32,20 @@ _SELECTED: Final[tuple[tuple[str, str, Callable[[EC2NodeClassSpec], Any]], ...]]
 
 
 class SnapshotCloud(SandboxCloud):
-    """The sandbox's EC2 with the facts of a snapshot."""
+    """The sandbox's EC2 with the data of a snapshot."""
 
     def __init__(self, ec2: Ec2, clock: VirtualClock, snapshot: Snapshot, faults: Faults) -> None:
         super().__init__(ec2, clock, faults, snapshot.settings.cluster_name)
         self._facts, self._classes = dict(snapshot.class_facts), dict(snapshot.node_classes)
         self._cluster = snapshot.cluster
-        #: What is not known and was assumed, in words.
+        #: Assumptions about unknown values, as text.
         self.guesses: dict[str, None] = {}
         #: The EC2NodeClasses whose images are not known.
         self.unknown_images: dict[str, None] = {}
 
     def cluster(self) -> ClusterFacts:
         if self._cluster is None:
-            raise Unavailable("the snapshot has no facts of the cluster")
+            raise Unavailable("the snapshot has no data about the cluster (version, endpoint)")
         return self._request("cluster", "", lambda: self._cluster or ClusterFacts("", ""))
 
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
@@ -56,7 +56,7 @@ class SnapshotCloud(SandboxCloud):
         images = self._images(node_class, before, facts)
         changed = [row for row in _SELECTED if before is None or row[2](before.spec) != row[2](node_class.spec)]
         for _, what, _ in changed:
-            self._guess(f"EC2NodeClass {node_class.name}: {what}: taken to be as before; AWS was not asked")
+            self._guess(f"EC2NodeClass {node_class.name}: {what}: assumed unchanged; AWS was not queried")
         if images is not facts.images:
             changed = [*changed, ("AMIsReady", "images", lambda spec: spec.ami_selector_terms)]
         problems = {type_: told for type_, told in facts.problems.items() if type_ not in {row[0] for row in changed}}
@@ -71,14 +71,14 @@ class SnapshotCloud(SandboxCloud):
         )
 
     def _nearest(self, node_class: EC2NodeClass) -> tuple[EC2NodeClass | None, ClassFacts]:
-        """The class of this name as it was; else the facts of the one that shares most selectors."""
+        """Return the EC2NodeClass of this name in the snapshot; else the data of the one with most equal selectors."""
         if node_class.name in self._facts and node_class.name in self._classes:
             return self._classes[node_class.name], self._facts[node_class.name]
         known = [name for name in self._classes if name in self._facts]
         if not known:
-            raise Unavailable("the snapshot has no EC2NodeClass, so that nothing is known of subnets and images")
+            raise Unavailable("the snapshot has no EC2NodeClass, so subnets and images are not known")
         best = max(sorted(known), key=lambda name: _shared(self._classes[name].spec, node_class.spec))
-        self._guess(f"EC2NodeClass {node_class.name} is new: taken to select what {best} selects; AWS was not asked")
+        self._guess(f"EC2NodeClass {node_class.name} is new: assumed to select the same as {best}; AWS was not queried")
         return self._classes[best], self._facts[best]
 
     def _images(self, node_class: EC2NodeClass, before: EC2NodeClass | None, facts: ClassFacts) -> tuple[Image, ...]:
@@ -86,7 +86,7 @@ class SnapshotCloud(SandboxCloud):
         if before is None or terms == (before.spec.ami_selector_terms, before.family):
             return facts.images
         self.unknown_images[node_class.name] = None
-        words = "its images: taken to be others than before; AWS was not asked"
+        words = "images: assumed to differ from the current ones; AWS was not queried"
         self._guess(f"EC2NodeClass {node_class.name}: {words}")
         known = facts.images or (Image("ami-amd64"), Image("ami-arm64", architecture="arm64"))
         return tuple(replace(one, id=f"ami-{digest(one.id, str(terms))[:17]}") for one in known)

@@ -1,4 +1,4 @@
-"""What happens in a life: nodes that go and come, pods that are evicted, and when something changed last."""
+"""The events of a simulation: removed and launched nodes, evicted pods, and the time of the last change."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 
 class Diary:
-    """It listens from the start on. `acting` is True while the controller acts: evictions are its doing then."""
+    """Record events from the start. `acting` is True while the controller acts: evictions then are Kerf's."""
 
     def __init__(self, world: World) -> None:
         self._world, self.acting, self.changed = world, False, world.clock.now()
-        #: NodeClaims by the name of their node, and the keys of the pods there but for those of DaemonSets.
+        #: NodeClaims by the name of their node, and the keys of the pods there except those of DaemonSets.
         self._claims: dict[str, str] = {}
         self._pods: dict[str, set[str]] = {}
-        #: The NodeClaims that were there at first; those of them that go, by name; others that went again.
+        #: The NodeClaims at the start; those of them that are removed, by name; later ones that are removed again.
         self.first = frozenset(record.key[1] for record in world.server.records(kinds.NODE_CLAIM))
         self.departures: dict[str, Departure] = {}
         self.passing: dict[str, PlannedNode] = {}
         self.moves: list[Move] = []
-        #: By NodePool, the NodeClaims whose drain the deletion guard has delayed, in the order in which it did.
+        #: By NodePool, the NodeClaims whose drain the deletion guard has delayed, in order of the delay.
         self.guarded: dict[str, list[str]] = {}
         for kind in (kinds.NODE_CLAIM, kinds.POD):
             for record in world.server.records(kind):
@@ -37,7 +37,7 @@ class Diary:
         world.server.listen(self._heard)
 
     def node(self, claim: NodeClaim) -> PlannedNode:
-        """A NodeClaim as a node of a plan."""
+        """Return the planned node of a NodeClaim."""
         machine, own = self._world.ec2.instances.get(claim.instance_id), claim.metadata.labels
         return PlannedNode(
             claim.name,
@@ -89,7 +89,7 @@ class Diary:
 
 
 def reason_of(claim: NodeClaim) -> str:
-    """Why a NodeClaim goes, by the condition of a voluntary disruption or by Kerf's own note."""
+    """Return the reason of a deletion, from the condition of a voluntary disruption or from Kerf's annotation."""
     condition = claim.condition("DisruptionReason")
     if condition is not None and condition.status == "True":
         return condition.reason

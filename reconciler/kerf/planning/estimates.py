@@ -1,8 +1,8 @@
-"""An estimate of a plan without its roll-out: the nodes that go, where their pods would go together, and the price.
+"""An estimate of a plan without its roll-out: the disrupted nodes, one placement of all their pods, and the price.
 
-The controller reconciles for half a minute without starting any voluntary disruption, so that drift, launches for
-pending pods and deletions show. Then `propose` and `decide` give the first consolidation, and one solve places the pods
-of all nodes that go. An estimate has neither an order nor a duration: budgets and waits are not lived through.
+The controller reconciles for half a minute without starting any voluntary disruption. That shows drift, launches for
+pending pods and deletions. Then `propose` and `decide` give the first consolidation, and one solve places the pods of
+all disrupted nodes. An estimate has neither an order nor a duration: budgets and waiting times are not simulated.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from kerf_api.v1.budgets import DRIFTED
 
 #: Long enough for conditions, batches of pods and the validation of empty nodes.
 _WINDOW: Final = timedelta(seconds=30)
-#: Codes of blockers that end by themselves: the node starts, pods are on their way to it, or it goes already.
+#: Codes of blockers that end by themselves: the node starts, pods are nominated to it, or it is being disrupted.
 _PASSING: Final = frozenset({"NoNode", "NotInitialized", "Nominated", "Replacement", "CommandInProgress"})
 
 
 @dataclass
 class _Patient:
-    """`decide` without the methods of voluntary disruption; it keeps the memory for the questions at the end."""
+    """`decide` without the methods of voluntary disruption; it keeps the memory for the estimate at the end."""
 
     memory: Memory = field(default_factory=Memory)
 
@@ -67,7 +67,7 @@ class _NoProposer:
 
 
 class Estimate:
-    """A life that is estimated. Raises Unplannable."""
+    """An estimated simulation. Raises Unplannable."""
 
     def __init__(self, captured: Captured, horizon: timedelta) -> None:
         self._patient, self._horizon = _Patient(), horizon
@@ -82,7 +82,7 @@ class Estimate:
 
 
 class _Result:
-    """What a snapshot at the end of the window says."""
+    """The estimate from the snapshot at the end of the window."""
 
     def __init__(self, life: Life, snapshot: Snapshot, memory: Memory, horizon: timedelta) -> None:
         self._life, self._snapshot, self._memory = life, snapshot, memory
@@ -118,9 +118,9 @@ class _Result:
             simulated=False,
         )
 
-    # --- the nodes that go ------------------------------------------------------------------------------------------
+    # --- disrupted nodes --------------------------------------------------------------------------------------------
     def _drifted(self) -> Iterator[tuple[str, str]]:
-        """Keys of drifted nodes without a blocker until the horizon, with the reason; the others are noted as held."""
+        """Return keys of drifted nodes without a blocker until the horizon, with the reason; the others are held."""
         ledger = Ledger(self._seen)
         for key, state in sorted(self._snapshot.state_nodes.items()):
             drifted = state.claim.condition(DRIFTED) if state.claim is not None else None
@@ -133,7 +133,7 @@ class _Result:
                 yield key, DRIFTED
 
     def _blocker(self, key: str, state: StateNode, ledger: Ledger) -> str:
-        """Why a drifted node stays until the horizon; empty when it goes."""
+        """Return the blocker of a drifted node until the horizon; empty when the node is disrupted."""
         found = candidate(self._seen, key, eventual=True)
         if isinstance(found, Blocker):
             passing = found.code in _PASSING or (found.until is not None and found.until <= self._until)
@@ -146,7 +146,7 @@ class _Result:
         return f"the budgets of NodePool {state.pool_name} allow no disruption for drift"
 
     def _consolidated(self) -> Iterator[tuple[str, str]]:
-        """Keys of nodes that the first consolidation would remove or replace, and of empty ones."""
+        """Return keys of nodes that the first consolidation would remove or replace, and of empty nodes."""
         for proposal in propose(self._snapshot, memory=self._memory):
             yield from ((key, proposal.reason) for key in proposal.candidates)
         names = {one.claim.name: key for key, one in self._snapshot.state_nodes.items() if one.claim is not None}
@@ -163,15 +163,15 @@ class _Result:
                 yield Departure(diary.node(claim), reason, None)
 
     def _leaving(self) -> Iterator[tuple[str, tuple[Pod, str]]]:
-        """Pods that need another node, by key, with the NodeClaim that they leave."""
+        """Return pods that need another node, by key, with their current NodeClaim."""
         for key, state in self._snapshot.state_nodes.items():
             if state.node is not None and state.claim is not None and (key in self._going or state.deleting):
                 rows = self._seen.pods_on(state.node.name)
                 yield from ((pod.key, (pod, state.claim.name)) for pod in rows if reschedulable(pod))
 
-    # --- the nodes afterwards ---------------------------------------------------------------------------------------
+    # --- nodes after the change -------------------------------------------------------------------------------------
     def _staying(self, new: tuple[NewNode, ...]) -> list[PlannedNode]:
-        """Those that stay, those that come for pods, and the successors of members of static NodePools."""
+        """Return the remaining nodes, new nodes for pods, and the successors of nodes of static NodePools."""
         going = {one.name for key in self._going if (one := self._snapshot.state_nodes[key].claim) is not None}
         claims, pools = self._life.claims_staying(), self._snapshot.node_pools
         rows = [self._life.diary.node(one) for one in claims if one.name not in going]
@@ -183,7 +183,7 @@ class _Result:
 
 
 def _planned(new: NewNode) -> PlannedNode:
-    """A node that does not exist yet: the cheapest of its types; zone and capacity type where there is no choice."""
+    """Return a node that does not exist yet: its cheapest type; zone and capacity type if only one is possible."""
     return PlannedNode(
         "",
         new.pool,

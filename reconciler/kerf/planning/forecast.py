@@ -1,4 +1,4 @@
-"""What a change would do: two lives of the same snapshot, one with the change and one without."""
+"""The forecast of a change: two simulations of the same snapshot, one with the change and one without."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kerf.snapshots.captured import Captured
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The cluster as the snapshot has it. `cost` is by NodePool, in millionths of a dollar per hour."""
+    """The cluster in the snapshot. `cost` is by NodePool, in millionths of a dollar per hour."""
 
     nodes: int
     pods: int
@@ -34,12 +34,12 @@ class Present:
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """Attributes:
-    now: the cluster as it is.
-    planned: the life with the change.
-    otherwise: the life without it; equal to `planned` when there is no change.
-    risks: of the end of the life with the change.
-    guesses: what is not known and was assumed.
-    approvals: the NodePools whose change waits for approval; the plan shows the time after it.
+    now: the current cluster.
+    planned: the result with the change.
+    otherwise: the result without it; equal to `planned` when there is no change.
+    risks: risks of the final state with the change.
+    guesses: assumptions about unknown values.
+    approvals: the NodePools whose change waits for approval; the plan shows the time after the approval.
     """
 
     now: Present
@@ -51,24 +51,24 @@ class Forecast:
 
     @property
     def caused(self) -> tuple[Departure, ...]:
-        """Nodes that go only because of the change."""
+        """Nodes that are disrupted only because of the change."""
         anyway = {one.node.name for one in self.otherwise.departures}
         return tuple(one for one in self.planned.departures if one.node.name not in anyway)
 
     @property
     def newly_waiting(self) -> tuple[Waiting, ...]:
-        """Pods without a place at the end that have one without the change. Their names differ, so workloads count."""
+        """Pods without a place at the end that have one without the change, compared by workload: pod names differ."""
         return _beyond(self.planned.waiting, self.otherwise.waiting)
 
     @property
     def newly_placed(self) -> tuple[Waiting, ...]:
-        """Pods that have a place at the end, and none without the change."""
+        """Pods with a place at the end that have none without the change."""
         return _beyond(self.otherwise.waiting, self.planned.waiting)
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a plan is made: how far it looks, whether the roll-out is simulated, and who hears of its progress."""
+    """Options of a plan: the horizon, whether the roll-out is simulated, and the callback for its progress."""
 
     horizon: timedelta = DAY
     simulate: bool = True
@@ -76,12 +76,15 @@ class Manner:
 
 
 def forecast(captured: Captured, change: Change, manner: Manner = Manner()) -> Forecast:
-    """What comes of a change. Raises Unplannable and BadChange."""
+    """Return the forecast of a change. Raises Unplannable and BadChange."""
     return forecasts(captured, [change], manner)[0]
 
 
 def forecasts(captured: Captured, changes: Sequence[Change], manner: Manner = Manner()) -> list[Forecast]:
-    """What comes of each change on its own; the life without a change is lived once. Raises Unplannable, BadChange."""
+    """Return the forecast of each change alone; the simulation without a change runs once.
+
+    Raises Unplannable, BadChange.
+    """
     if not manner.simulate:
         return _estimates(captured, changes, manner)
     lives = [Life(captured, change, progress=manner.progress) for change in changes]
@@ -96,7 +99,7 @@ def forecasts(captured: Captured, changes: Sequence[Change], manner: Manner = Ma
 
 
 def _estimates(captured: Captured, changes: Sequence[Change], manner: Manner) -> list[Forecast]:
-    """The first change is made in the world in which nothing was changed before: another costs as much as an answer."""
+    """Estimate each change. The first estimate reuses the simulation without a change: another one takes as long."""
     found: list[Forecast] = []
     for change in changes:
         estimate = Estimate(captured, manner.horizon)
@@ -116,7 +119,7 @@ def _found(
 
 
 def _after(life: Life, outcome: Outcome) -> tuple[PlannedNode, ...]:
-    """The nodes after an estimate."""
+    """Return the nodes after an estimate."""
     going = {one.node.name for one in outcome.departures}
     stay = [one for one in life.staying() if one.name in life.diary.first and one.name not in going]
     return (*stay, *outcome.arrivals)
@@ -132,7 +135,7 @@ def _present(life: Life, snapshot: Snapshot) -> Present:
 
 
 def _beyond(some: tuple[Waiting, ...], others: tuple[Waiting, ...]) -> tuple[Waiting, ...]:
-    """Those of each workload beyond as many as the others have."""
+    """Return the pods of each workload that exceed the number in `others`."""
     left = Counter(_workload(one.pod) for one in others)
     found = []
     for one in some:
@@ -144,5 +147,5 @@ def _beyond(some: tuple[Waiting, ...], others: tuple[Waiting, ...]) -> tuple[Wai
 
 
 def _workload(pod: str) -> str:
-    """`namespace/name` of a pod without the part that is made up for each."""
+    """`namespace/name` of a pod without its generated suffix."""
     return pod.rpartition("-")[0] or pod

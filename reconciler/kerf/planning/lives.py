@@ -1,4 +1,4 @@
-"""One life of a snapshot: the controller at work in the sandbox until nothing happens any more, or the horizon."""
+"""One simulation (life) of a snapshot: the controller reconciles in the sandbox until it is stable, or the horizon."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a life is: the time since its start, and the nodes of the snapshot that go so far and that are gone."""
+    """Progress of a simulation: the time since its start, and the numbers of disrupted and of removed nodes."""
 
     lived: timedelta
     going: int
@@ -38,12 +38,12 @@ class Progress:
 
 
 _DRIFTED: Final = "Drifted"
-#: A deletion of many nodes by a person is held for some minutes, and a drain may take its time.
+#: The deletion guard delays a deletion of many nodes by a user for some minutes, and a drain may take long.
 _DELETIONS_WAIT: Final = timedelta(hours=1)
 
 
 class Life:
-    """See the module. Raises Unplannable, and BadChange when the API server would refuse the change."""
+    """One simulation. Raises Unplannable, and BadChange when the API server would refuse the change."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Life:
         parts: Parts | None = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
-        """`parts` are those of the controller; `progress` is called after each reconcile."""
+        """`parts` replaces parts of the controller; the simulation calls `progress` after each reconcile."""
         found = restored(captured, seed)
         self.world, self.guesses = found.world, found.cloud.guesses
         own = replace(parts or Parts(), keys=found.keys)
@@ -69,16 +69,16 @@ class Life:
         self.apply(change)
 
     def run(self, horizon: timedelta = DAY) -> Outcome:
-        """Live until nothing more would happen, for at most so long; what came of it."""
+        """Run until the cluster is stable, at most until the horizon; return the result."""
         self.world.run(self, self.began + horizon, stop_when=self._at_rest)
         return self._outcome(at_rest=self._at_rest())
 
     def apply(self, change: Change) -> None:
-        """Make a change in the world, as approved. Raises BadChange."""
+        """Apply a change to the simulation, as approved. Raises BadChange."""
         changes.apply(self.world, change)
         self.approvals.note(change)
 
-    # --- as the world's loop calls it -----------------------------------------------------------------------------
+    # --- called by the loop of the sandbox ------------------------------------------------------------------------
     @property
     def next_due(self) -> datetime | None:
         return self._later or self.controller.next_due
@@ -96,7 +96,7 @@ class Life:
         return plan
 
     def _at_rest(self) -> bool:
-        """Whether nothing has happened for so long that nothing will, and nothing is left to be done."""
+        """Whether the last change is long enough ago that no other follows, and no work remains."""
         now, claims = self.world.clock.now(), [one.value for one in self.world.server.records(kinds.NODE_CLAIM)]
         going = any(claim.metadata.deleting for claim in claims)
         if now - self.diary.changed < max(self._patience(), _DELETIONS_WAIT if going else CALM):
@@ -105,20 +105,20 @@ class Life:
         return not (held and any(self.pace.turns(now)))
 
     def _patience(self) -> timedelta:
-        """Consolidation waits for as long as a NodePool says after the last change to pods of a node."""
+        """Return the longest consolidateAfter of a NodePool plus a margin."""
         pools = (record.value for record in self.world.server.records(kinds.NODE_POOL))
         waits: list[timedelta] = [wait for pool in pools if (wait := pool.consolidate_after) is not None]
         return max([2 * CALM, *(wait + CALM for wait in waits)])
 
     def staying(self) -> tuple[PlannedNode, ...]:
-        """The nodes that are there and do not go, by name."""
+        """Return the nodes that exist and are not being removed, by name."""
         return tuple(self.diary.node(one) for one in self.claims_staying())
 
     def claims_staying(self) -> list[NodeClaim]:
         claims: list[NodeClaim] = [record.value for record in self.world.server.records(kinds.NODE_CLAIM)]
         return sorted((one for one in claims if not one.metadata.deleting), key=lambda one: one.name)
 
-    # --- what came of it --------------------------------------------------------------------------------------------
+    # --- result -----------------------------------------------------------------------------------------------------
     def _outcome(self, *, at_rest: bool) -> Outcome:
         staying = self.claims_staying()
         cost: dict[str, int] = {}

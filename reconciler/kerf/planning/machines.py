@@ -1,7 +1,7 @@
 """Instances that a snapshot does not list: a live cluster is read without them, and manifests have none.
 
-A NodeClaim that was launched says most of its instance: type, zone, capacity type and image. Its subnet and security
-groups are taken to be those that its EC2NodeClass selects.
+A launched NodeClaim has most data of its instance: type, zone, capacity type and image. Kerf assumes the subnets and
+security groups that the EC2NodeClass selects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 
 def instances(snapshot: Snapshot) -> Iterator[Instance]:
-    """The instances of a snapshot, and one for each launched NodeClaim whose instance it does not list."""
+    """Return the instances of a snapshot, and one for each launched NodeClaim whose instance it does not list."""
     yield from snapshot.instances.values()
     for claim in snapshot.node_claims.values():
         if claim.instance_id and claim.instance_id not in snapshot.instances and claim.is_true("Launched"):

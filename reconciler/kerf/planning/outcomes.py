@@ -1,4 +1,4 @@
-"""What came of a life, as values. Money is in millionths of a dollar per hour."""
+"""The result of a simulation, as values. Money is in millionths of a dollar per hour."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True)
 class PlannedNode:
-    """A node that is there or comes: `name` is that of its NodeClaim; `pods` those that do not belong to DaemonSets."""
+    """An existing or planned node: `name` is that of its NodeClaim; `pods` counts pods except those of DaemonSets."""
 
     name: str
     nodepool: str
@@ -22,9 +22,9 @@ class PlannedNode:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A node of the snapshot that goes: from when its disruption started until its instance ended (None: not yet).
+    """A node of the snapshot that is removed: the start of its disruption, the end of its instance (None: not yet).
 
-    An estimate knows neither time.
+    Both times are None in an estimate.
     """
 
     node: PlannedNode
@@ -35,7 +35,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that is evicted: `namespace/name`, and the NodeClaim that it leaves."""
+    """An evicted pod: `namespace/name`, and the NodeClaim of its node."""
 
     at: datetime
     pod: str
@@ -44,7 +44,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A pod without a place, and why."""
+    """A pod without a place, with the reason."""
 
     pod: str
     reason: str
@@ -52,7 +52,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A node that should go and does not: the reason that it should, and what holds it."""
+    """A node that should be disrupted and is not: the reason for the disruption, and its blocker."""
 
     node: str
     reason: str
@@ -61,19 +61,19 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One life of a snapshot.
+    """The result of one simulation of a snapshot.
 
     Attributes:
         began: the time of the snapshot.
-        ended: the last change before everything was at rest, or the horizon.
-        at_rest: nothing more would happen; False: the horizon came first.
-        departures: nodes of the snapshot that went, by the time their disruption started.
-        arrivals: nodes that came and stayed.
-        passing: nodes that came and went again.
+        ended: the time of the last change, or the horizon.
+        at_rest: True when no more changes follow; False when the simulation stopped at the horizon.
+        departures: removed nodes of the snapshot, by the start of their disruption.
+        arrivals: new nodes that exist at the end.
+        passing: new nodes that were removed before the end.
         moves: evictions, in order.
         waiting: pods without a place at the end, by name.
-        held: nodes that should have gone and were still there at the end.
-        cost: of all nodes at the end, by NodePool.
+        held: nodes that should have been disrupted and still exist at the end.
+        cost: cost of all nodes at the end, by NodePool.
         simulated: False for an estimate, which has neither an order nor a duration.
     """
 

@@ -1,7 +1,7 @@
-"""Workloads for pods whose controllers a snapshot does not have: without them no evicted pod would come back.
+"""Workloads for pods whose controllers are missing in a snapshot: without them no evicted pod would be replaced.
 
-Kerf watches ReplicaSets and StatefulSets only where a setting asks for them, and knows of Jobs and others by name. In a
-plan each keeps as many pods as it has now.
+Kerf watches ReplicaSets and StatefulSets only with a setting, and knows only the names of Jobs and others. In a plan
+each workload keeps its current number of pods.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from kerf.model.kubernetes.pods import controller
 from kerf.sandbox.phases import active
 from kerf_api.v1.meta import OwnerReference, encode
 
-#: Kinds of controllers that the sandbox runs itself; pods of others come back as those of a ReplicaSet do.
+#: Kinds of controllers that the sandbox runs itself; pods of others are replaced like those of a ReplicaSet.
 _OWN: Final[Mapping[str, Kind]] = {"ReplicaSet": kinds.REPLICA_SET, "StatefulSet": kinds.STATEFUL_SET}
-#: What a pod has from its place, and not from its template.
+#: Fields of a pod that depend on its node, and are not in its template.
 _OF_PLACE: Final = ("nodeName",)
 _NO_OTHERS: Final = ("DaemonSet", "Node")
 
 
 def kind_of(owner: OwnerReference) -> Kind | None:
-    """The kind of workload that stands for an owner; None for those that are there anyway."""
+    """Return the kind of workload that represents an owner; None for owners that exist anyway."""
     return None if owner.kind in _NO_OTHERS else _OWN.get(owner.kind, kinds.REPLICA_SET)
 
 
 def missing(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[tuple[Kind, dict[str, Any]]]:
-    """Manifests of workloads for pods whose controller's UID is not among the known ones, with their kinds."""
+    """Return manifests of workloads, with kinds, for pods whose controller has a UID that is not known."""
     there, members = set(known), defaultdict[str, list[Pod]](list)
     for pod in pods:
         owner = controller(pod)
@@ -62,7 +62,7 @@ def _manifest(owner: OwnerReference, kind: Kind, pods: list[Pod]) -> dict[str, A
 
 
 def _ordered(model: Pod, template: dict[str, Any], pods: list[Pod]) -> dict[str, Any]:
-    """Of a StatefulSet: as many as its highest ordinal says, each with the claims that bear its name."""
+    """Return the fields of a StatefulSet: replicas by its highest ordinal, templates for the claims of each pod."""
     own, shared = list[dict[str, Any]](), list[dict[str, Any]]()
     for volume in template["spec"].get("volumes", ()):
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")

@@ -1,8 +1,8 @@
-"""A world in which nothing happens is passed through in growing steps, but for the times at which a budget changes or
-the soak time of a canary ends.
+"""The pace of a simulation: growing steps while nothing changes, except at the times at which a budget changes or the
+soak time of a canary ends.
 
-A pod without a place is tried again every few seconds, for as long as it waits. That brings nothing while nothing
-changes, and a plan looks a day ahead.
+The controller retries a pod without a place every few seconds. Without a change the result stays the same, and a plan
+covers a day.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from kerf_api import approval, labels
 from kerf_api.v1 import budgets
 from kerf_api.v1.nodepool import NodePool
 
-#: The first step, and the share of the time without a change that a later one has.
+#: The first step, and the divisor of the time without a change for later steps.
 _FIRST_STEP: Final = timedelta(minutes=1)
 _SHARE: Final = 10
 
 
 class Pace:
-    """Asked after each look of the controller."""
+    """The time of the next reconcile, computed after each reconcile of the controller."""
 
     def __init__(self, world: World, soak: timedelta = timedelta(0)) -> None:
         """`soak` is the soak time of canaries without annotations."""
         self._world, self._stillness, self._soak = world, Stillness(world), soak
 
     def until(self, plan: Plan, due: datetime | None) -> datetime | None:
-        """When to look again instead of at `due`, where nothing happens; None where something does."""
+        """Return a later time than `due` for the next reconcile while nothing changes; None while something changes."""
         now, lasted = self._world.clock.now(), self._stillness.lasted(disturbed=bool(plan.actions))
         if lasted < CALM or due is None:
             return None
@@ -43,7 +43,7 @@ class Pace:
         return max(due, min(times))
 
     def turns(self, now: datetime) -> Iterator[datetime]:
-        """When a budget of a NodePool begins to hold, or no longer does; and when the soak time of a canary ends."""
+        """Return the times at which a budget window of a NodePool starts or ends, or the soak time of a canary ends."""
         for record in self._world.server.records(kinds.NODE_POOL):
             pool: NodePool = record.value
             yield from self._soaked(pool, now)
@@ -56,7 +56,7 @@ class Pace:
                     yield turn
 
     def _soaked(self, pool: NodePool, now: datetime) -> Iterator[datetime]:
-        """The end of the soak time, and the time by which the first of the other nodes has begun to leave."""
+        """Return the end of the soak time, and the time by which the disruption of other nodes has started."""
         canary = read(pool.metadata.annotations, labels.CANARY, Canary)
         if canary is None or canary.since is None:
             return

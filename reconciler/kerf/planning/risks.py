@@ -1,4 +1,4 @@
-"""Risks of a plan: facts about the end of a life that an operator may want to know before the change is made."""
+"""Risks of a plan: facts about the final state that an operator may want to know before the change."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Risk:
 
     Attributes:
         code: a stable name of the kind of risk.
-        text: the same for a person.
-        subject: `kind/name` of the object in question, in lower case; empty for the whole cluster.
-        namespace: of a namespaced object.
-        owner: `Kind/name` of the workload whose pods are concerned.
-        count: nodes that are concerned; of SpotShare percent of the price.
-        at: the first time at which it happens, where that is known.
+        text: a description for people.
+        subject: `kind/name` of the affected object, in lower case; empty for the whole cluster.
+        namespace: the namespace of a namespaced object.
+        owner: `Kind/name` of the workload with the affected pods.
+        count: number of affected nodes; for SpotShare the percentage of the cost.
+        at: the first time of the risk, where it is known.
     """
 
     code: str
@@ -50,13 +50,13 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a life.
+    """The final state of a simulation.
 
     Attributes:
         snapshot: the cluster at the end.
-        outcome: the result of the life.
-        nodes: those that stay.
-        horizon: how far the plan looks, from the start of the life.
+        outcome: the result of the simulation.
+        nodes: the remaining nodes.
+        horizon: the time that the plan covers, from the start of the simulation.
         guarded: by NodePool, the NodeClaims whose drain the deletion guard has delayed.
     """
 
@@ -68,19 +68,19 @@ class Ending:
 
 
 def risks(ending: Ending) -> tuple[Risk, ...]:
-    """All risks, those of the whole cluster first."""
+    """Return all risks, those of the whole cluster first."""
     nodes = (_spot(ending), _zones(ending), _limits(ending), _unready(ending), _expiry(ending))
     rest = (_pdbs(ending), _guard(ending), _blocked(ending), _horizon(ending))
     return tuple(risk for part in (*nodes, *rest) for risk in part)
 
 
-# --- the nodes that stay ----------------------------------------------------------------------------------------
+# --- remaining nodes --------------------------------------------------------------------------------------------
 def _spot(ending: Ending) -> Iterator[Risk]:
     spot = sum(one.price for one in ending.nodes if one.capacity_type == labels.SPOT)
     total = sum(one.price for one in ending.nodes)
     if total and spot * 2 > total:
         share = 100 * spot // total
-        text = f"{share} % of the cost are spot instances, which AWS can reclaim at any time"
+        text = f"{share} % of the cost is for spot instances, which AWS can reclaim at any time"
         yield Risk("SpotShare", text, count=share)
 
 
@@ -100,7 +100,7 @@ def _by_pool(nodes: Iterable[PlannedNode]) -> dict[str, list[PlannedNode]]:
 
 
 def _limits(ending: Ending) -> Iterator[Risk]:
-    """NodePools whose limits leave no capacity for one more node like their smallest."""
+    """Return NodePools whose limits exclude one more node of their smallest size."""
     sizes: dict[str, list[Resources]] = {}
     for claim in ending.snapshot.node_claims.values():
         if not claim.metadata.deleting:
@@ -130,7 +130,7 @@ def _size(claim: NodeClaim) -> Resources:
 
 
 def _unready(ending: Ending) -> Iterator[Risk]:
-    """NodePools that launch no node."""
+    """Return NodePools that are not Ready and launch no node."""
     for name, pool in sorted(ending.snapshot.node_pools.items()):
         ready = conditions.get(pool.status.conditions, conditions.READY)
         if not pool.managed or ready is None or ready.status == "True":
@@ -143,7 +143,7 @@ def _unready(ending: Ending) -> Iterator[Risk]:
 
 
 def _expiry(ending: Ending) -> Iterator[Risk]:
-    """Nodes that expire before the horizon and that nothing replaces before."""
+    """Return nodes that expire before the horizon and are not replaced earlier."""
     began = ending.outcome.began
     until, due = began + ending.horizon, dict[str, list[datetime]]()
     going = {one.node.name for one in ending.outcome.departures}
@@ -166,9 +166,9 @@ def _end(snapshot: Snapshot, claim: NodeClaim, until: datetime) -> datetime | No
     return end.at if end is not None else None
 
 
-# --- the nodes that should go -------------------------------------------------------------------------------------
+# --- nodes with a pending disruption ------------------------------------------------------------------------------
 def _pdbs(ending: Ending) -> Iterator[Risk]:
-    """PodDisruptionBudgets that allow no eviction from nodes that should go."""
+    """Return PodDisruptionBudgets that allow no eviction from nodes with a pending disruption."""
     names = {one.node for one in ending.outcome.held}
     names |= {one.node.name for one in ending.outcome.departures if one.ended is None}
     pdbs = Pdbs(ending.snapshot.pdb_selectors, ending.snapshot.pdb_budgets)
@@ -215,4 +215,4 @@ def _blocked(ending: Ending) -> Iterator[Risk]:
 
 def _horizon(ending: Ending) -> Iterator[Risk]:
     if ending.outcome.simulated and not ending.outcome.at_rest:
-        yield Risk("Horizon", "more would happen after the horizon", at=ending.outcome.ended)
+        yield Risk("Horizon", "more changes follow after the horizon", at=ending.outcome.ended)

@@ -1,4 +1,4 @@
-"""How long starts of instances and nodes take in a cluster, from the conditions of its NodeClaims."""
+"""The startup times of instances and nodes in a cluster, from the conditions of its NodeClaims."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kerf.sandbox.weather import Weather
 from kerf_api.v1.nodeclaim import NodeClaim
 
 _USUAL: Final = Weather()
-#: A node that took longer had something else to wait for, such as a person.
+#: A longer startup has another cause, such as a manual step; it is left out.
 _LONGEST_SECONDS: Final = 900.0
 
 
 def observed(claims: Iterable[NodeClaim]) -> Weather:
-    """The times of a usual sandbox, with the medians of what the NodeClaims show in their place."""
+    """Return the default times of the sandbox, replaced by the medians of the NodeClaims where these are known."""
     found = list(claims)
     boot = _median(_between(one, "Launched", "Registered") for one in found)
     ready = _median(_between(one, "Registered", "Initialized") for one in found)
@@ -27,7 +27,7 @@ def observed(claims: Iterable[NodeClaim]) -> Weather:
 
 
 def _between(claim: NodeClaim, first: str, second: str) -> float | None:
-    """The seconds from one condition's transition to that of another."""
+    """Return the seconds between the transitions of two conditions; None when unknown or too long."""
     ends = [one.last_transition_time for type_ in (first, second) if (one := claim.condition(type_)) is not None]
     if len(ends) < 2 or ends[0] is None or ends[1] is None or not (claim.is_true(first) and claim.is_true(second)):
         return None

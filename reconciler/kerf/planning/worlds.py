@@ -1,6 +1,6 @@
-"""A world of the sandbox as a snapshot has it: the same objects and instances, at the same time.
+"""A sandbox with the state of a snapshot: the same objects and instances, at the same time.
 
-What the snapshot does not have is made up: workloads for pods (`owners.py`), instances (`machines.py`), and the user
+Data that the snapshot lacks is generated: workloads for pods (`owners.py`), instances (`machines.py`), and the user
 data of instances that have no node yet. Deployments are paused: their ReplicaSets keep the pods, and CapacityBuffers
 read their templates.
 """
@@ -34,21 +34,21 @@ from kerf_api import labels
 from kerf_api.v1.meta import encode
 from kerf_api.v1.nodeclaim import NodeClaim
 
-#: What others refer to comes first; the rest follows in any order.
+#: Kinds that other objects refer to, restored first; the remaining kinds follow in any order.
 _FIRST: Final = (kinds.NAMESPACE, kinds.NODE_CLASS, kinds.NODE_POOL, kinds.STORAGE_CLASS, kinds.PV, kinds.PVC)
 _LAST: Final = (kinds.NODE_CLAIM, kinds.NODE, kinds.CSI_NODE, kinds.VOLUME_ATTACHMENT, kinds.POD)
 _GRACE_SECONDS: Final = 30
-#: What definitions require of a condition.
+#: Fields that the CRDs require in a condition.
 _WHOLE: Final = {"message": "", "reason": "Unknown", "status": "Unknown", "lastTransitionTime": "1970-01-01T00:00:00Z"}
 
 
 class Unplannable(Exception):
-    """A snapshot that cannot come to life, and why."""
+    """A snapshot that cannot be simulated, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A world as a snapshot has it, the ports of a controller in it, and AWS as the snapshot knows it."""
+    """A sandbox with the state of a snapshot, the ports for its controller, and AWS as recorded in the snapshot."""
 
     world: World
     ports: Ports
@@ -57,7 +57,7 @@ class Restored:
 
 
 class SnapshotWorld(World):
-    """A world with the instance types and subnets of a snapshot, and nothing in it yet."""
+    """An empty sandbox with the instance types and subnets of a snapshot."""
 
     def __init__(self, snapshot: Snapshot, region: Region, seed: int, faults: Faults | None = None) -> None:
         self._account = region, _subnets(snapshot)
@@ -79,7 +79,7 @@ class SnapshotWorld(World):
 
 
 def restored(captured: Captured, seed: int = 0, faults: Faults | None = None) -> Restored:
-    """The world of a snapshot. Raises Unplannable when the snapshot has no instance types."""
+    """Return the sandbox of a snapshot. Raises Unplannable when the snapshot has no instance types."""
     snapshot, region = captured.snapshot, captured.region
     if region is None:
         raise Unplannable("the snapshot has no instance types: AWS had not answered when it was taken")
@@ -95,7 +95,7 @@ def restored(captured: Captured, seed: int = 0, faults: Faults | None = None) ->
 
 # --- EC2 --------------------------------------------------------------------------------------------------------
 def _subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
-    """Those of the EC2NodeClasses, and those of instances in others."""
+    """Return the subnets of the EC2NodeClasses and of all instances."""
     found = {one.id: one for facts in snapshot.class_facts.values() for one in facts.subnets}
     for one in instances(snapshot):
         found.setdefault(one.subnet_id, Subnet(one.subnet_id, one.zone, one.zone_id))
@@ -103,7 +103,7 @@ def _subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
 
 
 def _stocks(world: World, snapshot: Snapshot) -> None:
-    """Offerings that are out of stock, and capacity reservations with what is left of them."""
+    """Restore offerings that are out of stock, and capacity reservations with their free instances."""
     for (kind, zone, market), until in snapshot.out_of_stock.items():
         world.ec2.stock_out(kind, zone, market, until)
     held: dict[str, int] = {}
@@ -116,7 +116,7 @@ def _stocks(world: World, snapshot: Snapshot) -> None:
 
 
 def _machines(world: World, snapshot: Snapshot, region: Region) -> None:
-    """The instances; those with a Node are that node's."""
+    """Restore the instances, each with its Node where there is one."""
     for number, one in enumerate(instances(snapshot), 1):
         claim = next(iter(snapshot.claims_by_instance.get(one.id, ())), None)
         machine = _machine(number, one, region, snapshot, claim)
@@ -155,7 +155,7 @@ def _machine(number: int, one: Instance, region: Region, snapshot: Snapshot, cla
 
 
 def _flags(snapshot: Snapshot, claim: NodeClaim | None, capacity_type: str) -> str:
-    """The labels and taints of the node of a NodeClaim, as flags of a kubelet."""
+    """Return the labels and taints of the node of a NodeClaim, as flags of a kubelet."""
     node_class = snapshot.node_classes.get(claim.spec.node_class_ref.name) if claim is not None else None
     if claim is None or node_class is None:
         return ""
@@ -167,7 +167,7 @@ def _flags(snapshot: Snapshot, claim: NodeClaim | None, capacity_type: str) -> s
 
 # --- objects ----------------------------------------------------------------------------------------------------
 def _newest(snapshot: Snapshot) -> int:
-    """The highest resource version: those of the world's own changes are higher."""
+    """Return the highest resource version: later changes of the sandbox get higher ones."""
     found = (one.metadata.resource_version for name in FIELDS.values() for one in getattr(snapshot, name).values())
     return max((int(text) for text in found if text.isdigit()), default=0)
 
@@ -188,7 +188,7 @@ def _objects(world: World, snapshot: Snapshot, keys: LaunchKeys) -> None:
 
 
 def _restore(world: World, kind: Kind, manifests: Iterable[dict[str, Any]]) -> None:
-    """Objects of manifests, which no API server has had, are as old as the world."""
+    """Restore objects. Manifests without a creation timestamp get the start time of the sandbox."""
     now = timestamp(world.clock.now())
     for manifest in manifests:
         meta = {"creationTimestamp": now, **manifest["metadata"]}
@@ -196,7 +196,7 @@ def _restore(world: World, kind: Kind, manifests: Iterable[dict[str, Any]]) -> N
 
 
 def _spaces(snapshot: Snapshot) -> list[str]:
-    """The namespaces of objects; with pods alone a snapshot may lack theirs."""
+    """Return the namespaces of all objects; a snapshot may lack the Namespace objects."""
     tables = [getattr(snapshot, FIELDS[kind.name]).values() for kind in kinds.KNOWN if not kind.cluster_scoped]
     return sorted({one.metadata.namespace for table in tables for one in table if one.metadata.namespace} | {"default"})
 
@@ -226,7 +226,7 @@ def _manifest(kind: Kind, value: Any) -> dict[str, Any]:
 
 
 def _pod(manifest: dict[str, Any]) -> dict[str, Any]:
-    """With what every pod of an API server has, and an owner of a kind that the sandbox runs."""
+    """Return the pod with the defaults of the API server, and an owner of a kind that the sandbox runs."""
     spec = {"terminationGracePeriodSeconds": _GRACE_SECONDS, "tolerations": [], **manifest.get("spec", {})}
     status = {"phase": "Pending", "conditions": [], **manifest.get("status", {})}
     meta = manifest["metadata"]
@@ -241,7 +241,7 @@ def _owner(reference: dict[str, Any]) -> dict[str, Any]:
 
 
 def _claim(snapshot: Snapshot, keys: LaunchKeys, claim: NodeClaim) -> dict[str, Any]:
-    """A NodeClaim; a launch that the snapshot knows to be Kerf's own is marked by the key of this process."""
+    """Return a NodeClaim; a launch that the snapshot verified as Kerf's gets a mark with the key of this process."""
     manifest = _manifest(kinds.NODE_CLAIM, claim)
     mark, notes = snapshot.launch_marks.get(claim.name), claim.metadata.annotations
     group, request = notes.get(labels.LAUNCH_GROUP, ""), notes.get(labels.LAUNCH_REQUEST, "")

@@ -134,7 +134,7 @@ def _shortfall(snapshot: Snapshot, name: str) -> int:
     return max(0, replicas - len(own.active) - len(own.disrupted))
 
 
-_SHORT: Step[Snapshot, int | Reason] = Step("static pools that are short", "node_pools", _missing, speaks=bool)
+_SHORT: Step[Snapshot, int | Reason] = Step("static NodePools with missing nodes", "node_pools", _missing, speaks=bool)
 _LAUNCHES: Step[Snapshot, Reason | None] = Step(
-    "launches of static pools", "node_pools", _launch_problem, speaks=lambda _: False
+    "launches of static NodePools", "node_pools", _launch_problem, speaks=lambda _: False
 )

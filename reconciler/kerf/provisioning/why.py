@@ -1,7 +1,6 @@
-"""Why one pod waits: where it would go, what it waits for, why it has no place, or why it is none of our business.
+"""Explain one pending pod: its planned node, the cause of its delay, the reason of its refusal, or why Kerf ignores it.
 
-The same solver that makes nodes is asked about all pods that wait, so the answer is what the controller would decide
-now from the same snapshot.
+The solver of the controller places all pending pods, so the answer is the controller's decision for the same snapshot.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
 from kerf_api.v1 import conditions
 
-#: What a pod may be, as a stable word: left out on purpose, given a place that exists or is on its way, given a node
-#: that is still to be made, refused.
+#: Stable codes of answers: ignored on purpose, placed on an existing or launching node, placed on a node that is still
+#: to be launched, refused, no such pod.
 LEFT_OUT, PLACED, PLANNED, REFUSED, UNKNOWN = "LeftOut", "Placed", "Planned", "Refused", "NotFound"
-#: So many pods with similar names are listed when there is none of the name.
+#: The most pods with similar names that are listed when the name does not exist.
 _MOST_NAMES = 5
-#: Every edit of one class may be tried, and each limit three times.
+#: Solver trials per pod: enough for every edit of one group of equal pods, and three trials of each limit.
 _TRIALS = 40
 _GATED = "is gated"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`text` says it in a line; `details` are further lines. `refusal` is there when it was refused by the solver.
+    """`text` is the answer in a line; `details` are further lines. `refusal` is set when the solver refused the pod.
 
-    `cause` is the likeliest cause, `patches` are the edits that help as data, the first one first.
+    `cause` is the most likely cause, `patches` are the edits that help as data, the best one first.
     """
 
     pod: str
@@ -56,7 +55,7 @@ class Answer:
 
 
 def why(snapshot: Snapshot, key: str) -> Answer:
-    """The answer for the pod `namespace/name`."""
+    """Explain the pod `namespace/name`."""
     pod = snapshot.pods.get(key)
     if pod is None:
         return Answer(key, UNKNOWN, "there is no such pod", _similar(snapshot, key))
@@ -73,12 +72,12 @@ def why(snapshot: Snapshot, key: str) -> Answer:
 
 
 def outside_of(snapshot: Snapshot, pod: Pod, text: str) -> Answer:
-    """The answer for a pod that no node is made for, for the reason of `left_out`."""
+    """Return the answer for a pod that Kerf launches no node for; `text` is the reason of `left_out`."""
     return _gated(pod, Answer(pod.key, LEFT_OUT, text, _failing(snapshot, f"pod/{pod.key}")))
 
 
 def solution_of(snapshot: Snapshot, everyone: Sequence[Pod], **limits: Any) -> Solution:
-    """The placement of these pods; `limits` are those of `solve_apart`."""
+    """Return the placement of these pods; `limits` are those of `solve_apart`."""
     turn = Memory().turn(snapshot)
 
     def solved(some: Sequence[Pod]) -> Solution:
@@ -88,7 +87,7 @@ def solution_of(snapshot: Snapshot, everyone: Sequence[Pod], **limits: Any) -> S
 
 
 def invalid(pod: Pod, text: str) -> Answer:
-    """The answer for a pod that `pending_pods` refuses with this text."""
+    """Return the answer for a pod that `pending_pods` refuses with this text."""
     if not text:
         return Answer(pod.key, LEFT_OUT, "has opted out: it requires nodes without the label karpenter.sh/nodepool")
     cause, patches = of_problem(pod) or (None, ())
@@ -96,14 +95,14 @@ def invalid(pod: Pod, text: str) -> Answer:
 
 
 def _scheduler(pod: Pod) -> Iterator[str]:
-    """The kube-scheduler's own message."""
+    """Return the message of the kube-scheduler."""
     for one in pod.status.conditions:
         if one.type == "PodScheduled" and one.status == "False" and one.message:
             yield f"the kube-scheduler reports: {one.message}"
 
 
 def _of_its_node(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
-    """The nodes that were made for the pod, with each field that is other than planned."""
+    """Return the nodes that were launched for the pod, with each field that differs from the plan."""
     mark = pod_mark(pod.metadata.uid)
     for name in sorted(snapshot.state_nodes):
         state = snapshot.state_nodes[name]
@@ -112,11 +111,11 @@ def _of_its_node(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
             continue
         if mark in claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(","):
             found = differences(claim, node)
-            yield f"node {node.name} was made for it: {'; '.join(map(str, found)) or 'it is as planned'}"
+            yield f"node {node.name} was launched for it: {'; '.join(map(str, found)) or 'it has the planned fields'}"
 
 
 def _gated(pod: Pod, answer: Answer) -> Answer:
-    """With the edit for a pod that only its scheduling gates keep waiting."""
+    """Return the answer with the edit for a pod that waits only for its scheduling gates."""
     if not answer.text.startswith(_GATED):
         return answer
     cause, patch = missing.gates(pod)
@@ -124,32 +123,32 @@ def _gated(pod: Pod, answer: Answer) -> Answer:
 
 
 def left_out(pod: Pod, nodes: Mapping[str, object]) -> str:
-    """Why no node is made for a pod, whatever the cluster is like; empty when one may be. `nodes` are by name."""
+    """Return why Kerf launches no node for a pod in any cluster; empty when it may. `nodes` are by name."""
     spec = pod.spec
     if pods.terminating(pod):
         return "is being deleted"
     if pods.terminal(pod):
-        return f"has ended ({pod.status.phase})"
+        return f"has terminated ({pod.status.phase})"
     if spec.node_name:
-        return f"has a node already: {spec.node_name}"
+        return f"is already on node {spec.node_name}"
     if pods.of_daemon_set(pod):
-        return "belongs to a DaemonSet: its nodes are made for other pods, and room for it is set aside on them"
+        return "belongs to a DaemonSet: Kerf launches no node for it, and reserves resources for it on each new node"
     if pods.of_node(pod):
         return "is a static pod of its node's kubelet"
     if spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in spec.scheduling_gates[:_MOST_NAMES])
         return f"{_GATED} ({gates}): no scheduler handles it before its scheduling gates are removed"
     if pod.status.nominated_node_name in nodes:
-        expected = f"is expected on node {pod.status.nominated_node_name}, where room is kept for it"
-        return f"{expected}: that node was made for it, or other pods make way for it there (preemption)"
+        expected = f"is expected on node {pod.status.nominated_node_name}, where resources are reserved for it"
+        return f"{expected}: Kerf launched the node for it, or its scheduler preempts other pods there"
     if not pods.provisionable(pod, nodes):
-        return f"has not been looked at: its scheduler ({spec.scheduler_name}) has not said that it is Unschedulable"
+        return f"is not evaluated yet: its scheduler ({spec.scheduler_name}) has not reported that it is Unschedulable"
     return ""
 
 
-# --- what the solver said ---------------------------------------------------------------------------------------
+# --- the solver's answer ----------------------------------------------------------------------------------------
 def decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
-    """The answer for a pod of a solution."""
+    """Return the answer for a pod of a solution."""
     if key in solution.placed:
         target = solution.placed[key]
         state = snapshot.state_nodes[target]
@@ -173,12 +172,12 @@ def _named(state: StateNode) -> str:
 
 
 def _failing(snapshot: Snapshot, *names: str) -> tuple[str, ...]:
-    """The failing actions about some objects."""
+    """Return the failing actions on some objects."""
     return tuple(one.standing(snapshot.now) for one in failures.of(snapshot.failures, *names))
 
 
 def _of_launch(snapshot: Snapshot, state: StateNode) -> Iterator[str]:
-    """What the NodeClaim reports of a launch or a registration that is not done."""
+    """Return the conditions of a NodeClaim whose launch or registration is not complete."""
     claim = state.claim
     if claim is None:
         return
@@ -191,7 +190,7 @@ def _of_launch(snapshot: Snapshot, state: StateNode) -> Iterator[str]:
 
 
 def _waits_for(state: StateNode) -> str:
-    """The next thing that must happen before it can run there."""
+    """Return the next step before the pod can run on its node."""
     if state.claim is not None and not state.claim.status.provider_id:
         return "it waits for the instance to be launched"
     if state.node is None:
@@ -204,9 +203,9 @@ def _waits_for(state: StateNode) -> str:
 
 
 def _waits_for_others(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
-    """That its batch is open, or may be: outside of the controller only the age of the pod is known.
+    """Return the close of the pod's batch while it may be open: outside of the controller only the pod's age is known.
 
-    Nodes that pods to come cannot make cheaper are ordered before the close.
+    Kerf launches nodes that later pods cannot make cheaper before the close.
     """
     if snapshot.batch is not None:
         closes, when = snapshot.batch.closes(snapshot.settings), ""
@@ -214,7 +213,7 @@ def _waits_for_others(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
         since = pods.waiting_since(pod) or datetime.min.replace(tzinfo=UTC)
         closes, when = since + snapshot.settings.batch_max, " at the latest"
     if closes > snapshot.now:
-        yield f"it waits for other pods: its node is ordered when the batch closes, at {closes:%H:%M:%S} UTC{when}"
+        yield f"its batch is open: its node is launched when the batch closes, at {closes:%H:%M:%S} UTC{when}"
 
 
 def _about(node: NewNode) -> tuple[str, ...]:
@@ -229,7 +228,7 @@ def _about(node: NewNode) -> tuple[str, ...]:
 
 
 def _similar(snapshot: Snapshot, key: str) -> tuple[str, ...]:
-    """Pods of that name elsewhere, and of the namespace those whose names begin alike."""
+    """Return pods of that name in other namespaces, and pods of the namespace with the same prefix."""
     namespace, _, name = key.partition("/")
     stem = name.rsplit("-", 1)[0]
     found = sorted(

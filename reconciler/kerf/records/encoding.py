@@ -74,7 +74,7 @@ class Encoder:
 
     @property
     def _cleaner(self) -> Sanitizer:
-        assert self._sanitizer is not None, "changes were taken"
+        assert self._sanitizer is not None, "changes were read"
         return self._sanitizer
 
     def _known(self) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def _required(view: Snapshot, name: str) -> tuple[Requirements, None]:
 
 #: The requirements of NodePools. Lists of thousands of values are read when a spec changes.
 REQUIREMENTS: Step[Snapshot, Requirements] = Step(
-    "pool requirements", "pool_specs", _required, speaks=lambda requirements: False
+    "requirements of NodePools", "pool_specs", _required, speaks=lambda requirements: False
 )
 
 

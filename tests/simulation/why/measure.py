@@ -65,7 +65,7 @@ def table(found: Iterable[Measured]) -> str:
     """Pods, then nodes: a row per kind, the sum, and each miss."""
     some = list(found)
     parts = []
-    for title, of_pods in (("pending pods", True), ("nodes that should go", False)):
+    for title, of_pods in (("pending pods", True), ("nodes to disrupt", False)):
         rows = [one.found for one in some if one.pods is of_pods and one.found is not None]
         if rows:
             unused = sum(one.pods is of_pods and one.found is None for one in some)

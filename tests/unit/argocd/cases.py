@@ -84,7 +84,7 @@ def emptied(one: Object) -> None:
     one["status"] = {"conditions": None}
 
 
-STUCK: Final = "2 of 3 nodes are up to date, 1 held: node a: pod b has do-not-disrupt"
+STUCK: Final = "2 of 3 nodes are up to date, 1 blocked: node a: pod b has do-not-disrupt"
 ROLLING: Final = "0 of 3 nodes are up to date, 1 being replaced, 2 waiting for their turn"
 
 #: kind, recorded state, changes, status, what the message is (all of it; for "…" at its end, how it begins).
@@ -215,7 +215,7 @@ CASES: Final[list[tuple[str, str, tuple[Change, ...], str, str]]] = [
         "trying",
         (),
         "Progressing",
-        "ValidationSucceeded is Unknown (AwaitingReconciliation): whether it can be launched from is being tried",
+        "ValidationSucceeded is Unknown (AwaitingReconciliation): a dry run of a launch is not complete yet",
     ),
     ("EC2NodeClass", "ready", (), "Healthy", ""),
     ("EC2NodeClass", "ready", (without("CapacityReservationsReady"),), "Healthy", ""),

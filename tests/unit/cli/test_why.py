@@ -64,7 +64,7 @@ def test_a_pool_of_files_is_told_and_one_that_is_not_there_exits_with_one() -> N
     file = f"--file={CASES / 'cluster.yaml'}"
     told = run("nodepool", "general", file)
     assert told.exit_code == 0
-    assert "NodePool general is ready: nodes can be made from it" in told.stdout
+    assert "NodePool general is ready: Kerf can launch nodes from it" in told.stdout
     assert json.loads(run("nodepool", "general", file, "-o", "json").stdout)["code"] == "Ready"
     assert run("nodepool", "nobody", file).exit_code == 1
 
@@ -112,7 +112,7 @@ def test_a_node_of_files(kind: str) -> None:
     """Its claim is not among them, as in most of what `kubectl get -o yaml` is asked for."""
     done = run(kind, "ip-10-0-1-7", f"--file={CASES / 'cluster.yaml'}")
     assert done.exit_code == 0
-    assert "\nnode ip-10-0-1-7 is no node of Kerf: no NodeClaim has its instance\n" in done.stdout
+    assert "\nnode ip-10-0-1-7 is not managed by Kerf: no NodeClaim has its instance\n" in done.stdout
 
 
 LAUNCHED = {"type": "Launched", "status": "True", "reason": "Launched"}
@@ -124,15 +124,23 @@ REGISTERED = {"type": "Registered", "status": "True", "reason": "Registered"}
     [
         (
             [{"type": "Launched", "status": "False", "reason": "LaunchFailed", "message": "UnauthorizedOperation"}],
-            ("waits for its instance to be launched", "LaunchFailed: UnauthorizedOperation", "- given up, and created"),
+            (
+                "waits for its instance to be launched",
+                "LaunchFailed: UnauthorizedOperation",
+                "- its NodeClaim is deleted, and created",
+            ),
         ),
         (
             [LAUNCHED, {"type": "Registered", "status": "Unknown", "reason": "NodeNotFound", "message": "no Node"}],
-            ("waits for its instance to join the cluster", "NodeNotFound: no Node", "- given up, and created"),
+            (
+                "waits for its instance to join the cluster",
+                "NodeNotFound: no Node",
+                "- its NodeClaim is deleted, and created",
+            ),
         ),
         (
             [LAUNCHED, REGISTERED, {"type": "Initialized", "status": "Unknown", "reason": "NodeNotReady"}],
-            ("has joined and waits to be usable", "- NodeNotReady", "no time limit"),
+            ("has joined and waits to be initialized", "- NodeNotReady", "no time limit"),
         ),
     ],
     ids=["launch fails", "not registered", "not ready"],
@@ -158,20 +166,20 @@ def test_a_nodeclaim_on_its_way(conditions: list[dict[str, str]], words: tuple[s
 def test_a_node_that_is_not_there() -> None:
     done = run("node", "node/ip-10-0-1-8", f"--file={CASES / 'cluster.yaml'}")
     assert done.exit_code == 1
-    assert "node ip-10-0-1-8 is not there\n  did you mean ip-10-0-1-7?\n" in done.stdout
+    assert "node ip-10-0-1-8 does not exist\n  did you mean ip-10-0-1-7?\n" in done.stdout
 
 
 def test_a_pod_that_is_not_there() -> None:
     done = run("pod", "web-0", f"--file={CASES}")
     assert done.exit_code == 1
-    assert "pod default/web-0 is not there\n  did you mean shop/web-0?\n" in done.stdout
+    assert "pod default/web-0 does not exist\n  did you mean shop/web-0?\n" in done.stdout
 
 
 def test_a_list_through_a_pipe() -> None:
     """As `kubectl get -o yaml` prints it."""
     pod = "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: ns}, spec: {nodeName: there}}"
     done = run("pod", "ns/a", "-f", "-", stdin=f"apiVersion: v1\nkind: List\nitems: [{pod}]\n")
-    assert done.stdout.endswith("pod ns/a has a node already: there\n")
+    assert done.stdout.endswith("pod ns/a is already on node there\n")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_an_empty_node_where_room_is_kept_stays_and_that_is_said() -> None:
     plan = disrupt(world(*pair("a"), *pair("b"), buffer_pods={"a": 2}), w.never)
     assert started(plan) == ["nodeclaim/b"]
     (refusal,) = [r for r in plan.refusals if r.subject == "node/node-a"]
-    text = "CapacityBuffers reserve capacity for 2 pods there"
+    text = "CapacityBuffers reserve capacity on it (pods: 2)"
     assert (refusal.reason.code, refusal.reason.text) == ("BufferPods", text)
     assert started(disrupt(world(*pair("a"), *pair("b"), buffer_pods={}), w.never)) == ["nodeclaim/a", "nodeclaim/b"]
 

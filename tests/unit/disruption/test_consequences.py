@@ -17,7 +17,7 @@ def test_whose_pods_are_evicted_and_which_node_comes() -> None:
     assert told.facts == (
         "evicts 4 pods: 2 of Deployment shop/web, 1 of StatefulSet shop/db; "
         "shop/bare, which no controller creates again",
-        "comes: on-demand in us-west-2a, from $0.0200 an hour, of NodePool default: t3.small",
+        "new node: on-demand in us-west-2a, from $0.0200 an hour, of NodePool default: t3.small",
     )
 
 
@@ -31,7 +31,7 @@ def test_of_many_workloads_the_largest_are_named() -> None:
 def test_where_pods_have_room_no_node_comes() -> None:
     told = end(judged(on_demand(), machine("a"), machine("b"), worker("v", "b", "1"), worker("w", "a", "100m")))
     assert told.facts == ("evicts 1 pod: 1 of Deployment shop/web",)
-    assert (told.text, told.saving) == ("its pods fit elsewhere: saves $0.0960 an hour", 96_000)
+    assert (told.text, told.saving) == ("its pods fit on other nodes: saves $0.0960 an hour", 96_000)
 
 
 def test_a_command_that_is_under_way_says_the_same() -> None:

@@ -89,7 +89,7 @@ def test_it_says_how_long_its_drain_may_take() -> None:
     ("others", "words"),
     [
         ([pod("p", "a", annotations={labels.DO_NOT_DISRUPT: "true"})], "pod shop/p is annotated"),
-        ([pod("p", "a"), pdb("held")], "PodDisruptionBudget shop/held does not let pod shop/p go"),
+        ([pod("p", "a"), pdb("held")], "PodDisruptionBudget shop/held does not allow the eviction of pod shop/p"),
     ],
     ids=["do-not-disrupt", "a budget of its pods"],
 )

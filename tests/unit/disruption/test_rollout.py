@@ -86,7 +86,7 @@ def test_nodes_that_wait_for_a_budget_are_behind_and_not_stalled() -> None:
 @pytest.mark.parametrize(
     ("others", "text"),
     [
-        ([pod("p", "a"), pdb("held")], "PodDisruptionBudget shop/held does not let pod shop/p go"),
+        ([pod("p", "a"), pdb("held")], "PodDisruptionBudget shop/held does not allow the eviction of pod shop/p"),
         ([pod("p", "a", annotations={labels.DO_NOT_DISRUPT: "true"})], "pod shop/p is annotated"),
     ],
     ids=["a budget of its pods", "do-not-disrupt"],
@@ -98,7 +98,7 @@ def test_what_holds_the_last_nodes_is_named_and_after_a_while_the_roll_out_is_st
     world.settle()
     blocked = {"UpToDate": ("False", "Blocked"), "Reconciling": ("True", "Blocked")}
     assert states(world) == {**blocked, "Stalled": ("Unknown", "Blocked")}
-    assert words(world).startswith("1 of 2 nodes are up to date, 1 held; node-a: ")
+    assert words(world).startswith("1 of 2 nodes are up to date, 1 blocked; node-a: ")
     assert text in words(world)
     plan = world.plan()
     assert plan.next_due is not None
@@ -128,7 +128,7 @@ def test_one_that_moves_is_not_stalled_by_another_that_is_held() -> None:
     world.now += timedelta(minutes=6)
     world.settle()
     assert states(world)["UpToDate"] == ("False", "RollingOut")
-    assert "1 being replaced, 1 held; node-a: " in words(world)
+    assert "1 being replaced, 1 blocked; node-a: " in words(world)
     assert said(world, "Stalled") is None
 
 
@@ -136,7 +136,7 @@ def test_only_the_first_few_that_are_held_are_named() -> None:
     objects = [v for name in "abcde" for v in (*drifted(name), pod(f"p{name}", name))]
     world = World.of(hashed(), *objects, pdb("held"))
     world.settle()
-    assert words(world).startswith("0 of 5 nodes are up to date, 5 held; node-a: ")
+    assert words(world).startswith("0 of 5 nodes are up to date, 5 blocked; node-a: ")
     assert words(world).endswith("; and 2 more")
 
 

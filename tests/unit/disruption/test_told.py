@@ -68,7 +68,7 @@ def test_a_command_says_its_reason_more_of_it_its_id_and_which_pods_move() -> No
 def test_emptiness_names_its_policy_and_that_no_pods_move(policy: str) -> None:
     a = claim("a")
     plan = finished(World.of(pool(consolidationPolicy=policy), a, node(a)))
-    assert said(plan)[0][1].startswith("Disrupting the node: Empty (no pods that would be missed), command ")
+    assert said(plan)[0][1].startswith("Disrupting the node: Empty (no reschedulable pods), command ")
     assert said(plan)[0][1].endswith("; no pods move")
     assert (ended(plan).moved, ended(plan).policy) == ((), policy)
 

@@ -58,7 +58,7 @@ def spread() -> str:
     found = spread_solution()
     zone_of = {key: node.zones[0] for node in found.new_nodes for key in node.pods}
     counts = dict(RUNNING)
-    rows: list[tuple[object, ...]] = [("pod", *ZONES, "zones that take one more", "placed in")]
+    rows: list[tuple[object, ...]] = [("pod", *ZONES, "zones that accept one more", "placed in")]
     for key in found.order:
         admitted = [zone for zone in ZONES if counts[zone] + 1 - min(counts.values()) <= 1]
         rows.append((key.partition("/")[2], *counts.values(), ", ".join(admitted), zone_of[key]))

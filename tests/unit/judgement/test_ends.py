@@ -66,7 +66,7 @@ def gates(**open_: bool) -> Settings:
 # --- wishes -----------------------------------------------------------------------------------------------------
 def test_an_empty_node_may_go() -> None:
     found = judged(*plain())
-    assert (found.code, found.text) == ("MayGo", "can be disrupted now (Empty: no pods that would be missed)")
+    assert (found.code, found.text) == ("MayGo", "can be disrupted now (Empty: no reschedulable pods)")
     assert end(found, "Empty").earliest(NOW) == NOW
 
 
@@ -136,7 +136,7 @@ def test_a_drifted_node_whose_pods_have_no_place_stays() -> None:
 
 def test_a_cheaper_place_is_told_with_what_it_saves() -> None:
     found = judged(*plain(), pod("web", "a"), ask=on_new_nodes("t3.small"))
-    assert end(found, "Underutilized").text == "a cheaper node would do: saves $0.0760 an hour"
+    assert end(found, "Underutilized").text == "a cheaper node is enough: saves $0.0760 an hour"
     assert found.code == "MayGo"
     assert end(judged(*plain(), pod("web", "a"), ask=elsewhere("b")), "Underutilized").text.startswith("its pods fit")
 

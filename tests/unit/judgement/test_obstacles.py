@@ -79,7 +79,7 @@ def test_of_many_workloads_those_with_most_pods_are_told_of() -> None:
     pods = [worker(f"{of}-{n}", "a", cpu, of=of) for of, cpu in sizes.items() for n in range(3 if of == "l" else 1)]
     lines = facts(judged(on_demand(LARGE), machine("a"), *pods), "NotCheaper")
     assert lines[0] == "3 pods of Deployment shop/l: there is no other node"
-    assert lines[10:-1] == ("2 more pods fit on no other node either",)
+    assert lines[10:-1] == ("further pods that fit on no other node: 2",)
 
 
 def test_pods_of_nobody_are_named() -> None:
@@ -107,7 +107,7 @@ def test_the_nodes_that_would_come_are_counted_in_dollars() -> None:
 def test_min_values_are_counted() -> None:
     two = {"key": labels.INSTANCE_TYPE, "operator": "Exists", "minValues": 2}
     world = judged(on_demand(two), machine("a"), worker("w", "a", "500m"))
-    counted = f"NodePool default asks for 2 values of {labels.INSTANCE_TYPE}, the cheaper types have 1"
+    counted = f"NodePool default requires 2 values of {labels.INSTANCE_TYPE} (minValues); the cheaper types have 1"
     assert facts(world, "MinValues")[-1] == counted
 
 
@@ -116,7 +116,7 @@ def test_a_node_without_a_price_says_so() -> None:
     elsewhere = {**own.metadata.labels, labels.ZONE: "us-west-2z"}
     own = replace(own, metadata=replace(own.metadata, labels=elsewhere))
     world = judged(on_demand(), own, node(own), worker("w", "a", "500m"))
-    assert facts(world, "NotCheaper")[-1].endswith("; this one has no price that is known")
+    assert facts(world, "NotCheaper")[-1].endswith("; this one has no known price")
 
 
 # --- the others -------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_a_move_that_is_not_worth_it_says_its_score() -> None:
     world = judged(on_demand(consolidationPolicy="Balanced"), machine("a"), *others, *many)
     assert facts(world, "NotWorthIt") == (
         "NodePool default would save 25.0 % of its cost ($0.0960 an hour)",
-        "for 84.0 % of its disruption: a score of 0.30, where 0.5 is asked",
+        "for 84.0 % of its disruption: a score of 0.30, where 0.5 is required",
     )
 
 
@@ -146,7 +146,7 @@ def test_a_budget_says_which_row_it_is_and_until_when() -> None:
     night = {"nodes": "0", "schedule": "0 9 * * *", "duration": "8h"}
     world = judged(pool(budgets=[{"nodes": "50%"}, night]), machine("a"), worker("w", "a", "500m"))
     (hold,) = [hold for hold in end(world).holds if hold.code == "Budget"]
-    assert hold.text.endswith(": 0 of 1 may (budgets[1]: nodes 0, schedule '0 9 * * *' for 8h)")
+    assert hold.text.endswith(": 0 of 1 nodes allowed (budgets[1]: nodes 0, schedule '0 9 * * *' for 8h)")
     assert hold.until is not None
 
 
@@ -179,4 +179,4 @@ def test_a_reserved_node_may_go_for_a_smaller_reservation() -> None:
         catalogues={"default": (large, small)},
     )
     assert (world.code, end(world).saving) == ("MayGo", 0)
-    assert end(world).text == "a smaller capacity reservation would do: saves no money"
+    assert end(world).text == "a smaller capacity reservation is enough: saves no money"

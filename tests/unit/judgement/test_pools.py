@@ -38,7 +38,7 @@ def test_a_pool_that_is_ready() -> None:
     one = claim("a")
     found = asked(pool(), one, node(one))
     assert page(found, NOW) == (
-        "NodePool default is ready: nodes can be made from it\n"
+        "NodePool default is ready: Kerf can launch nodes from it\n"
         "  EC2NodeClass default, 1 NodeClaim\n"
         "\n"
         "Budgets of NodePool default: 1 node\n"
@@ -78,7 +78,7 @@ def test_a_pool_whose_class_is_not_ready_has_the_words_of_the_class() -> None:
         (
             pool(annotations={labels.BACK_OFF: text_of(PoolFailures(count=3, at=NOW))}),
             "BacksOff",
-            "3 launches failed in a row; no node is made from it until",
+            "failed launches in a row: 3; no node is launched from it until",
         ),
     ],
 )
@@ -92,4 +92,4 @@ def test_a_pool_that_is_going_and_one_that_is_not_there() -> None:
     going = replace(going, metadata=replace(going.metadata, deletion_timestamp=NOW - MINUTE))
     assert asked(going).text == "is being deleted"
     found = why(snapshot([pool()]), "defualt")
-    assert page(found, NOW) == "NodePool defualt is not there\n  did you mean default?\n"
+    assert page(found, NOW) == "NodePool defualt does not exist\n  did you mean default?\n"

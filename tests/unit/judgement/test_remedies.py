@@ -120,7 +120,7 @@ def spot_types(number: int) -> Any:
 def test_spot_behind_the_gate() -> None:
     world = pool(requirements=[SPOT]), machine("a", capacity_type="spot"), worker("w", "a", "500m")
     assert found(judged(*world, catalogues=spot_types(14))) == [
-        ("open the feature gate SpotToSpotConsolidation", 32_000)
+        ("enable the feature gate SpotToSpotConsolidation", 32_000)
     ]
 
 
@@ -129,7 +129,7 @@ def test_a_gate_that_is_not_enough_says_what_would_hold_the_node_then() -> None:
     told = end(judged(*world, catalogues=spot_types(13))).remedies
     assert told is not None
     assert told.found == ()
-    assert told.halfway == ("open the feature gate SpotToSpotConsolidation", "only 14 cheaper spot types, not 15")
+    assert told.halfway == ("enable the feature gate SpotToSpotConsolidation", "only 14 cheaper spot types, not 15")
 
 
 # --- what somebody has written down -----------------------------------------------------------------------------
@@ -138,10 +138,13 @@ def busy(**more: Any) -> list[Any]:
 
 
 SETTINGS = {
-    "Never": ([on_demand(consolidateAfter="Never"), machine("a")], "give it a consolidateAfter instead of Never"),
+    "Never": (
+        [on_demand(consolidateAfter="Never"), machine("a")],
+        "set consolidateAfter to a duration instead of Never",
+    ),
     "WhenEmpty": (
         [on_demand(consolidationPolicy="WhenEmpty"), machine("a")],
-        "make its consolidationPolicy WhenEmptyOrUnderutilized",
+        "set consolidationPolicy to WhenEmptyOrUnderutilized",
     ),
     "a budget": (
         [on_demand(budgets=[{"nodes": "50%"}, {"nodes": "0"}]), machine("a")],
@@ -167,7 +170,7 @@ def test_a_policy_that_finds_it_not_worth_the_disruption() -> None:
     many = [worker(f"w{n}", "a", "50m") for n in range(20)]
     others = [machine("b", instance_type="m5.xlarge"), HALF_FULL, machine("c"), worker("third", "c", "1500m", of="x")]
     world = judged(on_demand(consolidationPolicy="Balanced"), machine("a"), *others, *many)
-    assert found(world) == [("NodePool default: make its consolidationPolicy WhenEmptyOrUnderutilized", 96_000)]
+    assert found(world) == [("NodePool default: set consolidationPolicy to WhenEmptyOrUnderutilized", 96_000)]
 
 
 def test_a_node_that_is_marked() -> None:
@@ -194,7 +197,7 @@ def test_a_pod_disruption_budget_that_never_lets_go() -> None:
 # --- other ends -------------------------------------------------------------------------------------------------
 def test_an_empty_node_saves_what_it_costs() -> None:
     world = judged(on_demand(consolidateAfter="Never"), machine("a"))
-    assert found(world, "Empty") == [("NodePool default: give it a consolidateAfter instead of Never", 96_000)]
+    assert found(world, "Empty") == [("NodePool default: set consolidateAfter to a duration instead of Never", 96_000)]
 
 
 def test_a_drifted_node_saves_nothing() -> None:

@@ -78,7 +78,7 @@ def test_a_claim_that_waits_for_its_instance_says_why_and_when_it_is_given_up() 
     assert (found.code, found.stage and found.stage.code) == ("Coming", "Launching")
     assert found.text == "waits for its instance to be launched"
     assert "LaunchFailed: no subnet has room" in told(found)
-    assert at(found, "given up") == NOW + 4 * MINUTE
+    assert at(found, "its NodeClaim is deleted, and created again") == NOW + 4 * MINUTE
 
 
 def test_a_claim_whose_instance_has_not_joined_is_given_up_after_a_quarter_of_an_hour() -> None:
@@ -86,7 +86,7 @@ def test_a_claim_whose_instance_has_not_joined_is_given_up_after_a_quarter_of_an
     found = judged(pool(), young(LAUNCHED, row))
     assert (found.code, found.text) == ("Coming", "waits for its instance to join the cluster as a node")
     assert "NodeNotFound" in told(found)
-    assert at(found, "given up") == NOW + 14 * MINUTE
+    assert at(found, "its NodeClaim is deleted, and created again") == NOW + 14 * MINUTE
 
 
 def test_a_node_that_is_not_usable_yet_says_what_is_missing_and_that_there_is_no_limit() -> None:
@@ -101,7 +101,7 @@ def test_a_node_that_is_not_usable_yet_says_what_is_missing_and_that_there_is_no
 
 def test_a_replacement_names_whom_it_is_for() -> None:
     found = judged(pool(), young(LAUNCHED, annotations={labels.REPLACES: "old"}))
-    assert "it is to replace NodeClaim old" in told(found)
+    assert "it replaces NodeClaim old" in told(found)
 
 
 # --- a command --------------------------------------------------------------------------------------------------
@@ -184,9 +184,9 @@ def test_a_drain_names_every_pod_that_is_left_and_what_holds_it() -> None:
         "pod shop/agent waits until the plain pods are gone",
         "pod shop/db is blocked by PodDisruptionBudget shop/keep",
         f"pod shop/job is annotated {labels.DO_NOT_DISRUPT}, until",
-        "pod shop/stops is stopping until",
+        "pod shop/stops is terminating until",
         "pod shop/web is being evicted",
-        "it has no terminationGracePeriod: it waits for these for as long as it takes",
+        "it has no terminationGracePeriod, so its drain has no time limit",
     ]
     assert at(found, "shop/job") == NOW + 30 * MINUTE
     assert at(found, "shop/stops") == NOW + MINUTE
@@ -229,14 +229,16 @@ def test_an_instance_that_is_being_terminated_and_who_else_holds_the_claim() -> 
     foreign = replace(one.metadata, finalizers=(*HELD, "example.com/hold"))
     found = judged(pool(), replace(with_conditions(one, row), metadata=foreign))
     assert (found.text, found.at) == ("instance i-a is being terminated", NOW - MINUTE)
-    assert told(found) == ["NodeClaim a is kept by finalizers of others: example.com/hold"]
+    assert told(found) == ["NodeClaim a is kept by finalizers of other controllers: example.com/hold"]
 
 
 # --- not ours ---------------------------------------------------------------------------------------------------
 def test_a_node_without_a_claim_is_said_to_be_none_of_ours() -> None:
     found = judged(pool(), node(claim("a")), name="node-a")
     assert found.code == "NotOurs"
-    assert found.text.startswith("is no node of Kerf: no NodeClaim has its instance; it is labelled with NodePool def")
+    assert found.text.startswith(
+        "is not managed by Kerf: no NodeClaim has its instance; it is labelled with NodePool d"
+    )
 
 
 def test_a_claim_of_another_controller_is_said_to_be_its() -> None:
@@ -246,7 +248,7 @@ def test_a_claim_of_another_controller_is_said_to_be_its() -> None:
     found = judged(pool(), other, node(one), name="node-a")
     assert (found.code, found.text) == (
         "NotOurs",
-        "is another controller's: its nodeClassRef is Thing.other.io default",
+        "is managed by another controller: its nodeClassRef is Thing.other.io default",
     )
 
 
@@ -274,13 +276,13 @@ def test_an_unknown_name_gets_those_that_are_alike() -> None:
 def test_what_cannot_be_understood_is_said_and_raises_nothing() -> None:
     one, its = ending(**{labels.TERMINATION_TIMESTAMP: "tomorrow"})
     found = judged(pool(), one, its, name="node-a")
-    assert found.text.startswith("cannot be understood: Malformed: ")
+    assert found.text.startswith("cannot be read: Malformed: ")
 
 
 def test_what_is_in_use_but_not_ready_says_that_it_uses_up_budget() -> None:
     a = claim("a")
     found = judged(pool(), a, node(a, ready=False))
-    assert told(found) == ["its Node is not Ready, and uses up the budgets of its NodePool"]
+    assert told(found) == ["its Node is not Ready, and counts against the budgets of its NodePool"]
 
 
 # --- actions that fail ------------------------------------------------------------------------------------------

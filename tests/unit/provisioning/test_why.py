@@ -36,16 +36,19 @@ def asked(pod: Pod, *rest: Any, **facts: Any) -> Answer:
     ("pod", "words"),
     [
         (changed(w.pod("p"), "metadata", deletionTimestamp="2026-01-01T11:59:00Z"), "is being deleted"),
-        (changed(w.pod("p"), "status", phase="Succeeded"), "has ended (Succeeded)"),
-        (w.pod("p", node="n1"), "has a node already: n1"),
+        (changed(w.pod("p"), "status", phase="Succeeded"), "has terminated (Succeeded)"),
+        (w.pod("p", node="n1"), "is already on node n1"),
         (w.pod("p", owner=DAEMON), "belongs to a DaemonSet"),
         (w.pod("p", owner=MIRROR), "is a static pod of its node's kubelet"),
         (w.pod("p", schedulingGates=[{"name": "a.io/x"}, {"name": "b.io/y"}]), "is gated (a.io/x, b.io/y)"),
-        (changed(w.pod("p"), "status", nominatedNodeName="n2"), "is expected on node n2, where room is kept for it"),
-        (changed(w.pod("p"), "status", conditions=[]), "its scheduler (default-scheduler) has not said"),
+        (
+            changed(w.pod("p"), "status", nominatedNodeName="n2"),
+            "is expected on node n2, where resources are reserved for it",
+        ),
+        (changed(w.pod("p"), "status", conditions=[]), "its scheduler (default-scheduler) has not reported"),
         (
             changed(w.pod("p", schedulerName="volcano"), "status", conditions=[]),
-            "its scheduler (volcano) has not said that it is Unschedulable",
+            "its scheduler (volcano) has not reported that it is Unschedulable",
         ),
         (w.pod("p", affinity=w.node_affinity([(labels.NODEPOOL, "DoesNotExist", [])])), "has opted out"),
     ],
@@ -137,7 +140,7 @@ def node_of(claim: Any, *marks: str) -> Any:
 
 def test_a_pod_whose_batch_is_open_waits_for_others() -> None:
     batch = Batch(w.NOW - timedelta(seconds=1), w.NOW)
-    words = "it waits for other pods: its node is ordered when the batch closes, at 12:00:01 UTC"
+    words = "its batch is open: its node is launched when the batch closes, at 12:00:01 UTC"
     assert why(w.world(w.pool(), w.pod("p"), batch=batch), "default/p").details[0] == words
     closed = Batch(w.NOW - timedelta(seconds=20), w.NOW)
     assert "waits" not in why(w.world(w.pool(), w.pod("p"), batch=closed), "default/p").details[0]

@@ -261,7 +261,7 @@ def test_a_deletion_before_which_pods_had_come_is_soon_asked_again() -> None:
     """However often: when they have gone, the next command is about the same object."""
     known, deletion = state(), DeleteObject(ref=Ref("NodeClaim", "", "a"), uid="uid-a", reason=WHY)
     for _ in range(12):
-        absorb(done(deletion, "world_changed", error=WorldChanged("d/late has come to node n")), known)
+        absorb(done(deletion, "world_changed", error=WorldChanged("d/late was bound to node n")), known)
     (wait,) = known.snapshot(NOW).not_before.values()
     assert timedelta(seconds=10) <= wait - NOW <= timedelta(seconds=11)
     absorb(done(deletion), known)

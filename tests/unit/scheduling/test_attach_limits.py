@@ -152,9 +152,8 @@ def test_a_node_that_is_full_is_told_of() -> None:
     nodes = [w.node("n"), w.node("m", cpu="100m"), csi_node(ebs=1), csi_node("m", ebs=0)]
     held = [disk("c"), disk("d"), on("n", "old", "c")]
     snapshot = w.world(w.pool(limits={"cpu": "0"}), DISKS, nodes, held, using("p", "d", cpu="1"))
-    words = (
-        "no existing node has room for it (1 would, but cannot attach its volumes within the limit of ebs.csi.aws.com)"
-    )
+    words = "no existing node has capacity for it "
+    words += "(1 would, but cannot attach its volumes within the limit of ebs.csi.aws.com)"
     for open_new, end in ((False, ""), (True, " and no NodePool can make one")):
         refusal = solve(snapshot, list(snapshot.pods.pending.values()), SolveOptions(open_new=open_new)).unplaced[
             "default/p"

@@ -101,5 +101,5 @@ def test_why_has_the_message_of_the_scheduler_and_each_difference() -> None:
     answer = why(w.world(w.pool(), made(), ready("n1", cpu="1400m"), pod), pod.key)
     assert answer.details[-2:] == (
         "the kube-scheduler reports: 0/1 nodes: cpu",
-        "node n1 was made for it: allocatable cpu is 1400m, expected 3900m",
+        "node n1 was launched for it: allocatable cpu is 1400m, expected 3900m",
     )

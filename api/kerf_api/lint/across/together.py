@@ -228,7 +228,7 @@ def _untolerated(pools: Sequence[Pool], tolerated: Sequence[Toleration]) -> Foun
     """Taints that keep every workload of these files away."""
     for pool in pools:
         for field, rule, fate in (
-            ("taints", "KERF-SET-306", "no pod of them can use these nodes"),
+            ("taints", "KERF-SET-306", "no pod of these workloads can use these nodes"),
             (
                 "startupTaints",
                 "KERF-SET-307",

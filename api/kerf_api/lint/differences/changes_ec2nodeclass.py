@@ -24,7 +24,9 @@ def check(pairs: Sequence[tuple[int, Manifest, Manifest]], manifests: Sequence[M
     for index, before, after in pairs:
         if is_kind(before, "EC2NodeClass") and is_kind(after, "EC2NodeClass") and before != after:
             users = pools_of(str(part(after, "metadata", "name")), manifests)
-            for problem in _changed(before, after, f"of NodePool {some(users)}" if users else "made with the class"):
+            for problem in _changed(
+                before, after, f"of NodePool {some(users)}" if users else "made with the EC2NodeClass"
+            ):
                 yield index, problem
 
 

@@ -34,8 +34,8 @@ def plain(manifest: Any) -> tuple[dict[str, Any], list[Problem]]:
     reader = _Reader()
     result: dict[str, Any] = reader.map(manifest, ())
     if reader.left < 0:
-        message = f"holds more than {MOST_VALUES} values after its aliases are resolved"
-        return {}, [at(reader.too_much, "KERF-SCHEMA-LIMIT", "error", message, "cut it into several objects")]
+        message = f"contains more than {MOST_VALUES} values after its aliases are resolved"
+        return {}, [at(reader.too_much, "KERF-SCHEMA-LIMIT", "error", message, "split it into several objects")]
     return result, reader.problems
 
 

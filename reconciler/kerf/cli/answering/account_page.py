@@ -37,7 +37,7 @@ def _to_do(answer: Answer) -> Iterator[str]:
 
 def _head(answer: Answer) -> str:
     if answer.code == "NotFound":
-        return "is not there"
+        return "does not exist"
     if answer.code != "Refused":
         return answer.text
     account = answer.refusal.account if answer.refusal is not None else None
@@ -63,7 +63,7 @@ def _nodes(nodes: NodesAccount) -> Iterator[str]:
     if not nodes.looked_at:
         yield "Nodes that exist: none"
         return
-    yield f"Nodes that exist: {nodes.looked_at} looked at, none fits"
+    yield f"Nodes that exist: {nodes.looked_at} checked, none fits"
     for text, count in nodes.rows:
         yield f"  {count:>6}  {text}"
     if nodes.nearest:

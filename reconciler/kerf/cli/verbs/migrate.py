@@ -17,7 +17,7 @@ kerf migrate check [--kubeconfig FILE] [--context NAME] [-o text|json] [settings
 kerf migrate check -f PATH [-f PATH ...] [-o text|json] [settings]
 
 What will change when Kerf takes this cluster over from Karpenter: objects that do not pass, settings of the running
-controller that Kerf does not have or has otherwise, nodes that would go, and what is missing. Nothing is changed.
+controller that Kerf does not have or has otherwise, nodes that would be disrupted, missing parts. Nothing is changed.
 
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig

@@ -33,10 +33,10 @@ duration. --compare shows two changes side by side, each planned on its own.
 _EPILOG: Final = """\
 Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
 With --snapshot the settings are those of the snapshot. KERF_DIGEST_KEY is the key with which it was saved: without it,
-user data is taken to be unchanged.
+user data is assumed unchanged.
 
 Conditions of --fail-on, by commas: unschedulable (a pod becomes unschedulable), cost+N% (the price after is more than
-N % above the price now), disruption>N% (more than N % of the nodes go because of the change).
+N % above the price now), disruption>N% (more than N % of the nodes are disrupted because of the change).
 
 Exit codes: 0 done; 1 a condition of --fail-on holds; 2 the command or a file is wrong, or something cannot be read."""
 _DEFAULT_HORIZON: Final = "24h"

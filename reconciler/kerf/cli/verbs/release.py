@@ -17,7 +17,7 @@ After an uninstall, remove Kerf's finalizers, so that deleted objects do not wai
 
 For after `helm uninstall`: Nodes, NodeClaims and EC2NodeClasses carry finalizers, with which a controller drains nodes
 and terminates instances before the objects are deleted. Without a controller their deletion would wait for ever. This
-command removes the finalizers. Nodes and instances keep running; from then on you have to terminate them.
+command removes the finalizers. Nodes and instances continue to run; from then on you have to terminate them.
 
 To terminate the nodes instead, delete the NodePools before you uninstall, and wait:
 kubectl annotate nodepools --all kerf.sh/allow-deletion=all

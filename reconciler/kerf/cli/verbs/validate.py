@@ -97,7 +97,7 @@ def _parser() -> Parser:
     parser.add_argument("--fetch", action="store_true", help=fetch)
     since = "only what differs from this commit of Git, and what the change means for nodes"
     parser.add_argument("--changed-since", default="", metavar="REF", help=since)
-    catalogue = "instance types to judge by, as kerf catalogue prints them (us-east-1)"
+    catalogue = "instance types, as kerf catalogue prints them (default: those of us-east-1)"
     parser.add_argument("--catalogue", default="", metavar="FILE", help=catalogue)
     return parser
 

@@ -26,7 +26,7 @@ nearest one, and the smallest edit that helps.
 A node (by the name of its Node or NodeClaim, or by the ID of its instance) or a NodeClaim: its stage, the causes that
 can terminate it and when, everything that blocks them, the single change that would allow it with its savings, and the
 budgets of its NodePool.
-A NodePool: whether nodes can be made from it, its conditions and those of its EC2NodeClass that are not True, its
+A NodePool: whether Kerf can launch nodes from it, its conditions and those of its EC2NodeClass that are not True, its
 back-off, limits and budgets.
 Failing actions are named with their error, as events report them. The command only lists and reads objects.
 

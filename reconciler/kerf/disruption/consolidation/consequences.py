@@ -51,4 +51,4 @@ def coming(new: Iterable[NewNode]) -> Iterator[str]:
     for one in new:
         types = listed(one.instance_types)
         where = f"{' or '.join(one.capacity_types)} in {', '.join(one.zones)}"
-        yield f"comes: {where}, from {prices.dollars(one.price)} an hour, of NodePool {one.pool}: {types}"
+        yield f"new node: {where}, from {prices.dollars(one.price)} an hour, of NodePool {one.pool}: {types}"

@@ -104,7 +104,7 @@ def _waiting(gate: Gate, digest: str, earlier: int, drifted: int) -> str:
     about = f" ({', '.join(parts)})" if parts else ""
     what = f"plan {digest}{about} would replace {_nodes(drifted, 'drifted ')}"
     kept = f"{_nodes(earlier)} of an earlier version {'is' if earlier == 1 else 'are'} kept"
-    without = f"; without approval it goes on at {rfc3339(gate.until)}" if gate.until is not None else ""
+    without = f"; without approval it continues at {rfc3339(gate.until)}" if gate.until is not None else ""
     return "; ".join((f"{what}; {kept}; {how_to_approve(digest)}{without}", *gate.faults))
 
 

@@ -131,7 +131,7 @@ def _words(counts: Mapping[str, int], held: Mapping[str, str]) -> str:
     parts = [f"{nodes - behind - leaving} of {nodes} nodes are up to date"]
     parts += [f"{leaving} being replaced"] if leaving else []
     parts += [f"{waiting} waiting for their turn"] if waiting > 0 else []
-    parts += [f"{len(held)} held"] if held else []
+    parts += [f"{len(held)} blocked"] if held else []
     shown = [f"{name}: {held[name]}" for name in sorted(held)[:_SHOWN]]
     more = [f"and {len(held) - _SHOWN} more"] if len(held) > _SHOWN else []
     return "; ".join([", ".join(parts), *shown, *more])

@@ -119,4 +119,4 @@ def _excess(snapshot: Snapshot, name: str) -> tuple[bool, None]:
     return replicas is not None and len(members(snapshot.claims_by_pool.get(name, ())).active) > replicas, None
 
 
-_OVERFULL: Step[Snapshot, bool] = Step("static pools that have too many", "node_pools", _excess, speaks=bool)
+_OVERFULL: Step[Snapshot, bool] = Step("static NodePools with surplus nodes", "node_pools", _excess, speaks=bool)

@@ -73,7 +73,7 @@ def emptiness(view: View, ledger: Ledger, share: Share) -> Plan:
 
 def _buffer(view: View, key: str, number: int) -> Plan:
     """The refusal of a node that is empty but for the room that CapacityBuffers keep there."""
-    text = f"CapacityBuffers reserve capacity for {number} pods there"
+    text = f"CapacityBuffers reserve capacity on it (pods: {number})"
     return refused(view.snapshot.state_nodes[key], Blocker("BufferPods", text, quiet=True))
 
 
@@ -84,7 +84,7 @@ def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
     if not ledger.remaining(found.pool.name, EMPTY):
         return no_budget(view, found.state, EMPTY)
     ledger.take(found.pool.name, found.key)
-    return start(view, found, EMPTY, "no pods that would be missed")
+    return start(view, found, EMPTY, "no reschedulable pods")
 
 
 def quiet_since(found: Candidate) -> datetime:

@@ -235,7 +235,7 @@ def _validation(
 def _settled(verdict: Verdict | None, before: Condition | None, generation: int) -> Verdict | None:
     """The verdict on a class that could not be tried, or not yet: what a dry run said before stays."""
     if before is None or before.reason not in validation.TOLD:
-        return verdict or (UNKNOWN, "AwaitingReconciliation", "whether it can be launched from is being tried")
+        return verdict or (UNKNOWN, "AwaitingReconciliation", "a dry run of a launch is not complete yet")
     valid = before.status == TRUE and before.observed_generation == generation
     return None if valid and verdict is not None and verdict[0] == UNKNOWN else verdict
 

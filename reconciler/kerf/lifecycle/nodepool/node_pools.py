@@ -98,7 +98,7 @@ def _counts(state: StateNode) -> Iterator[tuple[Part, int]]:
 
 #: The members that speak are those that are to register, or have lately.
 MEMBERS: Step[View, _Member] = Step(
-    "pool members",
+    "members of NodePools",
     "state_nodes",
     _member,
     speaks=lambda member: not member.state.deleting and (member.lately or not member.state.registered),
@@ -129,7 +129,7 @@ def _hash(view: View, name: str) -> tuple[str, None]:
 
 
 #: A pool is looked at in every plan; its hash changes when a user changes the NodePool.
-HASHES: Step[View, str] = Step("pool hashes", "node_pools", _hash, speaks=lambda _: False)
+HASHES: Step[View, str] = Step("hashes of NodePools", "node_pools", _hash, speaks=lambda _: False)
 
 
 def _validated(view: View, name: str) -> tuple[Verdict, None]:
@@ -152,7 +152,7 @@ def _verdict(spec: bytes) -> Verdict:
 
 
 #: Whether the spec is valid. The status of the pool is no source: others may have write access to it.
-VALIDATIONS: Step[View, Verdict] = Step("pool validations", "pool_specs", _validated, speaks=lambda _: False)
+VALIDATIONS: Step[View, Verdict] = Step("validations of NodePools", "pool_specs", _validated, speaks=lambda _: False)
 
 
 def reconcile(
@@ -182,7 +182,7 @@ def reconcile(
     records = mismatches.recorded(view, pool, found)
     noted = _annotated(pool, {} if rehashed else current, results, failed, shifts, annotation(records))
     after = _with_status(view, noted, node_class, validation(), held, results, records)
-    own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
+    own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"NodePool {pool.name}")))
     own_events = Plan(events=(*events, *mismatches.reported(pool)), gauges=mismatches.gauges(pool, records))
     return joined((*rehashed, own, own_events))
 

@@ -71,7 +71,7 @@ def why_held(pod: Pod, holding: Sequence[str]) -> str:
     if len(holding) > 1:
         several = f"{pods.named(pod)} has several PodDisruptionBudgets, which eviction does not support"
         return f"{several}: {', '.join(holding)}"
-    return f"PodDisruptionBudget {holding[0]} does not let {pods.named(pod)} go"
+    return f"PodDisruptionBudget {holding[0]} does not allow the eviction of {pods.named(pod)}"
 
 
 @dataclass(frozen=True, slots=True)

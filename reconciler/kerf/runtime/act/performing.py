@@ -86,7 +86,9 @@ def _look_once_more(node_name: str, expected: frozenset[str], kube: Kube) -> Non
     listing = kube.list(kinds.POD, field_selector=f"spec.nodeName={node_name}")
     new = sorted(p.key for p in listing.items if p.metadata.uid not in expected and pods.reschedulable(p))
     if new:
-        raise WorldChanged(f"{new[0]} has come to node {node_name}" + (f", and {len(new) - 1} more" if new[1:] else ""))
+        raise WorldChanged(
+            f"{new[0]} was bound to node {node_name}" + (f", and {len(new) - 1} more" if new[1:] else "")
+        )
 
 
 @perform.register

@@ -195,7 +195,10 @@ class Options:
     )
     record_size: int = _own(100, "RECORD_SIZE", readers.whole(1), "most MiB of that record; the oldest part is deleted")
     record_age: timedelta = _own(
-        timedelta(hours=24), "RECORD_AGE", readers.duration(timedelta(minutes=1)), "how long that record goes back"
+        timedelta(hours=24),
+        "RECORD_AGE",
+        readers.duration(timedelta(minutes=1)),
+        "age of the oldest decision in that record",
     )
     kube_client_qps: int = _setting(
         200,

@@ -91,7 +91,7 @@ def _resolve(snapshot: Snapshot, key: str) -> tuple[Resolution | None, None]:
         sample = _virtual(buffer, template, 1)
         number = size(buffer, pods.requests(sample), workload_replicas)
         if number > MOST_PODS:
-            raise _Unresolved(FAILED, f"room for {number} pods is requested; a buffer may have {MOST_PODS} at most")
+            raise _Unresolved(FAILED, f"capacity for {number} pods is requested; a buffer may have {MOST_PODS} at most")
     except _Unresolved as problem:
         return Resolution(problem.reason, str(problem)), None
     except ValueError as error:

@@ -141,7 +141,7 @@ def _short(outcome: Outcome, cls: PodClass, waiting: Mapping[str, Settling]) -> 
 
 def _no_existing(assignment: Assignment, cls: PodClass) -> str:
     """That no node that is there will do; of those that suit and have the room, how many are full of volumes."""
-    words, drivers = "no existing node has room for it", cls.attaching.drivers
+    words, drivers = "no existing node has capacity for it", cls.attaching.drivers
     roomy = assignment.roomy(cls, len(cls.relaxations) - 1, assignment.columns.vector(cls.requests))
     full = int((roomy & (assignment.slots.most(cls.attaching) <= 0)).sum())
     if not full or assignment.columns.unknown(cls.requests):

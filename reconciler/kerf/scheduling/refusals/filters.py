@@ -211,7 +211,7 @@ class Filters:
                 possible = self.template.open_domains(group.key, self.requirements)
                 allowed = [d for d in possible if not group.owners.get(d)]
                 if possible:
-                    text = f"pods with anti-affinity to it hold every {group.key} of the nodepool"
+                    text = f"pods with anti-affinity to it are in every {group.key} of the nodepool"
                     yield TOPOLOGY, group.key, self._within(group.key, allowed), text
 
     def _within(self, key: str, domains: list[str]) -> Bools:

@@ -66,7 +66,7 @@ class Threshold:
         for one in sorted(ready, key=lambda one: (_utilization(one), one.key)):
             outcome = simulate(view, [one], ask, Manner.FREELY)
             if outcome.blocker is None and not outcome.new_nodes:
-                return start(view, one, UNDERUTILIZED, "its pods fit elsewhere")
+                return start(view, one, UNDERUTILIZED, "its pods fit on other nodes")
         return None
 
 

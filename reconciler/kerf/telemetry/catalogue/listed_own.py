@@ -103,7 +103,7 @@ CONTROLLER: Final = (
     gauge(
         "kerf_recorder_failing",
         "",
-        "1 while an error keeps the flight recorder from recording decisions; 0 without a recorder.",
+        "1 while an error prevents the flight recorder from recording decisions; 0 without a recorder.",
         OWN,
     ),
     gauge(

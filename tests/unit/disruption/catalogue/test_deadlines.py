@@ -103,7 +103,7 @@ def budget(name: str, allowed: int = 0) -> PodDisruptionBudget:
 @pytest.mark.parametrize(
     ("budgets", "words"),
     [
-        (["one"], "PodDisruptionBudget default/one does not let pod default/web go"),
+        (["one"], "PodDisruptionBudget default/one does not allow the eviction of pod default/web"),
         (["one", "two"], "several PodDisruptionBudgets, which eviction does not support: default/one, default/two"),
     ],
 )

@@ -72,7 +72,7 @@ def _run(job: Job) -> Result | BadScenario:
     except BadScenario as error:
         found = error
     except Unsettled as error:
-        found = BadScenario((), f"seed {job.seed}: the simulation does not come to rest: {error}")
+        found = BadScenario((), f"seed {job.seed}: the simulation does not become stable: {error}")
     except (PortError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         words = f"{type(error).__name__}: {error}; check the fields of the manifests that this scenario names"
         found = BadScenario((), f"seed {job.seed}: the simulated cluster cannot use an object: {words}")

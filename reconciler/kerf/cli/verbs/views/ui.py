@@ -97,7 +97,7 @@ def _serve(origin: Origin, history: History | None, planned: Planned | None, por
         descriptor, bound = server.bound(port)
     except OSError as error:
         words = error.strerror or str(error)
-        say(f"kerf ui: port {port}: cannot listen: {words}; --port 0 takes a free one", err=True)
+        say(f"kerf ui: port {port}: cannot listen: {words}; --port 0 selects a free one", err=True)
         raise typer.Exit(1) from error
     boards = Boards(origin)
     if origin.words:
