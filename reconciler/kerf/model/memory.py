@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any, Final, Generic, TypeVar, cast
 
 from kerf.model.boundaries import broken
@@ -285,12 +284,8 @@ class Turn:
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._memory, self._tape = memory, Tape()
+        self.noted = noting(snapshot, self._tape)
         self._failed: dict[str, Reason] = {}
-
-    @cached_property
-    def noted(self) -> Snapshot:
-        """The snapshot for steps. A plan that is repeated asks no step."""
-        return noting(self.snapshot, self._tape)
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
