@@ -95,4 +95,4 @@ def ended(snapshot: Snapshot, deletion: DeleteObject) -> Plan:
 
 def tried(snapshot: Snapshot, subject: str, part: Callable[[], Plan]) -> Plan:
     """A part that fails becomes a refusal about its subject, and is tried again soon: all other parts go on."""
-    return guarded(subject, part, otherwise=Plan(next_due=snapshot.now + snapshot.settings.disruption_period))
+    return guarded(subject, part, due=snapshot.now + snapshot.settings.disruption_period)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TypeVar
 
 from kerf.model.plan import INTERNAL_ERROR, NOTHING, Plan, Reason, Refusal
@@ -19,12 +20,13 @@ def broken(error: Exception) -> Reason:
     return Reason(INTERNAL_ERROR, f"{type(error).__name__}: {error}")
 
 
-def guarded(subject: str, step: Callable[[], Plan], otherwise: Plan = NOTHING) -> Plan:
-    """The plan of a step. A step that fails becomes a refusal about its subject beside the plan `otherwise`."""
+def guarded(subject: str, step: Callable[[], Plan], otherwise: Plan = NOTHING, due: datetime | None = None) -> Plan:
+    """The plan of a step. A step that fails becomes a refusal about its subject beside the plan `otherwise`, and the
+    next reconcile is `due` then."""
     try:
         return step()
     except Exception as error:
-        return otherwise + Plan(refusals=(Refusal(subject, broken(error)),))
+        return otherwise + Plan(refusals=(Refusal(subject, broken(error)),), next_due=due)
 
 
 class Boundary:

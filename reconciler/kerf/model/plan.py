@@ -349,11 +349,11 @@ def joined(plans: Iterable[Plan]) -> Plan:
     parts = [plan for plan in plans if plan is not NOTHING]
     if len(parts) < 2:
         return parts[0] if parts else NOTHING
-    return _with_the_rest(_listed(parts), parts)
+    return _with_the_rest(_listed(parts, earliest(plan.next_due for plan in parts)), parts)
 
 
-def _listed(parts: Iterable[Plan]) -> Plan:
-    """What plans have in lists, as one plan."""
+def _listed(parts: Iterable[Plan], next_due: datetime | None) -> Plan:
+    """What plans have in lists, as one plan with this time."""
     actions, refusals, events = list[Action](), list[Refusal](), list[Event]()
     nominations, measured, foreseen = list[Nomination](), list[Measured](), list[NodeClaim]()
     for plan in parts:  # thousands in every turn, and nearly all of them say next to nothing
@@ -363,19 +363,17 @@ def _listed(parts: Iterable[Plan]) -> Plan:
         nominations += plan.nominations
         measured += plan.measured
         foreseen += plan.foreseen
-    first = Plan(tuple(actions), tuple(refusals), tuple(events), tuple(nominations))
+    first = Plan(tuple(actions), tuple(refusals), tuple(events), tuple(nominations), next_due)
     return replace(first, measured=tuple(measured), foreseen=tuple(foreseen)) if measured or foreseen else first
 
 
 def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
-    """The plan, with what the others say once: the earliest time, the first purchase, all keys of maps and sets."""
-    next_due = earliest(plan.next_due for plan in parts)
+    """The plan, with what the others say once: the first purchase, all keys of maps and sets."""
     fuller = [plan for plan in parts if _has_more(plan)]
     if not fuller:
-        return replace(listed, next_due=next_due)
+        return listed
     return replace(
         listed,
-        next_due=next_due,
         provisioned=any(plan.provisioned for plan in fuller),
         try_at=earliest(plan.try_at for plan in fuller),
         purchase=next((plan.purchase for plan in fuller if plan.purchase is not None), None),

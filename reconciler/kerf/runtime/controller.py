@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from kerf.ec2 import interruptions
-from kerf.ec2.instance_types import catalogue
 from kerf.model import kinds
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
@@ -70,7 +69,7 @@ class Controller:
         keys = parts.keys or LaunchKeys.of_the_process(settings.cluster_name)
         self.state = State(
             settings,
-            build=catalogue.build,
+            build=parts.build,
             interpret=interruptions.parse,
             keys=keys,
         )

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kerf.decide import decide, rehearse
+from kerf.ec2.instance_types import catalogue
 from kerf.model.memory import Memory
 from kerf.model.plan import Plan
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.inbox import Inbox
 from kerf.runtime.proposer import Proposer
 from kerf.runtime.secrets.launch_keys import LaunchKeys
+from kerf.runtime.state.catalogues import Build
 from kerf.telemetry.precedence import Precedence
 from kerf.telemetry.telemetry import Telemetry
 
@@ -28,3 +30,4 @@ class Parts:
     inbox: Inbox | None = None
     precedence: Precedence | None = None
     keys: LaunchKeys | None = None
+    build: Build = catalogue.build

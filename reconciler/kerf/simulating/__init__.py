@@ -7,6 +7,7 @@ observing.py     observations from the events of the API server and of EC2
 observed.py      observations as values
 results.py       figures and verdicts as values
 world.py         the world at the start: the sandbox's or a snapshot's
+catalogues.py    instance types that runs of one process share
 account.py       AWS whose selectors always select
 misses.py        assertions that had nothing to judge
 throttling.py    requests that are refused for a time

@@ -17,6 +17,7 @@ from kerf.runtime.settings.settings import SettingsError
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import ZONES, World
 from kerf.simulating.account import SimulatedCloud
+from kerf.simulating.catalogues import SHARED
 from kerf.simulating.reading import BadScenario, missing
 from kerf.simulating.scenario import NodeTimes, Replicas, Scenario
 from kerf.simulating.throttling import Throttling
@@ -73,7 +74,7 @@ def staged(case: Case, seed: int) -> Stage:
     throttling.now = world.clock.now
     cloud = SimulatedCloud(world.ec2, world.clock, throttling, _CLUSTER)
     ports = Ports(world.kube, cloud, world.clock)
-    return Stage(world, ports, Parts(), settings_of(setup.settings), throttling)
+    return Stage(world, ports, Parts(build=SHARED), settings_of(setup.settings), throttling)
 
 
 def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
@@ -87,7 +88,7 @@ def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
     throttling.now = found.world.clock.now
     found.world.ec2.weather = changed(found.world.ec2.weather, scenario.world.nodes)
     own = replace(captured.snapshot.settings, plan_first=OFF)
-    return Stage(found.world, found.ports, Parts(keys=found.keys), own, throttling)
+    return Stage(found.world, found.ports, Parts(keys=found.keys, build=SHARED), own, throttling)
 
 
 def ordered(manifests: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

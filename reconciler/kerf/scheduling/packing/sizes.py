@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,11 +133,9 @@ class Sizes:
             rows, wanted = _about(every, wanted / least), wanted * _LOSS
         sizes = [self._at(requirements, int(frontier.rows[row])) for row in rows]
         room = self._in_units(np.array([size.room for size in sizes]), unit, smallest)
-        numbers = _best_pair(room, price[rows], wanted, max(pods, least), least)
-        if least <= 1 and 1 < sum(numbers.values()) <= _WHOLE:
-            demanded = wanted * (1.0 if unit is not None else _SLACK)
-            numbers = _cheaper_cover(room, price[rows], demanded, numbers, steps)
-        return [(sizes[i], number) for i, number in sorted(numbers.items()) if number]
+        slack = 1.0 if unit is not None else _SLACK
+        asked = _Cover.of(room, price[rows], wanted, (max(pods, least), least, slack, steps))
+        return [(sizes[i], number) for i, number in _numbers(asked)]
 
     def _in_units(self, rooms: Ints, unit: Ints | None, smallest: Ints | None = None) -> Floats:
         """Rooms [rooms, columns of the table] by the columns that count, or as numbers of equal pods [rooms, 1].
@@ -266,6 +265,37 @@ def _about(room: Floats, share: Floats) -> Rows:
     holding = np.flatnonzero((room >= share).all(axis=1))
     first = int(holding[0]) if len(holding) else len(room) - 1
     return np.arange(max(first - _NEIGHBOURS, 0), min(first + _NEIGHBOURS + 1, len(room)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cover:
+    """A demand that is `wanted`, for sizes with this `room` [sizes, columns] and price; compared by content.
+
+    `bounds` are the largest number of one size, the least number of all, the factor for pods that do not divide, and
+    the steps of the search.
+    """
+
+    key: tuple[object, ...]
+    bounds: tuple[int, int, float, int]
+    room: Floats = field(compare=False)
+    price: Floats = field(compare=False)
+    wanted: Floats = field(compare=False)
+
+    @classmethod
+    def of(cls, room: Floats, price: Floats, wanted: Floats, bounds: tuple[int, int, float, int]) -> _Cover:
+        key = (room.shape, room.tobytes(), price.tobytes(), wanted.tobytes())
+        return cls(key, bounds, room, price, wanted)
+
+
+# One pass asks about the same demand for several strategies, and the next passes about pods that did not change.
+@lru_cache(maxsize=2048)
+def _numbers(asked: _Cover) -> tuple[tuple[int, int], ...]:
+    """The number of each size by its row, of those with any: a pair, or a cheaper cover of few nodes."""
+    most, least, slack, steps = asked.bounds
+    numbers = _best_pair(asked.room, asked.price, asked.wanted, most, least)
+    if least <= 1 and 1 < sum(numbers.values()) <= _WHOLE:
+        numbers = _cheaper_cover(asked.room, asked.price, asked.wanted * slack, numbers, steps)
+    return tuple((i, number) for i, number in sorted(numbers.items()) if number)
 
 
 def _best_pair(room: Floats, price: Floats, wanted: Floats, most: int, least: int) -> dict[int, int]:
