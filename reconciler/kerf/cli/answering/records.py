@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from kerf.cli.answering import saved
 from kerf.cli.arguments import Mistake
+from kerf.model.instants import rfc3339
 from kerf.records.reading import Part, Step
 from kerf.runtime.recording.ring import SUFFIX, parts
 from kerf.snapshots import files
+from kerf.snapshots.captured import Captured
 from kerf.snapshots.reading import Unreadable
 
 #: Called with a sentence about a file.
@@ -106,6 +108,18 @@ def found(path: str) -> list[Path]:
     except OSError as error:
         raise Mistake(f"{path}: {error.strerror or error}") from error
     raise Mistake(f"{path}: there is no file *{SUFFIX}; RECORD_FOLDER of the controller names the folder of its record")
+
+
+def captured(record: Record) -> Captured:
+    """The cluster of the latest decision up to the record's `until`. Raises Mistake."""
+    step = record.last()
+    if step is None:
+        then = "" if record.until is None else f"--at {rfc3339(record.until)}: "
+        raise Mistake(f"{then}the record has no decision up to then; kerf replay --list --all lists its decisions")
+    try:
+        return step.captured()
+    except Unreadable as error:
+        raise Mistake(f"the decision of {rfc3339(step.decision.at)}: {error}") from error
 
 
 def instant(option: str, text: str) -> datetime | None:

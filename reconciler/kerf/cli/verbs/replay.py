@@ -22,9 +22,9 @@ Reproduce the recorded decisions of a controller: each is made again in this pro
 compared with the recorded plan. RECORD_FOLDER (--record-folder) makes the controller record its decisions.
 
 With --list the decisions are listed, with their actions and reasons; nothing is decided. With --at the cluster as of
-then is saved as a snapshot, for `kerf why --snapshot` and `kerf plan --snapshot`. With --with each decision is made
-twice, for the recorded NodePools and EC2NodeClasses and for changed ones, and the differences are listed. The cluster
-of each decision is the recorded one.
+then is saved as a snapshot. `kerf why` and `kerf plan` read a record by themselves, with --record PATH --at TIME. With
+--with each decision is made twice, for the recorded NodePools and EC2NodeClasses and for changed ones, and the
+differences are listed. The cluster of each decision is the recorded one.
 """
 _EPILOG: Final = """\
 Times are RFC 3339, such as 2026-03-01T03:12:00Z; without a zone they are UTC.
@@ -79,7 +79,7 @@ def _done(asked: Namespace) -> int:
 
     paths = records.found(asked.path)
     if at is not None:
-        return _save(records.Record(paths, _note, until=at), at, asked.output)
+        return _save(records.Record(paths, _note, until=at), asked.output)
     record = records.Record(paths, _note, since, until)
     return _list(record, everything=asked.all) if asked.list else _replay(record, everything=asked.all)
 
@@ -198,15 +198,13 @@ def _changed(names: Sequence[str]) -> str:
 
 
 # --- saved ------------------------------------------------------------------------------------------------------
-def _save(record: Record, at: datetime, output: str) -> int:
-    from kerf.cli.answering import saved
+def _save(record: Record, output: str) -> int:
+    from kerf.cli.answering import records, saved
     from kerf.snapshots import files, writing
 
-    step = record.last()
-    if step is None:
-        raise Mistake(f"--at {_time(at)}: the record has no decision up to then; --list --all lists its decisions")
-    saved.write(output, [files.compressed(writing.lines(step.captured(), b""))])
-    say(f"{output}: the cluster of the decision of {_time(step.decision.at)}", err=True)
+    found = records.captured(record)
+    saved.write(output, [files.compressed(writing.lines(found, b""))])
+    say(f"{output}: the cluster of the decision of {_time(found.snapshot.now)}", err=True)
     return _UNREADABLE if record.damaged else _SAME
 
 
