@@ -94,10 +94,19 @@ def _words(error: Exception) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
+def is_address(path: str) -> bool:
+    """Whether a path names a folder of a bucket."""
+    return path.startswith("s3://")
+
+
 def found(path: str) -> list[Path]:
-    """The files of a record: one, or those of a folder. Raises Mistake."""
+    """The files of a record: one, those of a folder, or those of a bucket. Raises Mistake."""
     place = Path(path)
     try:
+        if is_address(path):
+            from kerf.cli.answering import stored_records  # a folder needs no client of AWS
+
+            return stored_records.downloaded(path)
         if not place.is_dir():
             if not place.exists() or place.is_file():
                 with place.open("rb"):

@@ -27,7 +27,8 @@ then is saved as a snapshot. `kerf why` and `kerf plan` read a record by themsel
 differences are listed. The cluster of each decision is the recorded one.
 """
 _EPILOG: Final = """\
-Times are RFC 3339, such as 2026-03-01T03:12:00Z; without a zone they are UTC.
+Times are RFC 3339, such as 2026-03-01T03:12:00Z; without a zone they are UTC. A record in a bucket is downloaded with
+your own credentials; AWS_ENDPOINT_URL_S3 is the address of a store other than S3.
 
 Exit codes: 0 all decisions are the same; 1 some differ; 3 some differ, and the record is of other versions of Kerf, of
 a library or of the CPU; 2 the command is wrong, or a file cannot be read or is damaged. A last line that is not
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> Parser:
     parser = Parser("kerf replay", description=_ABOUT, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("path", metavar="PATH", help="the folder of the record, or one of its files")
+    add("path", metavar="PATH", help="the folder of the record, one of its files, or s3://BUCKET/PREFIX")
     add("--list", action="store_true", help="list the decisions with actions")
     add("--since", default="", metavar="TIME", help="leave out the decisions before")
     add("--until", default="", metavar="TIME", help="leave out the decisions after")

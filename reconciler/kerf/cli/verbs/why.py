@@ -33,7 +33,8 @@ Failing actions are named with their error, as events report them. The command o
 
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
-  --record DIR        the record of a controller (RECORD_FOLDER), or one of its files: the cluster of its last decision
+  --record DIR        the record of a controller (RECORD_FOLDER), one of its files, or s3://BUCKET/PREFIX: the cluster
+                      of its last decision
   --at TIME           with --record: the cluster of the latest decision up to then; RFC 3339, UTC without a zone
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig

@@ -29,7 +29,8 @@ A live cluster is read every 30 seconds with your own credentials, and AWS as th
   q                   quit
 
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
-  --record DIR        the record of a controller (RECORD_FOLDER), or one of its files: the cluster of its last decision
+  --record DIR        the record of a controller (RECORD_FOLDER), one of its files, or s3://BUCKET/PREFIX: the cluster
+                      of its last decision
   --at TIME           with --record: the cluster of the latest decision up to then; RFC 3339, UTC without a zone
   -f, --file PATH     a file or a folder: what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --kubeconfig FILE   the cluster; as kubectl would without it
