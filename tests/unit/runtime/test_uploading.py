@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from kerf.aws.requests.clients import Clients
 from kerf.cli.app import app
 from kerf.cli.verbs import replay
 from kerf.model.memory import Memory
-from kerf.ports import Forbidden, PortError
+from kerf.ports import PortError
 from kerf.runtime.recording import uploading
 from kerf.runtime.recording.ring import parts
 from kerf.runtime.recording.starting import Recording
@@ -224,22 +226,35 @@ def test_a_bucket_that_is_gone_is_reported_until_it_is_there(s3: Any, url: str, 
     assert len(_keys(s3)) == 1
 
 
+REFUSED = b"<Error><Code>AccessDenied</Code><Message>no identity-based policy allows it</Message></Error>"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"), [(REFUSED, "AccessDenied: no identity-based policy"), (b"<html>no</html>", "403: Forbidden")]
+)
 @pytest.mark.usefixtures("impatient")
-def test_a_refusal_is_reported(tmp_path: Path) -> None:
-    class Denied:
-        def sizes(self) -> dict[str, int]:
-            raise Forbidden("s3:ListObjectsV2: AccessDenied: not authorized")
+def test_a_refusal_is_reported(body: bytes, words: str, tmp_path: Path) -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(403)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
-        def put(self, name: str, data: bytes) -> None:
-            raise AssertionError(name)
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+            pass
 
-        delete = put
-
-    recording, _ = _recording(tmp_path / "record", Denied(), io.StringIO())
-    recording.decide(busy().snapshot, Memory())
-    _wait(recording.problems)
-    assert recording.problems() == ("the record is not uploaded: s3:ListObjectsV2: AccessDenied: not authorized",)
-    recording.close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        store = _bucket(f"http://127.0.0.1:{server.server_address[1]}")
+        recording, _ = _recording(tmp_path / "record", store, io.StringIO())
+        recording.decide(busy().snapshot, Memory())
+        _wait(recording.problems)
+        (problem,) = recording.problems()
+        recording.close()
+        server.shutdown()
+    assert problem.startswith("the record is not uploaded: s3:ListObjectsV2: ")
+    assert words in problem
     assert len(parts(tmp_path / "record")) == 1
 
 
