@@ -88,6 +88,7 @@ GIVEN: Final[dict[str, Any]] = {
     "settings.minValuesPolicy": "BestEffort",
     "settings.planFirst": "24h",
     "settings.recordFolder": "/var/lib/kerf/record",
+    "settings.recordS3": "s3://given/prefix",
     "settings.preferencePolicy": "Ignore",
     "settings.schedulerConfig": BY_DEFAULT,
     "settings.vmMemoryOverheadPercent": 0,

@@ -37,7 +37,9 @@ NOMINATE_PODS: nominatePods
 PLAN_FIRST: planFirst
 PREFERENCE_POLICY: preferencePolicy
 RECORD_AGE: recordAge
+RECORD_ENCRYPTION: recordEncryption
 RECORD_FOLDER: recordFolder
+RECORD_S3: recordS3
 RECORD_SIZE: recordSize
 RESERVED_ENIS: reservedENIs
 SCHEDULER_CONFIG: schedulerConfig

@@ -5,6 +5,6 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     cloud.py         the port
     dry_runs.py probes.py surroundings.py facts_of_account.py  what preflight asks
     observe/         what the account has                     launch/     fleets, launch templates, terminations
-    interruptions.py profiles.py
+    interruptions.py profiles.py buckets.py
     requests/        clients, pace, pages, errors
 """

@@ -109,9 +109,8 @@ class Process:
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._leader = None if options.disable_leader_election else self._election()
         self._leading = Leading(self._leader, self._karpenter, self._clock)
-        self._recording = Recording(
-            options, self._telemetry, self._precedence.give_way, lambda: self._controller.state.catalogues.region
-        )
+        recording = options, connecting.bucket(options), self._telemetry, self._precedence.give_way
+        self._recording = Recording(*recording, lambda: self._controller.state.catalogues.region)
         self._controller = Controller(
             Ports(kube=self._kube, cloud=self._cloud(), clock=self._clock),
             Parts(self._telemetry, self._recording.decide, precedence=self._precedence, keys=self._keys),
@@ -325,6 +324,7 @@ class Process:
             lease=str(own or ""),
             leader=self._identity if leader is None else leader.holder,
             in_the_way=tuple(f"only watching: {one}" for one in self._karpenter.obstacles()),
+            recording=self._recording.problems(),
         )
         return status.of(replica, self._controller.questions.ask(self._controller.status, STATUS_SECONDS))
 

@@ -27,6 +27,7 @@ _MOST: Final = 20
 _UNREAD: Final = "the log names the error; kerf preflight lists permissions that are missing"
 _NO_LEADER: Final = "kubectl get pods shows whether the other replicas run"
 _LATE: Final = "kerf debug threads shows what it waits for"
+_RECORDER: Final = "decisions are not affected; RECORD_FOLDER and RECORD_S3 name the places that must be writable"
 _GUARDED: Final = (kinds.NODE_POOL, kinds.NODE_CLASS, kinds.NODE_CLAIM)
 
 
@@ -86,7 +87,8 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """What the process knows. `leader` holds the lease (empty: none, or unknown)."""
+    """What the process knows. `leader` holds the lease (empty: none, or unknown); `recording` are the flight recorder's
+    problems."""
 
     identity: str
     version: str
@@ -96,6 +98,7 @@ class Replica:
     lease: str
     leader: str
     in_the_way: tuple[str, ...]
+    recording: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,8 @@ def _problems(replica: Replica, working: Working) -> Iterator[Trouble]:
         yield Trouble("Stale", "watches", f"too old, so no disruption that depends on it: {', '.join(old)}", _UNREAD)
     if working.pace.looked_seconds_ago > LATE.total_seconds():
         yield Trouble("LoopLate", "loop", f"the latest reconcile was {working.pace.looked_seconds_ago:g} s ago", _LATE)
+    for one in replica.recording:
+        yield Trouble("RecorderFails", f"replica/{replica.identity}", one, _RECORDER)
     yield from working.troubles
 
 

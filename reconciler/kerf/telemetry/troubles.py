@@ -64,6 +64,11 @@ class Troubles:
         self.metrics.errors.labels("recorder").inc()
         self.trouble("recording decisions failed", folder, error, folder=folder)
 
+    def uploading_failed(self, address: str, error: Exception) -> None:
+        """A copy of the record is not up to date; its folder is. Any thread may call it."""
+        self.metrics.errors.labels("recorder_upload").inc()
+        self.trouble("uploading the record failed", address, error, address=address)
+
     def deciding_failed(self, error: Exception) -> None:
         """A bug: nothing was decided in this look."""
         self.broken = True

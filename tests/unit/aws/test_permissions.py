@@ -15,6 +15,7 @@ import pytest
 from cfnlint.api import lint_all
 from ruamel.yaml import YAML
 
+from kerf.aws.requests.service_models import OPERATIONS
 from kerf.ec2 import tags
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -132,6 +133,14 @@ def missing(conditions: dict[str, dict[str, str]], found: dict[str, str]) -> set
 def test_instances_may_be_given_the_tags_that_they_get_later() -> None:
     keys = statement("TagOwnInstances")["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]
     assert {*keys} == {"Name", labels.TAG_NODECLAIM, labels.TAG_EKS_CLUSTER}
+
+
+def test_the_page_allows_what_the_bucket_of_the_record_needs() -> None:
+    page = (ROOT / "docs" / "permissions.md").read_text(encoding="utf-8")
+    document = json.loads(page.partition("### Bucket of the record")[2].partition("```json\n")[2].partition("```")[0])
+    actions = {"ListObjectsV2": "s3:ListBucket", "HeadBucket": "s3:ListBucket"}
+    needed = {actions.get(operation, f"s3:{operation}") for operation in OPERATIONS["s3"]}
+    assert {action for one in document["Statement"] for action in one["Action"]} == needed
 
 
 # --- its other forms ----------------------------------------------------------------------------------------------

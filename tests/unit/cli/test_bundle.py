@@ -15,9 +15,11 @@ import pytest
 
 from kerf.cli.answering import bundle
 from kerf.cli.operating import bundling, debug_port
+from kerf.runtime.recording.ring import parts
 from kerf.snapshots import files
 from kerf.snapshots.reading import read
 from kerf.snapshots.writing import lines
+from tests.unit.runtime import stores
 from tests.unit.snapshots.test_sanitizing import SECRET, life
 
 RECORD = Path("tests/unit/records/versions/1.record")
@@ -97,7 +99,7 @@ def test_odd_files_of_the_record_cost_no_other_file(
 
 
 def test_a_part_that_grows_or_is_deleted_meanwhile_is_whole(record: Path) -> None:
-    gathered = bundling.gathered("http://127.0.0.1:9", str(record), {})
+    gathered = bundling.gathered("http://127.0.0.1:9", str(record), {}, lambda folder: parts(Path(folder)))
     with (record / "00000001.record").open("ab") as file:
         file.write(b"more")
     (record / "00000001.record").unlink()
@@ -107,10 +109,19 @@ def test_a_part_that_grows_or_is_deleted_meanwhile_is_whole(record: Path) -> Non
 def test_the_archive_needs_memory_for_one_part_at_a_time(record: Path) -> None:
     for number in range(2, 12):
         (record / f"{number:08d}.record").write_bytes(os.urandom(2**20))
-    gathered = bundling.gathered("http://127.0.0.1:9", str(record), {})
+    gathered = bundling.gathered("http://127.0.0.1:9", str(record), {}, lambda folder: parts(Path(folder)))
     tracemalloc.start()
     size = sum(map(len, gathered.archive()))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert size > 10 * 2**20
     assert peak < 5 * 2**20
+
+
+def test_a_bucket_that_cannot_be_read_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {**stores.CREDENTIALS, "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"}.items():
+        monkeypatch.setenv(name, value)
+    assert bundle.main(["-o", str(tmp_path / "b"), "--url", "http://127.0.0.1:9", "--record", "s3://records/kerf"]) == 1
+    assert "\nrecord  missing: s3://records/kerf: s3:ListObjectsV2: " in capsys.readouterr().err

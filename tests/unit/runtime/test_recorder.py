@@ -218,7 +218,7 @@ def test_errors_have_a_metric_and_one_line_of_the_log(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     stream, metrics = io.StringIO(), Metrics()
     options = Options(record_folder=str(tmp_path / "file" / "record"))
-    recording = Recording(options, Troubles(make_logger("info", stream), metrics), lambda: None, lambda: None)
+    recording = Recording(options, None, Troubles(make_logger("info", stream), metrics), lambda: None, lambda: None)
     for _ in range(3):
         recording.decide(busy().snapshot, Memory())
     recording.close()
@@ -261,7 +261,7 @@ def test_a_file_of_a_snapshot_must_be_complete(torn: tuple[bytes, int]) -> None:
 # --- settings ---------------------------------------------------------------------------------------------------
 def test_without_a_folder_nothing_is_recorded() -> None:
     stream = io.StringIO()
-    recording = Recording(Options(), Troubles(make_logger("info", stream), Metrics()), lambda: None, lambda: None)
+    recording = Recording(Options(), None, Troubles(make_logger("info", stream), Metrics()), lambda: None, lambda: None)
     assert recording.decide is decide
     recording.close()
     assert stream.getvalue() == ""
@@ -271,7 +271,7 @@ def test_the_settings_are_those_of_the_record(tmp_path: Path) -> None:
     stream = io.StringIO()
     folder = tmp_path / "record"
     telemetry = Troubles(make_logger("info", stream), Metrics())
-    recording = Recording(Options(record_folder=str(folder)), telemetry, lambda: None, lambda: busy().region)
+    recording = Recording(Options(record_folder=str(folder)), None, telemetry, lambda: None, lambda: busy().region)
     plan = recording.decide(busy().snapshot, Memory())
     recording.close()
     assert json.loads(stream.getvalue())["message"] == "decisions are recorded"

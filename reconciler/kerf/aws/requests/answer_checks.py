@@ -24,6 +24,7 @@ _BEGIN: Final = 4096
 _NO_ERROR: Final[Mapping[str, bytes]] = MappingProxyType(
     {
         "ec2": b"<Response><Errors><Error><Code/></Error></Errors></Response>",
+        "rest-xml": b"",  # then the SDK reads the status
         "query": b"<ErrorResponse><Error><Code/></Error></ErrorResponse>",
     }
 )

@@ -53,7 +53,9 @@ class Clients:
             return self._clients[key]
 
     def _make(self, service: str, region: str, read_seconds: int, attempts: int) -> Any:
+        own = _of_s3(self._endpoint_url) if service == "s3" else {}
         config = Config(
+            **own,
             connect_timeout=CONNECT_SECONDS,
             read_timeout=read_seconds,
             retries={"mode": "standard", "total_max_attempts": attempts},
@@ -66,6 +68,14 @@ class Clients:
             self._pace.install(client)
         self._on_client(client)
         return client
+
+
+def _of_s3(endpoint_url: str | None) -> dict[str, Any]:
+    """Other stores have one address for all buckets, and few have the checksums that S3 has by default."""
+    if not endpoint_url:
+        return {}
+    when = dict.fromkeys(("request_checksum_calculation", "response_checksum_validation"), "when_required")
+    return {"s3": {"addressing_style": "path"}, **when}
 
 
 def pages(client: Any, operation: str, key: str, **parameters: Any) -> list[Any]:

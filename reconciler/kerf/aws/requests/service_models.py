@@ -17,7 +17,8 @@ import msgspec
 from botocore.loaders import JSONFileLoader, create_loader
 from botocore.session import Session, get_session
 
-#: Operations by service. botocore itself calls the AssumeRole operations of STS, for credentials.
+#: Operations by service. botocore itself calls the AssumeRole operations of STS, for credentials, and HeadBucket of S3,
+#: for the region of a bucket.
 OPERATIONS: Final[Mapping[str, frozenset[str]]] = {
     "arc-zonal-shift": frozenset({"GetManagedResource"}),
     "ec2": frozenset(
@@ -64,6 +65,7 @@ OPERATIONS: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
     "pricing": frozenset({"GetProducts"}),
+    "s3": frozenset({"DeleteObject", "GetObject", "HeadBucket", "ListObjectsV2", "PutObject"}),
     "service-quotas": frozenset({"GetServiceQuota"}),
     "sqs": frozenset({"DeleteMessageBatch", "GetQueueUrl", "ReceiveMessage"}),
     "ssm": frozenset({"GetParameter"}),
@@ -72,12 +74,14 @@ OPERATIONS: Final[Mapping[str, frozenset[str]]] = {
 #: Services in botocore's list of endpoints that are kept: those above by their prefixes, and those for credentials.
 _ENDPOINTS: Final = frozenset(
     {
-        *("api.pricing", "arc-zonal-shift", "ec2", "eks", "events", "iam", "oidc", "portal.sso", "servicequotas"),
-        *("signin", "sqs", "ssm", "sts"),
+        *("api.pricing", "arc-zonal-shift", "ec2", "eks", "events", "iam", "oidc", "portal.sso", "s3"),
+        *("servicequotas", "signin", "sqs", "ssm", "sts"),
     }
 )
 #: The fields of a model that are for readers only.
 _PROSE: Final = frozenset({"documentation", "documentationUrl"})
+#: The parts of a model whose prose botocore requires; only that of S3 has one.
+_WITH_PROSE: Final = frozenset({"clientContextParams"})
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _PARTITIONS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 
@@ -131,8 +135,9 @@ def trimmed_model(content: bytes, operations: Collection[str]) -> dict[str, Any]
         found = {name: _value(raw_shapes[name]) for name in wanted}
         shapes |= found
         wanted = set(_referred(found)) - shapes.keys()
+    whole = {name: msgspec.json.decode(parts.pop(name)) for name in _WITH_PROSE & parts.keys()}
     rest = {name: _value(raw) for name, raw in parts.items() if name not in _PROSE}
-    return {**rest, "operations": kept, "shapes": shapes}
+    return {**rest, **whole, "operations": kept, "shapes": shapes}
 
 
 def trimmed_endpoints(content: bytes) -> dict[str, Any]:

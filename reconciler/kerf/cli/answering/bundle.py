@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
+from kerf.cli.arguments import Mistake
 from kerf.cli.operating import debug_port
 from kerf.cli.parser import Parser
 from kerf.cli.terminal import say
@@ -32,13 +34,15 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--url", default="", help="the debug port; http://127.0.0.1:8082 by default, or DEBUG_PORT")
     usual = os.environ.get("RECORD_FOLDER", "")
-    parser.add_argument("--record", default=usual, metavar="FOLDER", help="the record; RECORD_FOLDER by default")
+    parser.add_argument(
+        "--record", default=usual, metavar="FOLDER", help="the record, or s3://...; RECORD_FOLDER by default"
+    )
     asked = parser.parse_args(arguments)
     from kerf.cli.answering import saved
     from kerf.cli.operating import bundling
     from kerf.cli.reports import escaping
 
-    bundle = bundling.gathered(asked.url, asked.record, os.environ)
+    bundle = bundling.gathered(asked.url, asked.record, os.environ, _listed)
     try:
         saved.write(asked.output, bundle.archive())
     except OSError as error:
@@ -46,3 +50,16 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     say(bundle.contents(), err=True, end="")
     return 1 if bundle.missing else 0
+
+
+def _listed(folder: str) -> Sequence[Path]:
+    """The files of a record. Raises OSError."""
+    from kerf.cli.answering import records
+    from kerf.runtime.recording.ring import parts
+
+    if not records.is_address(folder):
+        return parts(Path(folder))
+    try:
+        return records.found(folder)
+    except Mistake as error:
+        raise OSError(str(error).removeprefix(f"{folder}: ")) from error

@@ -1,4 +1,4 @@
-"""Where a verb that only reads has its Snapshot from: a live cluster, manifests, or a file of `kerf snapshot`."""
+"""The source of the Snapshot of a verb that only reads: a cluster, manifests, a file of `kerf snapshot`, a record."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from kerf.cli.answering import cluster_files, saved
+from kerf.cli.answering import cluster_files, records, saved
 from kerf.cli.arguments import Mistake, taken
 from kerf.cli.gathering import sources
+from kerf.cli.reports import escaping
 from kerf.cli.terminal import say
 from kerf.kube.client import KubeClient
 from kerf.model.failures import Failure
+from kerf.model.instants import rfc3339
 from kerf.model.kinds import Kind
 from kerf.model.snapshot import Snapshot
 from kerf.ports import PortError
@@ -114,24 +116,40 @@ class Origin:
 
 
 def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[str, str]) -> Origin:
-    """The origin that options ask for: a file of `kerf snapshot`, manifests, or a cluster (kubeconfig and context).
+    """The origin that options ask for: a file of `kerf snapshot`, a record, manifests, or a cluster by kubeconfig.
 
     Raises Mistake; reading may raise Mistake and PortError.
     """
     file, arguments = taken(arguments, "--snapshot")
-    if file and paths:
-        raise Mistake("--snapshot and -f exclude each other")
-    if file:
-        if arguments:
-            raise Mistake(f"{arguments[0]}: the settings are those of the snapshot")
-        saved = of_file(file)
-        return Origin(file, lambda: saved.snapshot, capture=lambda: saved)
-    found = options(arguments, offline=bool(paths))
+    record, arguments = taken(arguments, "--record")
+    at, arguments = taken(arguments, "--at")
+    given = {"--snapshot": file, "--record": record, "-f": paths}
+    if len(both := [name for name, value in given.items() if value]) > 1:
+        raise Mistake(f"{both[0]} and {both[1]} exclude each other")
+    if (file or record) and arguments:
+        raise Mistake(f"{arguments[0]}: the settings are those of the {'snapshot' if file else 'record'}")
+    if found := recorded(verb, record, at) if record or at else of_file(file) if file else None:
+        words = f"The cluster of the decision of {rfc3339(found.snapshot.now)}." if record else ""
+        return Origin(file or record, lambda: found.snapshot, words=words, capture=lambda: found)
+    own = options(arguments, offline=bool(paths))
     if not paths:
-        read = partial(live, verb, found, *where)
-        return Origin(f"cluster {found.cluster_name}", lambda: read().snapshot, live=True, capture=read)
-    captured, words = of_manifests(paths, found)
+        read = partial(live, verb, own, *where)
+        return Origin(f"cluster {own.cluster_name}", lambda: read().snapshot, live=True, capture=read)
+    captured, words = of_manifests(paths, own)
     return Origin(", ".join(paths), lambda: captured.snapshot, words=words, capture=lambda: captured)
+
+
+def recorded(verb: str, path: str, at: str) -> Captured:
+    """The cluster of the latest decision of a record, up to the time `at` if one is given. Raises Mistake."""
+    if not path:
+        raise Mistake("--at and --record belong together: --record names the folder of a record")
+    until = records.instant("--at", at)
+    note = partial(_noted, verb)
+    return records.captured(records.Record(records.found(path), note, until=until))
+
+
+def _noted(verb: str, words: str) -> None:
+    escaping.complain(f"kerf {verb}: {words}")
 
 
 def of_file(path: str) -> Captured:

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from kerf.cli.answering import saved
 from kerf.cli.arguments import Mistake
+from kerf.model.instants import rfc3339
 from kerf.records.reading import Part, Step
 from kerf.runtime.recording.ring import SUFFIX, parts
 from kerf.snapshots import files
+from kerf.snapshots.captured import Captured
 from kerf.snapshots.reading import Unreadable
 
 #: Called with a sentence about a file.
@@ -92,10 +94,19 @@ def _words(error: Exception) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
+def is_address(path: str) -> bool:
+    """Whether a path names a folder of a bucket."""
+    return path.startswith("s3://")
+
+
 def found(path: str) -> list[Path]:
-    """The files of a record: one, or those of a folder. Raises Mistake."""
+    """The files of a record: one, those of a folder, or those of a bucket. Raises Mistake."""
     place = Path(path)
     try:
+        if is_address(path):
+            from kerf.cli.answering import stored_records  # a folder needs no client of AWS
+
+            return stored_records.downloaded(path)
         if not place.is_dir():
             if not place.exists() or place.is_file():
                 with place.open("rb"):
@@ -106,6 +117,18 @@ def found(path: str) -> list[Path]:
     except OSError as error:
         raise Mistake(f"{path}: {error.strerror or error}") from error
     raise Mistake(f"{path}: there is no file *{SUFFIX}; RECORD_FOLDER of the controller names the folder of its record")
+
+
+def captured(record: Record) -> Captured:
+    """The cluster of the latest decision up to the record's `until`. Raises Mistake."""
+    step = record.last()
+    if step is None:
+        then = "" if record.until is None else f"--at {rfc3339(record.until)}: "
+        raise Mistake(f"{then}the record has no decision up to then; kerf replay --list --all lists its decisions")
+    try:
+        return step.captured()
+    except Unreadable as error:
+        raise Mistake(f"the decision of {rfc3339(step.decision.at)}: {error}") from error
 
 
 def instant(option: str, text: str) -> datetime | None:

@@ -9,13 +9,12 @@ import os
 import re
 import stat
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from kerf.cli.operating import debug_port
-from kerf.runtime.recording.ring import parts
 from kerf.runtime.recording.software import software
 from kerf.runtime.settings.settings import SettingsError, effective
 from kerf.snapshots import files, reading
@@ -30,6 +29,7 @@ _CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 
 #: A part of the record: the bytes that it had, and the open file, whose space remains until it is closed.
 Opened = tuple[int, BinaryIO]
+Listed = Callable[[str], Sequence[Path]]
 
 
 @dataclass(slots=True)
@@ -82,14 +82,15 @@ def _taken(found: io.BytesIO) -> bytes:
     return data
 
 
-def gathered(url: str, folder: str, environment: Mapping[str, str]) -> Bundle:
-    """What this pod, or the debug port at `url`, has. `folder` is that of the record; empty: there is none."""
+def gathered(url: str, folder: str, environment: Mapping[str, str], listed: Listed) -> Bundle:
+    """What this pod, or the debug port at `url`, has. `folder` is that of the record; empty: there is none. `listed`
+    returns its files, and raises OSError."""
     bundle = Bundle()
     bundle.add("versions.json", lambda: _json(software()))
     bundle.add("settings.json", lambda: _settings(environment))
     bundle.add("status.json", lambda: _json(json.loads(debug_port.ask(url, "/status"))))
     bundle.add("cluster.snapshot", lambda: _snapshot(url))
-    _record(folder, bundle)
+    _record(folder, bundle, listed)
     return bundle
 
 
@@ -113,13 +114,13 @@ def _snapshot(url: str) -> bytes:
     return data
 
 
-def _record(folder: str, bundle: Bundle) -> None:
+def _record(folder: str, bundle: Bundle, listed: Listed) -> None:
     """Add the record's files. The controller may delete the oldest one meanwhile, and writes the newest one."""
     if not folder:
         bundle.missing["record"] = "RECORD_FOLDER names no folder: the recorder is off"
         return
     try:
-        found = parts(Path(folder))
+        found = listed(folder)
     except OSError as error:
         bundle.missing["record"] = f"{folder}: {error.strerror or error}"
         return

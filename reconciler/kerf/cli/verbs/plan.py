@@ -32,8 +32,8 @@ duration. --compare shows two changes side by side, each planned on its own.
 """
 _EPILOG: Final = """\
 Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
-With --snapshot the settings are those of the snapshot. KERF_DIGEST_KEY is the key with which it was saved: without it,
-user data is assumed unchanged.
+With --snapshot and --record the settings are those of the file. KERF_DIGEST_KEY is the key with which a snapshot was
+saved: without it, and with --record, user data is assumed unchanged.
 
 Conditions of --fail-on, by commas: unschedulable (a pod becomes unschedulable), cost+N% (the price after is more than
 N % above the price now), disruption>N% (more than N % of the nodes are disrupted because of the change).
@@ -82,6 +82,8 @@ def _parser() -> Parser:
     since = "only what differs from this commit of Git; objects missing from the files are deleted"
     add("--changed-since", default="", metavar="REF", help=since)
     add("--snapshot", default="", metavar="FILE", help="a file of `kerf snapshot`; neither cluster nor AWS is asked")
+    add("--record", default="", metavar="DIR", help="the record of a controller (RECORD_FOLDER): its last decision")
+    add("--at", default="", metavar="TIME", help="with --record: the cluster of the latest decision up to then")
     add("-f", "--file", action="append", default=[], metavar="PATH", help="a cluster from manifests; repeatable")
     add("--kubeconfig", default="", metavar="FILE", help="the cluster; as kubectl would without it")
     add("--context", default="", metavar="NAME", help="context of the kubeconfig")
@@ -111,11 +113,17 @@ def _horizon(text: str) -> timedelta:
 def _captured(asked: Namespace, rest: Sequence[str]) -> Captured:
     from kerf.cli.answering import captures
 
-    source = "--snapshot" if asked.snapshot else "-f" if asked.file else ""
-    others = {"-f": asked.file and source != "-f", "--kubeconfig": asked.kubeconfig, "--context": asked.context}
-    other = next((flag for flag, given in others.items() if given), rest[0] if asked.snapshot and rest else "")
+    sources = {"--snapshot": asked.snapshot, "--record": asked.record, "-f": asked.file}
+    others = {**sources, "--kubeconfig": asked.kubeconfig, "--context": asked.context}
+    source = next((flag for flag, given in sources.items() if given), "")
+    saved = source in ("--snapshot", "--record")
+    other = next(
+        (flag for flag, given in others.items() if given and flag != source), rest[0] if saved and rest else ""
+    )
     if source and other:
         raise Mistake(f"{source} and {other} exclude each other")
+    if asked.record or asked.at:
+        return captures.recorded("plan", asked.record, asked.at)
     if asked.snapshot:
         return captures.of_file(asked.snapshot)
     options = captures.options(rest, offline=bool(asked.file))
@@ -146,7 +154,8 @@ def _change(found: Changed, asked: Namespace, captured: Captured) -> tuple[Chang
     """What is applied and deleted, and what had to be assumed. Raises Mistake."""
     from kerf.cli.answering import captures, changed
 
-    return changed.comparable(found, captured, captures.digest_key(), map(_deleted, asked.delete))
+    key = b"" if asked.record else captures.digest_key()  # the key of a record is not kept
+    return changed.comparable(found, captured, key, map(_deleted, asked.delete))
 
 
 def _note(words: str) -> None:

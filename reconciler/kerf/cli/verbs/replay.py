@@ -22,12 +22,13 @@ Reproduce the recorded decisions of a controller: each is made again in this pro
 compared with the recorded plan. RECORD_FOLDER (--record-folder) makes the controller record its decisions.
 
 With --list the decisions are listed, with their actions and reasons; nothing is decided. With --at the cluster as of
-then is saved as a snapshot, for `kerf why --snapshot` and `kerf plan --snapshot`. With --with each decision is made
-twice, for the recorded NodePools and EC2NodeClasses and for changed ones, and the differences are listed. The cluster
-of each decision is the recorded one.
+then is saved as a snapshot. `kerf why` and `kerf plan` read a record by themselves, with --record PATH --at TIME. With
+--with each decision is made twice, for the recorded NodePools and EC2NodeClasses and for changed ones, and the
+differences are listed. The cluster of each decision is the recorded one.
 """
 _EPILOG: Final = """\
-Times are RFC 3339, such as 2026-03-01T03:12:00Z; without a zone they are UTC.
+Times are RFC 3339, such as 2026-03-01T03:12:00Z; without a zone they are UTC. A record in a bucket is downloaded with
+your own credentials; AWS_ENDPOINT_URL_S3 is the address of a store other than S3.
 
 Exit codes: 0 all decisions are the same; 1 some differ; 3 some differ, and the record is of other versions of Kerf, of
 a library or of the CPU; 2 the command is wrong, or a file cannot be read or is damaged. A last line that is not
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> Parser:
     parser = Parser("kerf replay", description=_ABOUT, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("path", metavar="PATH", help="the folder of the record, or one of its files")
+    add("path", metavar="PATH", help="the folder of the record, one of its files, or s3://BUCKET/PREFIX")
     add("--list", action="store_true", help="list the decisions with actions")
     add("--since", default="", metavar="TIME", help="leave out the decisions before")
     add("--until", default="", metavar="TIME", help="leave out the decisions after")
@@ -79,7 +80,7 @@ def _done(asked: Namespace) -> int:
 
     paths = records.found(asked.path)
     if at is not None:
-        return _save(records.Record(paths, _note, until=at), at, asked.output)
+        return _save(records.Record(paths, _note, until=at), asked.output)
     record = records.Record(paths, _note, since, until)
     return _list(record, everything=asked.all) if asked.list else _replay(record, everything=asked.all)
 
@@ -198,15 +199,13 @@ def _changed(names: Sequence[str]) -> str:
 
 
 # --- saved ------------------------------------------------------------------------------------------------------
-def _save(record: Record, at: datetime, output: str) -> int:
-    from kerf.cli.answering import saved
+def _save(record: Record, output: str) -> int:
+    from kerf.cli.answering import records, saved
     from kerf.snapshots import files, writing
 
-    step = record.last()
-    if step is None:
-        raise Mistake(f"--at {_time(at)}: the record has no decision up to then; --list --all lists its decisions")
-    saved.write(output, [files.compressed(writing.lines(step.captured(), b""))])
-    say(f"{output}: the cluster of the decision of {_time(step.decision.at)}", err=True)
+    found = records.captured(record)
+    saved.write(output, [files.compressed(writing.lines(found, b""))])
+    say(f"{output}: the cluster of the decision of {_time(found.snapshot.now)}", err=True)
     return _UNREADABLE if record.damaged else _SAME
 
 

@@ -20,6 +20,7 @@ kerf why nodeclaim NAME [--kubeconfig FILE] [--context NAME] [settings]
 kerf why nodepool NAME [--kubeconfig FILE] [--context NAME] [settings]
 kerf why pod|node|nodeclaim|nodepool NAME -f PATH [-f PATH ...] [settings]
 kerf why pod|node|nodeclaim|nodepool NAME --snapshot FILE
+kerf why pod|node|nodeclaim|nodepool NAME --record DIR [--at TIME]
 
 A pod: its node, the reason for its wait, or the reasons of all NodePools: the instance types left after each rule, the
 nearest one, and the smallest edit that helps.
@@ -32,6 +33,9 @@ Failing actions are named with their error, as events report them. The command o
 
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
+  --record DIR        the record of a controller (RECORD_FOLDER), one of its files, or s3://BUCKET/PREFIX: the cluster
+                      of its last decision
+  --at TIME           with --record: the cluster of the latest decision up to then; RFC 3339, UTC without a zone
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
   -o, --output FORMAT text or json; text by default

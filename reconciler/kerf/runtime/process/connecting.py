@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 from botocore.utils import InstanceMetadataRegionFetcher
 
+from kerf.aws.buckets import Bucket
 from kerf.aws.cloud import AwsCloud, AwsOptions
 from kerf.aws.observe.cluster_facts import ServerFacts
 from kerf.aws.requests.clients import Clients
@@ -66,6 +67,14 @@ def own_namespace() -> str:
 def clients(options: Options) -> Clients:
     """AWS by itself. Raises SettingsError."""
     return Clients(options.region or _region(), endpoint_url=options.aws_endpoint_url or None)
+
+
+def bucket(options: Options) -> Bucket | None:
+    """The place for copies of the record, if there is one. Raises SettingsError."""
+    if not options.record_s3:
+        return None
+    url = options.aws_endpoint_url_s3 or options.aws_endpoint_url or None
+    return Bucket(Clients(options.region or _region(), endpoint_url=url), options.record_s3, options.record_encryption)
 
 
 def cloud(

@@ -60,6 +60,13 @@ class Options:
         "another address for all AWS services",
         "the AWS SDK's own variable; the flag is Kerf's",
     )
+    aws_endpoint_url_s3: str = _setting(
+        "",
+        "AWS_ENDPOINT_URL_S3",
+        readers.url,
+        "address of the store of RECORD_S3, by paths; empty: AWS_ENDPOINT_URL, else S3",
+        "the AWS SDK's own variable; the flag is Kerf's",
+    )
     ec2_request_rate: float = _own(
         1.0,
         "EC2_REQUEST_RATE",
@@ -199,6 +206,15 @@ class Options:
         "RECORD_AGE",
         readers.duration(timedelta(minutes=1)),
         "age of the oldest decision in that record",
+    )
+    record_s3: str = _own(
+        "", "RECORD_S3", readers.bucket, "copies of that record: s3://bucket/prefix, of one cluster; empty: none"
+    )
+    record_encryption: str = _own(
+        "AES256",
+        "RECORD_ENCRYPTION",
+        readers.text,
+        "of these copies: AES256 (SSE-S3), the ID, ARN or alias of a KMS key, or none",
     )
     kube_client_qps: int = _setting(
         200,

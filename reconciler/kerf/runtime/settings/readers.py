@@ -18,6 +18,8 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 #: Whole numbers as Go reads them, which knows no blanks, no underscores and no digits of other scripts.
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
+#: A bucket and a prefix of readable characters, without an empty or relative folder in it.
+_BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._=-]*)*/?")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GATES = {
     "NodeRepair": "node_repair",
@@ -126,6 +128,13 @@ def url(value: str) -> str:
     parts = urlsplit(value)
     if value and not (parts.scheme in ("http", "https") and parts.netloc):
         raise ValueError("must be a URL with scheme and host")
+    return value
+
+
+def bucket(value: str) -> str:
+    """The address of a folder in a bucket. Source: S3 user guide, "General purpose bucket naming rules"."""
+    if value and not _BUCKET.fullmatch(value):
+        raise ValueError("must be s3://BUCKET/PREFIX or s3://BUCKET")
     return value
 
 

@@ -141,6 +141,8 @@ def _together(options: Options, found: Mapping[str, Any]) -> Iterator[str]:
         yield "BATCH_IDLE_DURATION (--batch-idle-duration): must not be longer than BATCH_MAX_DURATION"
     if bool(options.webhook_service) != bool(options.webhook_cert_secret):
         yield "WEBHOOK_SERVICE and WEBHOOK_CERT_SECRET: belong together"
+    if options.record_s3 and not options.record_folder:
+        yield "RECORD_S3 (--record-s3): needs RECORD_FOLDER, the folder whose files are uploaded"
 
 
 # --- in words ---------------------------------------------------------------------------------------------------

@@ -107,6 +107,12 @@ CONTROLLER: Final = (
         OWN,
     ),
     gauge(
+        "kerf_record_upload_failing",
+        "",
+        "1 while an error keeps the record from its bucket (RECORD_S3); 0 without a bucket.",
+        OWN,
+    ),
+    gauge(
         "kerf_latest_failed_action_timestamp_seconds",
         "action outcome reconcile_id",
         "Time of the most recent failure of an action, with its reconcile.",

@@ -195,6 +195,7 @@ class Metrics:
         self.errors = self._counter("kerf_errors_total")
         self.events = self._counter("kerf_events_total")
         self.recorder_failing = self._gauge("kerf_recorder_failing")
+        self.record_upload_failing = self._gauge("kerf_record_upload_failing")
         self.promised, self.realised, self.lost = (
             self._counter(f"kerf_consolidation_{what}_usd_per_hour_total") for what in ("promised", "realised", "lost")
         )

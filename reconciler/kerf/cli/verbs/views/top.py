@@ -14,6 +14,7 @@ from kerf.cli.terminal import dumb, say, width
 _USAGE: Final = """\
 kerf top [--kubeconfig FILE] [--context NAME] [settings]
 kerf top --snapshot FILE
+kerf top --record DIR [--at TIME]
 kerf top -f PATH [-f PATH ...] [settings]
 
 Shows nodes with their requests, price and blockers, pending pods, next disruptions and costs in the terminal.
@@ -28,6 +29,9 @@ A live cluster is read every 30 seconds with your own credentials, and AWS as th
   q                   quit
 
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
+  --record DIR        the record of a controller (RECORD_FOLDER), one of its files, or s3://BUCKET/PREFIX: the cluster
+                      of its last decision
+  --at TIME           with --record: the cluster of the latest decision up to then; RFC 3339, UTC without a zone
   -f, --file PATH     a file or a folder: what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig

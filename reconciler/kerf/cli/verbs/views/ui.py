@@ -30,8 +30,8 @@ A live cluster is read every 30 seconds with your own credentials, and AWS as th
   --port PORT         the port of the page; 8900 by default, 0 for a free one
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
-  --record DIR        the record of a controller (RECORD_FOLDER), or one of its files: its decisions, the price over
-                      time, and every view as of a time; later decisions need a new start
+  --record DIR        the record of a controller (RECORD_FOLDER), one of its files, or s3://BUCKET/PREFIX: its
+                      decisions, the price over time, and every view as of a time; later decisions need a new start
   --plan PATH         changed manifests, a file or a folder; repeatable: before and after, as kerf plan computes them
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig

@@ -1,0 +1,82 @@
+"""Objects of an S3 bucket, or of a store with the same API, under one prefix.
+
+Source: Amazon S3 API reference, PutObject, GetObject, ListObjectsV2 and DeleteObject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from urllib3.exceptions import HTTPError
+
+from kerf.aws.requests.clients import MOST_PAGES, Clients
+from kerf.aws.requests.errors import translated
+from kerf.ports import Unavailable
+
+#: Encryption by keys of S3 (SSE-S3), and none: a store that has none refuses a request for it.
+SSE_S3, UNENCRYPTED = "AES256", "none"
+_PIECE: Final = 256 * 1024
+
+
+class Bucket:
+    """The objects under an address `s3://bucket/prefix`, by their names: keys without the prefix.
+
+    Threads may share it. All methods raise PortError.
+    """
+
+    def __init__(self, clients: Clients, address: str, encryption: str = SSE_S3) -> None:
+        """`encryption` of new objects is one of the constants above, or the ID, ARN or alias of a KMS key."""
+        self.address: Final = address
+        self._bucket, _, prefix = address.removeprefix("s3://").partition("/")
+        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self._clients, self._encryption = clients, encryption
+
+    def put(self, name: str, data: bytes) -> None:
+        """Create or replace an object."""
+        self._call("PutObject", "put_object", Key=self._prefix + name, Body=data, **_encrypted(self._encryption))
+
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each object, by name. Objects of deeper folders are left out."""
+        found: dict[str, int] = {}
+        token: dict[str, str] = {}
+        for _ in range(MOST_PAGES):
+            page = self._call("ListObjectsV2", "list_objects_v2", Prefix=self._prefix, Delimiter="/", **token)
+            found |= {one["Key"].removeprefix(self._prefix): one["Size"] for one in page.get("Contents", ())}
+            if not page.get("IsTruncated"):
+                return found
+            token = {"ContinuationToken": page["NextContinuationToken"]}
+        raise Unavailable(f"s3:ListObjectsV2: its pages do not end ({MOST_PAGES})")
+
+    def fetch(self, name: str, path: Path) -> None:
+        """Save an object as a file. Raises OSError, too."""
+        body = self._call("GetObject", "get_object", Key=self._prefix + name)["Body"]
+        with path.open("xb") as file:
+            for piece in _pieces(partial(body.read, _PIECE)):
+                file.write(piece)
+
+    def delete(self, name: str) -> None:
+        """Delete an object; one that is gone is no error."""
+        self._call("DeleteObject", "delete_object", Key=self._prefix + name)
+
+    def _call(self, operation: str, method: str, **parameters: Any) -> Any:
+        with translated(f"s3:{operation}"):
+            return getattr(self._clients.get("s3"), method)(Bucket=self._bucket, **parameters)
+
+
+def _pieces(read: Callable[[], bytes]) -> Iterator[bytes]:
+    with translated("s3:GetObject"):
+        try:
+            yield from iter(read, b"")
+        except HTTPError as error:  # a connection that ends within the object
+            raise Unavailable(f"s3:GetObject: {error}") from error
+
+
+def _encrypted(encryption: str) -> Mapping[str, str]:
+    if encryption == UNENCRYPTED:
+        return {}
+    if encryption == SSE_S3:
+        return {"ServerSideEncryption": SSE_S3}
+    return {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": encryption}
