@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from kerf.disruption.candidates.canary import Canary
 from kerf.model import kinds
+from kerf.model.changes.pdbs import Budget
 from kerf.model.annotations import read, text_of
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import (
@@ -24,6 +25,7 @@ from kerf.model.kubernetes.objects import (
     PodCondition,
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
     PodSpec,
     PodStatus,
     ResourceNeeds,
@@ -49,6 +51,7 @@ SHOWN_KINDS: Final = (
 )
 #: In place of the pods that a failed canary names.
 _FAILING: Final = "some of its pods fail"
+_ALWAYS, _IF_HEALTHY = "AlwaysAllow", "IfHealthyBudget"
 #: Conditions of NodeClaims whose messages name no pod.
 _SHOWN_MESSAGES: Final = frozenset({"Launched", "Registered", "Initialized", "Ready", "Drifted"})
 #: Controllers of pods by which decisions differ; any other one counts as a ReplicaSet.
@@ -118,15 +121,23 @@ def _budgets(some: Iterable[Any], shown: frozenset[str]) -> tuple[list[PodDisrup
     for number, one in enumerate((one for one in some if one.metadata.namespace not in shown), 1):
         label = f"budget-{number}"
         selectors.setdefault(one.metadata.namespace, []).append((label, selector_of(one.spec.selector, {}, ())))
-        spec = PodDisruptionBudgetSpec(
-            selector=LabelSelector(match_labels={label: ""}),
-            min_available=one.spec.min_available,
-            max_unavailable=one.spec.max_unavailable,
-            unhealthy_pod_eviction_policy=one.spec.unhealthy_pod_eviction_policy,
-        )
-        meta = ObjectMeta(name=label, namespace=OTHERS, uid=f"{OTHERS}/{label}", generation=one.metadata.generation)
-        found.append(PodDisruptionBudget(metadata=meta, spec=spec, status=one.status))
+        meta = ObjectMeta(name=label, namespace=OTHERS, uid=f"{OTHERS}/{label}", generation=1)
+        spec, status = _effect(one, LabelSelector(match_labels={label: ""}))
+        found.append(PodDisruptionBudget(metadata=meta, spec=spec, status=status))
     return found, selectors
+
+
+def _effect(
+    pdb: PodDisruptionBudget, selector: LabelSelector
+) -> tuple[PodDisruptionBudgetSpec, PodDisruptionBudgetStatus]:
+    """A budget of generation 1 with the same effect on evictions, without amounts and counts of pods."""
+    effect = Budget.of(pdb)
+    spec = PodDisruptionBudgetSpec(
+        selector=selector,
+        max_unavailable=0 if effect.closed else None,
+        unhealthy_pod_eviction_policy=_ALWAYS if effect.frees_unready else _IF_HEALTHY,
+    )
+    return spec, PodDisruptionBudgetStatus(disruptions_allowed=int(effect.allows), observed_generation=1)
 
 
 # --- pods -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +12,10 @@ from flask import Flask, Response
 from kerf.cli.gate.claims import Identity
 from kerf.cli.gate.reviews import Reviews
 from kerf.model import kinds
+from kerf.model.changes.pdbs import Budget
+from kerf.model.kubernetes.objects import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kerf.views import redaction
+from kerf_api.v1.meta import ObjectMeta
 from tests.unit.gate.worlds import SECRET, Cluster, Tried, objects
 
 #: Values for the parts of addresses: names that are there, names that are hidden, and names in place of these.
@@ -133,6 +137,37 @@ def test_the_objects_of_a_reader_hold_no_other_name() -> None:
     assert pods == ["shop-1", "shop-2", "shop-3", "pod-1", "pod-2"]
     assert [one.metadata.name for one in found["PersistentVolume"]] == ["pv-shop"]
     assert [one.metadata.name for one in found["VolumeAttachment"]] == ["csi-shop"]
+
+
+def test_hidden_budgets_have_their_effect_without_amounts() -> None:
+    """Amounts are text, and the counts of a status repeat them."""
+    some = [
+        PodDisruptionBudget(metadata=ObjectMeta(name=f"b{number}", namespace=SECRET, generation=generation), **parts)
+        for number, (generation, parts) in enumerate(BUDGETS)
+    ]
+    found = redaction.redacted({kinds.PDB.name: some}, ())[kinds.PDB.name]
+    assert [_effect(one) for one in found] == [_effect(one) for one in some]
+    assert len({_effect(one) for one in found}) >= 4
+    text = msgspec.json.encode(found).decode()
+    assert "zebra" not in text
+    assert "73" not in text
+
+
+BUDGETS: list[tuple[int, dict[str, Any]]] = [
+    (73, {"spec": PodDisruptionBudgetSpec(min_available=f"73% {SECRET}")}),
+    (1, {"spec": PodDisruptionBudgetSpec(min_available="100%")}),
+    (1, {"spec": PodDisruptionBudgetSpec(max_unavailable="0%")}),
+    (1, {"spec": PodDisruptionBudgetSpec(max_unavailable=73, unhealthy_pod_eviction_policy="AlwaysAllow")}),
+    (2, {"status": PodDisruptionBudgetStatus(disruptions_allowed=73, observed_generation=2)}),
+    (2, {"status": PodDisruptionBudgetStatus(disruptions_allowed=73, observed_generation=1)}),
+    (1, {"status": PodDisruptionBudgetStatus(current_healthy=73, desired_healthy=73, expected_pods=73)}),
+    (1, {"status": PodDisruptionBudgetStatus(current_healthy=72, desired_healthy=73, expected_pods=73)}),
+]
+
+
+def _effect(pdb: PodDisruptionBudget) -> tuple[bool, bool, bool]:
+    effect = Budget.of(pdb)
+    return effect.allows, effect.closed, effect.frees_unready
 
 
 def test_the_pods_of_a_failed_canary_are_hidden() -> None:

@@ -14,6 +14,7 @@ from gunicorn.app.base import BaseApplication
 
 from kerf.cli.gate import access
 from kerf.cli.gate.access import Gate
+from kerf.cli.gate.claims import LONGEST_TOKEN
 from kerf.cli.gate.options import Options
 from kerf.cli.gate.readings import Reading, Readings
 from kerf.cli.gate.reviews import Reviews
@@ -29,6 +30,7 @@ from kerf_webhook.certificate import Certificate
 #: Threads that answer requests. A view of a large cluster takes a second of one CPU.
 _THREADS: Final = 8
 _BACKLOG: Final = 128
+_BESIDE_TOKEN: Final = 64
 _NO_BODIES: Final = Settings(body_bytes=0)
 
 
@@ -72,6 +74,8 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         for name, value in server.configuration(self._serving).items():
             self.cfg.set(name, value)
         self.cfg.set("bind", self._bound)
+        # The whole header of a token: its name, the scheme and blanks beside it.
+        self.cfg.set("limit_request_field_size", LONGEST_TOKEN + _BESIDE_TOKEN)
         # No client sets the scheme or the path of its requests by headers, not even one on this machine.
         self.cfg.set("forwarded_allow_ips", "")
         self.cfg.set("post_worker_init", lambda worker: self._readings.start(self._every))
