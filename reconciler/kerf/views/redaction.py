@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from kerf.disruption.candidates.canary import Canary
 from kerf.model import kinds
-from kerf.model.changes.pdbs import Budget
 from kerf.model.annotations import read, text_of
+from kerf.model.changes.pdbs import Budget
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import (
     Container,
