@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from kerf.cli.gate import limits
 from kerf.cli.gate.claims import LONGEST_TOKEN
 from kerf.cli.gate.recent import Recent
 from kerf.cli.gate.reviews import KEPT_SECONDS, MOST_TOKENS
@@ -157,7 +158,9 @@ def test_a_wrong_token_is_asked_about_once() -> None:
     assert len(cluster.asked) == 1
 
 
-def test_wrong_tokens_push_no_valid_one_out_and_are_bounded() -> None:
+def test_wrong_tokens_push_no_valid_one_out_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PER_ADDRESS", "OVER_ALL"):
+        monkeypatch.setattr(limits, name, (1.0, 10_000))
     cluster = Cluster()
     tried = Tried(cluster)
     tried.reviews.identity("admin-token")

@@ -4,7 +4,9 @@ options.py    the command line
 serving.py    gunicorn with TLS, or the loopback address
 access.py     the check of every request
 claims.py     the token of a request, or the identity that a proxy vouches for
+limits.py     limits of TokenReviews by client address
 reviews.py    TokenReviews and SubjectAccessReviews, with their answers kept for seconds
+flights.py    the reviews of many namespaces for one person
 recent.py     a table of a bounded size whose rows expire
 readings.py   the objects of the cluster, listed again and again, and views of them by namespaces
 viewed.py     the views of the person who asks

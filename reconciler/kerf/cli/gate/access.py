@@ -8,8 +8,10 @@ from typing import Final
 
 from flask import Flask, Response, request
 
+from kerf.cli.answering.amounts import many
 from kerf.cli.gate import claims
 from kerf.cli.gate.claims import Ambiguous, Sent, Unauthenticated
+from kerf.cli.gate.limits import Crowded
 from kerf.cli.gate.readings import Readings
 from kerf.cli.gate.reviews import REQUIRED, Reviews
 from kerf.cli.gate.viewed import Viewer, admit
@@ -24,6 +26,8 @@ class Refused(Exception):
 
     status: HTTPStatus
     text: str
+    #: Of an answer to come back later: after so many seconds.
+    seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Gate:
     def viewer(self, sent: Sent) -> Viewer:
         """The person of a request. Raises Refused."""
         try:
-            who = claims.vouched(sent, self.proxies) or self.reviews.identity(claims.token(sent))
+            who = claims.vouched(sent, self.proxies) or self.reviews.identity(claims.token(sent), sent.address)
             if who is None or who.anonymous:
                 raise Unauthenticated("Authorization: the cluster does not accept the token for this page")
             if not self.reviews.may_look(who):
@@ -46,6 +50,9 @@ class Gate:
             if reading is None:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster has not been read yet: try again")
             return Viewer(reading, self.reviews.namespaces(who, reading.namespaces), self.readings.failing)
+        except Crowded as error:
+            text = f"too many new tokens: try again in {many(error.seconds, 'second')}"
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, text, error.seconds) from error
         except Ambiguous as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
         except Unauthenticated as error:
@@ -82,4 +89,6 @@ def _answer(refused: Refused) -> Response:
     answer = Response(f"{refused.text}\n", refused.status, mimetype="text/plain")
     if refused.status is HTTPStatus.UNAUTHORIZED:
         answer.headers["WWW-Authenticate"] = "Bearer"
+    if refused.seconds:
+        answer.headers["Retry-After"] = str(refused.seconds)
     return answer

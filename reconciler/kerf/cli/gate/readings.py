@@ -46,13 +46,13 @@ class Reading:
     objects: Mapping[str, Sequence[Any]]
     now: datetime
     settings: Settings
+    #: Those that have pods.
+    namespaces: frozenset[str] = field(init=False)
     _views: OrderedDict[frozenset[str] | None, _Once] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Those that have pods, sorted."""
-        return tuple(sorted({one.metadata.namespace for one in self.objects.get(kinds.POD.name, ())}))
+    def __post_init__(self) -> None:
+        self.namespaces = frozenset(one.metadata.namespace for one in self.objects.get(kinds.POD.name, ()))
 
     def seen(self, namespaces: frozenset[str] | None) -> Board:
         """The views with the pods of these namespaces (None: of all), made once; no request waits for other views."""

@@ -6,6 +6,8 @@ The worker is the webhook's: its threads never wait for a client.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -31,6 +33,8 @@ from kerf_webhook.certificate import Certificate
 _THREADS: Final = 8
 _BACKLOG: Final = 128
 _BESIDE_TOKEN: Final = 64
+#: The longest silence of the API server during a review.
+_REVIEW_SECONDS: Final = 10.0
 _NO_BODIES: Final = Settings(body_bytes=0)
 
 
@@ -44,12 +48,21 @@ def page(readings: Readings, reviews: Reviews, options: Options, settings: model
     return app
 
 
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """The connections to the API server: `lists` at the pace of the settings, `reviews` a bounded number at once."""
+
+    lists: KubeClient
+    reviews: KubeClient
+
+
 def run(
-    kube: KubeClient, options: Options, settings: model.Settings, clock: Clock, report: Callable[[str], None]
+    clients: Clients, options: Options, settings: model.Settings, clock: Clock, report: Callable[[str], None]
 ) -> None:
     """Serve until a signal ends the process. Raises OSError, OverflowError when an address is in use."""
-    readings = Readings(kube, settings, clock.now, report)
-    reviews = Reviews(lambda method, path, body: kube.request(method, path, body), options.audiences)
+    readings = Readings(clients.lists, settings, clock.now, report)
+    ask = partial(clients.reviews.request, read_seconds=_REVIEW_SECONDS)
+    reviews = Reviews(ask, options.audiences)
     _Server(page(readings, reviews, options, settings, clock), options, readings).run()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from flask import g, has_request_context
 
 from kerf.cli.answering.amounts import many
+from kerf.cli.gate.flights import Answered
 from kerf.cli.gate.readings import Reading
 from kerf.views.board import Board
 
@@ -15,11 +16,11 @@ from kerf.views.board import Board
 class Viewer:
     """A person whose request was admitted: the reading that answers it, and the namespaces whose pods are shown.
 
-    None stands for all namespaces. `failing`: a later reading has failed.
+    `failing`: a later reading has failed.
     """
 
     reading: Reading
-    namespaces: frozenset[str] | None
+    answered: Answered
     failing: bool = False
 
 
@@ -37,19 +38,14 @@ class ViewedBoards:
     @property
     def current(self) -> Board:
         viewer = _viewer()
-        return self._nothing if viewer is None else viewer.reading.seen(viewer.namespaces)
+        return self._nothing if viewer is None else viewer.reading.seen(viewer.answered.namespaces)
 
     @property
     def name(self) -> str:
         viewer = _viewer()
         if viewer is None:
             return "Kerf"
-        scope = (
-            ""
-            if viewer.namespaces is None
-            else f" · {many(len(viewer.namespaces), 'namespace')} with their pods' names"
-        )
-        return f"cluster {self._cluster} · prices that come with Kerf{scope}"
+        return f"cluster {self._cluster} · prices that come with Kerf{_scope(viewer.answered)}"
 
     @property
     def live(self) -> bool:
@@ -60,6 +56,16 @@ class ViewedBoards:
     def problem(self) -> str:
         viewer = _viewer()
         return "the API server refused or did not answer; the log has the error" if viewer and viewer.failing else ""
+
+
+def _scope(answered: Answered) -> str:
+    """The namespaces with names, and those that may get them; empty for all."""
+    if answered.namespaces is None:
+        return ""
+    shown = f" · {many(len(answered.namespaces), 'namespace')} with their pods' names"
+    if not answered.unanswered:
+        return shown
+    return f"{shown} · permissions in {many(answered.unanswered, 'namespace')} are not known yet: reload the page"
 
 
 def _viewer() -> Viewer | None:
