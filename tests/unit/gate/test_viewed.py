@@ -84,7 +84,7 @@ def test_a_hidden_pod_is_answered_as_one_that_is_not_there(tried: Tried) -> None
 
 
 def test_totals_and_blockers_are_those_of_the_whole_cluster(tried: Tried) -> None:
-    full, none = (tried.readings.latest.seen(some) for some in (None, frozenset[str]()))  # type: ignore[union-attr]
+    full, none = (tried.readings.latest.board(some) for some in (None, frozenset[str]()))  # type: ignore[union-attr]
     assert (none.pods, none.price, none.costs.total, none.costs.unused) == (
         full.pods,
         full.price,
@@ -97,16 +97,6 @@ def test_totals_and_blockers_are_those_of_the_whole_cluster(tried: Tried) -> Non
     ]
     assert [row.name for row in none.costs.by_namespace] == [redaction.OTHERS]
     assert (full.waiting, none.waiting) == (2, 0)
-
-
-def test_views_of_a_reading_are_made_once_and_bounded(tried: Tried) -> None:
-    reading = tried.readings.latest
-    assert reading is not None
-    first = reading.seen(frozenset({"shop"}))
-    assert reading.seen(frozenset({"shop"})) is first
-    for number in range(20):
-        reading.seen(frozenset({f"n{number}"}))
-    assert reading.seen(frozenset({"shop"})) is not first
 
 
 def test_kinds_that_nobody_decided_about_are_hidden() -> None:

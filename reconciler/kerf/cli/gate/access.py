@@ -49,7 +49,7 @@ class Gate:
             reading = self.readings.latest
             if reading is None:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster has not been read yet: try again")
-            return Viewer(reading, self.reviews.namespaces(who, reading.namespaces), self.readings.failing)
+            return Viewer(self.readings.views, self.reviews.namespaces(who, reading.namespaces), self.readings.failing)
         except Crowded as error:
             text = f"too many new tokens: try again in {many(error.seconds, 'second')}"
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, text, error.seconds) from error

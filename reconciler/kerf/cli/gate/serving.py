@@ -41,7 +41,7 @@ _NO_BODIES: Final = Settings(body_bytes=0)
 def page(readings: Readings, reviews: Reviews, options: Options, settings: model.Settings, clock: Clock) -> Flask:
     """The app, behind its gate."""
     names = options.proxy[1] if options.proxy is not None else frozenset()
-    nothing = Reading({}, clock.now(), settings).seen(frozenset())
+    nothing = Reading.of({}, clock.now(), settings).board(frozenset())
     boards = ViewedBoards(settings.cluster_name, nothing)
     app = create_app(boards, options.hosts, scheme="http" if options.tls is None else "https")
     access.install(app, Gate(reviews, readings, names))
@@ -92,6 +92,7 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         # No client sets the scheme or the path of its requests by headers, not even one on this machine.
         self.cfg.set("forwarded_allow_ips", "")
         self.cfg.set("post_worker_init", lambda worker: self._readings.start(self._every))
+        self.cfg.set("worker_exit", lambda arbiter, worker: self._readings.stop())
 
     def load(self) -> Flask:
         return self._app

@@ -8,18 +8,18 @@ from flask import g, has_request_context
 
 from kerf.cli.answering.amounts import many
 from kerf.cli.gate.flights import Answered
-from kerf.cli.gate.readings import Reading
+from kerf.cli.gate.kept_views import KeptViews
 from kerf.views.board import Board
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A person whose request was admitted: the reading that answers it, and the namespaces whose pods are shown.
+    """A person whose request was admitted: the views to choose from, and the namespaces whose pods are shown.
 
     `failing`: a later reading has failed.
     """
 
-    reading: Reading
+    views: KeptViews
     answered: Answered
     failing: bool = False
 
@@ -38,7 +38,12 @@ class ViewedBoards:
     @property
     def current(self) -> Board:
         viewer = _viewer()
-        return self._nothing if viewer is None else viewer.reading.seen(viewer.answered.namespaces)
+        if viewer is None:
+            return self._nothing
+        if "board" not in g:  # one for all parts of a page
+            g.board = viewer.views.board(viewer.answered.namespaces)
+        found: Board = g.board
+        return found
 
     @property
     def name(self) -> str:
