@@ -7,8 +7,8 @@ a field or a kind that Kerf reads later is hidden first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -34,6 +34,8 @@ from kerf.model.kubernetes.objects import (
 from kerf.model.kubernetes.selectors import Selector, selector_of
 from kerf_api import durations, labels
 from kerf_api.v1.meta import ObjectMeta, OwnerReference
+
+T = TypeVar("T")
 
 Objects = Mapping[str, Sequence[Any]]
 #: In place of every other namespace. No namespace can have this name.
@@ -141,12 +143,29 @@ def _effect(
 
 
 # --- pods -------------------------------------------------------------------------------------------------------
+class _Shared:
+    """Parts that several pods share are made once, by the identity of the original: later steps compare identities."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
+
+    def of(self, make: Callable[..., T], part: Any, *more: str) -> T:
+        """`make(part, *more)`."""
+        key = ("".join(more), id(part))
+        known = self._made.get(key)
+        if known is None:
+            known = self._made[key] = (part, make(part, *more))  # the original stays alive, and so its identity
+        made: T = known[1]
+        return made
+
+
 def _pods(some: Iterable[Any], shown: frozenset[str], selectors: _Selectors) -> list[Pod]:
     others = (one for one in some if one.metadata.namespace not in shown and one.spec.node_name)
-    return [_pod(f"pod-{number}", one, selectors) for number, one in enumerate(others, 1)]
+    shared = _Shared()
+    return [_pod(f"pod-{number}", one, selectors, shared) for number, one in enumerate(others, 1)]
 
 
-def _pod(name: str, pod: Pod, selectors: _Selectors) -> Pod:
+def _pod(name: str, pod: Pod, selectors: _Selectors, shared: _Shared) -> Pod:
     meta, rows = pod.metadata, selectors.get(pod.metadata.namespace, ())
     protection = _protection(meta.annotations)
     return Pod(
@@ -161,25 +180,30 @@ def _pod(name: str, pod: Pod, selectors: _Selectors) -> Pod:
             annotations={} if protection is None else {labels.DO_NOT_DISRUPT: protection},
             owner_references=_owners(pod),
         ),
-        spec=_spec(pod),
+        spec=_spec(pod, shared),
         status=PodStatus(
             phase=pod.status.phase,
             start_time=pod.status.start_time,
-            conditions=tuple(
-                PodCondition(
-                    type=one.type,
-                    status=one.status,
-                    reason=one.reason if one.type == pods.RESIZE_PENDING and one.reason == "Infeasible" else "",
-                    last_transition_time=one.last_transition_time,
-                )
-                for one in pod.status.conditions
-                if one.type in _CONDITIONS
-            ),
+            conditions=shared.of(_conditions, pod.status.conditions),
             container_statuses=_statuses(pod.spec.containers, pod.status.container_statuses, "c"),
             init_container_statuses=_statuses(pod.spec.init_containers, pod.status.init_container_statuses, "i"),
             resources=pod.status.resources,
             allocated_resources=pod.status.allocated_resources,
         ),
+    )
+
+
+def _conditions(some: Iterable[PodCondition]) -> tuple[PodCondition, ...]:
+    """Those that decisions read, without messages."""
+    return tuple(
+        PodCondition(
+            type=one.type,
+            status=one.status,
+            reason=one.reason if one.type == pods.RESIZE_PENDING and one.reason == "Infeasible" else "",
+            last_transition_time=one.last_transition_time,
+        )
+        for one in some
+        if one.type in _CONDITIONS
     )
 
 
@@ -198,14 +222,14 @@ def _owners(pod: Pod) -> tuple[OwnerReference, ...]:
     return (OwnerReference(api_version=api_version, kind=kind, name=_SOME, uid=_SOME, controller=True),)
 
 
-def _spec(pod: Pod) -> PodSpec:
+def _spec(pod: Pod, shared: _Shared) -> PodSpec:
     tolerated = (Toleration(operator="Exists"),) if pods.tolerates_disruption(pod) else ()
     return PodSpec(
         node_name=pod.spec.node_name,
-        containers=_containers(pod.spec.containers, "c"),
-        init_containers=_containers(pod.spec.init_containers, "i"),
+        containers=shared.of(_containers, pod.spec.containers, "c"),
+        init_containers=shared.of(_containers, pod.spec.init_containers, "i"),
         overhead=pod.spec.overhead,
-        resources=None if pod.spec.resources is None else _needs(pod.spec.resources),
+        resources=None if pod.spec.resources is None else shared.of(_needs, pod.spec.resources),
         priority=pod.spec.priority,
         tolerations=tolerated,
         termination_grace_period_seconds=pod.spec.termination_grace_period_seconds,
@@ -226,10 +250,13 @@ def _containers(some: Iterable[Container], letter: str) -> tuple[Container, ...]
 
 
 def _statuses(some: Iterable[Container], of: Iterable[ContainerStatus], letter: str) -> tuple[ContainerStatus, ...]:
+    reported = [one for one in of if one.resources is not None or one.allocated_resources]
+    if not reported:
+        return ()
     names = {one.name: f"{letter}{number}" for number, one in enumerate(some)}
     return tuple(
         ContainerStatus(name=names[one.name], resources=one.resources, allocated_resources=one.allocated_resources)
-        for one in of
+        for one in reported
         if one.name in names
     )
 

@@ -40,7 +40,7 @@ class World:
         source = Source(name)
         if not ready:
             source.gate.clear()
-        self.views.follow(source)  # type: ignore[arg-type]
+        self.views.follow(source)
         return source
 
     def board(self, *names: str) -> Any:
