@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.gate.kept_views import MOST_VIEWS, STALE_SECONDS, KeptViews
+from kerf.cli.gate.kept_views import MOST_BYTES, MOST_VIEWS, STALE_SECONDS, KeptViews, Pages
 from tests.unit.gate.worlds import SECRET, Cluster, Tried
 
 
@@ -44,7 +44,7 @@ class World:
         return source
 
     def board(self, *names: str) -> Any:
-        return self.views.board(frozenset(names))
+        return self.views.made(frozenset(names)).board
 
     def settle(self) -> None:
         """Wait for the views that are being made."""
@@ -155,3 +155,54 @@ def test_a_page_of_earlier_views_shows_their_time_and_no_other_name() -> None:
     gate.set()
     assert "2026-03-02 10:00:00 UTC" in during
     assert (during, SECRET in during) == (before, False)
+
+
+def test_pages_are_bounded_by_their_size() -> None:
+    pages = Pages()
+    half = b"x" * (MOST_BYTES // 2)
+    for key in ("a", "b"):
+        pages.put(key, half)
+    pages.put("b", half)
+    assert pages.get("a") == half
+    pages.put("c", b"y")
+    assert [pages.get(key) is None for key in "abc"] == [False, True, False]
+
+
+@pytest.mark.parametrize("path", ["/nodes/node-a", "/cost?label=app", "/pods/shop/shop-3"])
+def test_an_answer_is_made_once_for_a_reading_and_checked_each_time(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, made = Cluster(), list[str]()
+    tried = Tried(cluster)
+    render = tried.app.jinja_env.get_template
+
+    def counted(name: Any, *more: Any, **others: Any) -> Any:
+        made.append(str(name))
+        return render(name, *more, **others)
+
+    monkeypatch.setattr(tried.app.jinja_env, "get_or_select_template", counted)
+    first = tried.get(path, token="shop-token")
+    again = tried.get(path, token="shop-token")
+    assert (first.status_code, again.text, len(made)) == (200, first.text, 1)
+    assert again.headers["Content-Security-Policy"] == first.headers["Content-Security-Policy"]
+    assert tried.get(path, token="none-token").text != first.text
+    assert tried.get(path, token="stranger-token").status_code == 403
+    assert tried.get(path).status_code == 401
+    before = len(made)
+    tried.readings.read()
+    tried.readings.views._pool.submit(lambda: None).result(10)
+    tried.get(path, token="shop-token")
+    assert len(made) == before + 1
+
+
+def test_a_page_is_not_kept_for_another_text_of_its_head() -> None:
+    """A failed reading is shown although the views are the same."""
+    cluster = Cluster()
+    tried = Tried(cluster)
+    tried.get("/", token="admin-token")
+    cluster.down = True
+    tried.readings.read()
+    assert "The cluster was not read again" in tried.get("/", token="admin-token").text
+
+
+def test_errors_are_not_kept() -> None:
+    tried = Tried(Cluster())
+    assert [tried.get("/nodes/zzz", token="admin-token").status_code for _ in range(2)] == [404, 404]

@@ -14,7 +14,7 @@ from kerf.cli.gate.claims import Ambiguous, Sent, Unauthenticated
 from kerf.cli.gate.limits import Crowded
 from kerf.cli.gate.readings import Readings
 from kerf.cli.gate.reviews import REQUIRED, Reviews
-from kerf.cli.gate.viewed import Viewer, admit
+from kerf.cli.gate.viewed import ViewedBoards, Viewer, admit
 from kerf.ports import PortError
 
 _LISTS: Final = ", ".join(kind.plural for kind in REQUIRED)
@@ -63,8 +63,11 @@ class Gate:
             ) from error
 
 
-def install(app: Flask, gate: Gate) -> None:
-    """Let a request reach the views of an app only through the gate. Every address is behind it, files too."""
+def install(app: Flask, gate: Gate, boards: ViewedBoards) -> None:
+    """Let a request reach the views of an app only through the gate. Every address is behind it, files too.
+
+    Pages that were made of the same views before are answered from `boards`, after the check.
+    """
 
     @app.before_request
     def check() -> Response | None:
@@ -74,7 +77,7 @@ def install(app: Flask, gate: Gate) -> None:
             admit(gate.viewer(Sent(raw.headers, raw.peer, request.remote_addr or "")))
         except Refused as refused:
             return _answer(refused)
-        return None
+        return boards.kept()
 
     @app.after_request
     def whole(response: Response) -> Response:
@@ -82,6 +85,8 @@ def install(app: Flask, gate: Gate) -> None:
         if response.is_streamed and not response.direct_passthrough:
             response.close()
             return Response(status=HTTPStatus.NO_CONTENT)
+        if not response.direct_passthrough:
+            boards.keep(response)
         return response
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from kerf.views.board import Board
@@ -19,6 +20,8 @@ from kerf.views.board import Board
 MOST_VIEWS: Final = 16
 #: Seconds after a new reading for which the earlier views are shown at most.
 STALE_SECONDS: Final = 120.0
+#: Of the pages of one set of namespaces. An answer of "why" or a label of costs takes a second in a large cluster.
+MOST_BYTES: Final = 2_000_000
 #: Views that are made at once: they need a whole CPU each.
 _MAKERS: Final = 1
 
@@ -30,6 +33,38 @@ class Source(Protocol):
     """A reading of the cluster."""
 
     def board(self, namespaces: Shown) -> Board: ...
+
+
+class Pages:
+    """Texts of answers by address, of a bounded size. One text too many drops the one that was used least recently."""
+
+    def __init__(self) -> None:
+        self._texts: Final = OrderedDict[Hashable, bytes]()
+        self._bytes = 0
+        self._lock: Final = threading.Lock()
+
+    def get(self, key: Hashable) -> bytes | None:
+        """The kept text; None without one."""
+        with self._lock:
+            if key in self._texts:
+                self._texts.move_to_end(key)
+            return self._texts.get(key)
+
+    def put(self, key: Hashable, text: bytes) -> None:
+        """Keep a text."""
+        with self._lock:
+            self._bytes += len(text) - len(self._texts.pop(key, b""))
+            self._texts[key] = text
+            while self._bytes > MOST_BYTES:
+                self._bytes -= len(self._texts.popitem(last=False)[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The views of one reading and one set of namespaces, and the pages that were made of them."""
+
+    board: Board
+    pages: Pages = field(default_factory=Pages)
 
 
 class _Turn:
@@ -45,12 +80,12 @@ class _Turn:
 class _Row:
     """The views of one set of namespaces, and the turn that they are of. `asked`: since the latest reading."""
 
-    __slots__ = ("asked", "board", "making", "turn")
+    __slots__ = ("asked", "made", "making", "turn")
 
     def __init__(self) -> None:
         self.turn: _Turn | None = None
-        self.board: Board | None = None
-        self.making: Future[Board] | None = None
+        self.made: Made | None = None
+        self.making: Future[Made] | None = None
         self.asked = False
 
     def age(self, now: float) -> float:
@@ -94,15 +129,15 @@ class KeptViews:
                 elif row.age(now) > STALE_SECONDS:
                     del self._rows[shown]
 
-    def board(self, shown: Shown) -> Board:
+    def made(self, shown: Shown) -> Made:
         """The views of the latest reading, or the earlier ones while these are made. There must be a reading."""
         with self._lock:
             row = self._row(shown)
-            if row.board is not None and row.current:
-                return row.board
+            if row.made is not None and row.current:
+                return row.made
             making = self._begin(shown, row)
-            if row.board is not None and row.age(self._now()) <= STALE_SECONDS:
-                return row.board
+            if row.made is not None and row.age(self._now()) <= STALE_SECONDS:
+                return row.made
         return making.result()
 
     def _row(self, shown: Shown) -> _Row:
@@ -113,22 +148,22 @@ class KeptViews:
             self._rows.popitem(last=False)
         return row
 
-    def _begin(self, shown: Shown, row: _Row) -> Future[Board]:
+    def _begin(self, shown: Shown, row: _Row) -> Future[Made]:
         """Make the views of the latest reading, unless views of this row are being made."""
         if row.making is None:
             row.making = self._pool.submit(self._make, shown, row)
         return row.making
 
-    def _make(self, shown: Shown, row: _Row) -> Board:
+    def _make(self, shown: Shown, row: _Row) -> Made:
         with self._lock:
             turn = self._turn
         assert turn is not None
         try:
-            made = turn.reading.board(shown)
+            made = Made(turn.reading.board(shown))
         except BaseException:
             with self._lock:
                 row.making = None
             raise
         with self._lock:
-            row.board, row.turn, row.making = made, turn, None
+            row.made, row.turn, row.making = made, turn, None
         return made

@@ -47,7 +47,7 @@ def page(readings: Readings, reviews: Reviews, options: Options, settings: model
     nothing = Reading.of({}, clock.now(), settings).board(frozenset())
     boards = ViewedBoards(settings.cluster_name, nothing)
     app = create_app(boards, options.hosts, scheme="http" if options.tls is None else "https")
-    access.install(app, Gate(reviews, readings, names))
+    access.install(app, Gate(reviews, readings, names), boards)
     return app
 
 

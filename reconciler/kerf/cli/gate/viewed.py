@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
 
-from flask import g, has_request_context
+from flask import Response, g, has_request_context, request
 
 from kerf.cli.answering.amounts import many
 from kerf.cli.gate.flights import Answered
-from kerf.cli.gate.kept_views import KeptViews
+from kerf.cli.gate.kept_views import KeptViews, Made
 from kerf.views.board import Board
+
+_HTML: Final = "text/html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +45,7 @@ class ViewedBoards:
         viewer = _viewer()
         if viewer is None:
             return self._nothing
-        if "board" not in g:  # one for all parts of a page
-            g.board = viewer.views.board(viewer.answered.namespaces)
-        found: Board = g.board
-        return found
+        return _made(viewer).board
 
     @property
     def name(self) -> str:
@@ -61,6 +63,31 @@ class ViewedBoards:
     def problem(self) -> str:
         viewer = _viewer()
         return "the API server refused or did not answer; the log has the error" if viewer and viewer.failing else ""
+
+    def kept(self) -> Response | None:
+        """The page of the current request as it was made of the same views before; None without one."""
+        viewer = _viewer()
+        text = None if viewer is None or request.method != "GET" else _made(viewer).pages.get(self._address())
+        return None if text is None else Response(text, mimetype=_HTML)
+
+    def keep(self, response: Response) -> None:
+        """Keep a page for later requests of people with the same permissions."""
+        viewer = _viewer()
+        whole = request.method == "GET" and response.status_code == HTTPStatus.OK and response.mimetype == _HTML
+        if viewer is not None and whole:
+            _made(viewer).pages.put(self._address(), response.get_data())
+
+    def _address(self) -> Hashable:
+        """All that a page depends on beside its views."""
+        return request.full_path, self.name, self.problem
+
+
+def _made(viewer: Viewer) -> Made:
+    """One for all parts of a page."""
+    if "made" not in g:
+        g.made = viewer.views.made(viewer.answered.namespaces)
+    found: Made = g.made
+    return found
 
 
 def _scope(answered: Answered) -> str:
