@@ -1,0 +1,73 @@
+"""Requests as bytes: what gunicorn and the worker make of headers before the gate reads them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kerf.cli.gate.claims import LONGEST_TOKEN
+from kerf.sockets import listening
+from tests.sources import ROOT, python_path
+from tests.unit.gate.served import LONG_TOKEN
+
+#: For a machine that stalls.
+WAIT_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with listening("127.0.0.1", 0) as free:
+        number = int(free.getsockname()[1])
+    command = [sys.executable, "-m", "tests.unit.gate.served", str(number)]
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": python_path()})
+    try:
+        until = time.monotonic() + WAIT_SECONDS
+        while b"200 OK" not in answer(number, "Authorization: Bearer admin-token"):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        yield number
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=WAIT_SECONDS) == 0
+
+
+def answer(port: int, *headers: str) -> bytes:
+    """The bytes of the answer to a request with these headers; empty while nothing listens."""
+    head = ["GET / HTTP/1.1", f"Host: localhost:{port}", "Connection: close", *headers]
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as connection:
+            connection.sendall("\r\n".join((*head, "", "")).encode("latin-1"))
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+    except ConnectionError:
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "text"),
+    [
+        (["Authorization: Bearer admin-token"] * 2, 400, b"Authorization: sent 2 times: send it once"),
+        (["authorization: Bearer admin-token", "AUTHORIZATION: Bearer none-token"], 400, b"sent 2 times"),
+        (["Authorization: Bearer admin-token", "X-Remote-User: a", "X-Remote-User: a"], 400, b"X-Remote-User: sent 2"),
+        (["Authorization: Bearer admin-token", "X_Remote_User: a", "X-Remote-User: b"], 200, b"node-a"),
+        ([f"Authorization: Bearer {LONG_TOKEN}"], 200, b"node-a"),
+        ([f"Authorization: Bearer {LONG_TOKEN}y"], 401, b"a token has at most 16384 characters"),
+        ([f"Authorization: Bearer {LONG_TOKEN}{'y' * 100}"], 431, b"headers of 16448 bytes each"),
+        (["X-Remote-User: ann"], 401, b"Authorization: missing"),
+    ],
+)
+def test_headers(port: int, headers: list[str], status: int, text: bytes) -> None:
+    found = answer(port, *headers)
+    assert found.startswith(f"HTTP/1.1 {status} ".encode()), found[:200]
+    assert text in found
+    assert (b"node-a" in found) is (status == 200)
+
+
+def test_the_longest_token_is_the_documented_one() -> None:
+    assert f"{LONGEST_TOKEN:,} characters" in (ROOT / "docs/ui.md").read_text(encoding="utf-8")
