@@ -1,4 +1,4 @@
-"""The page behind gunicorn on a port of the loopback address: `python -m tests.unit.gate.served PORT`."""
+"""The page behind gunicorn on a port of the loopback address: `python -m tests.unit.gate.served PORT HEALTH_PORT`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Paced(Cluster):
         return super().request(method, path, body)
 
 
-def main(port: str) -> None:
+def main(port: str, health_port: str) -> None:
     USERS[LONG_TOKEN] = USERS["admin-token"]
     cluster = cast(KubeClient, Paced())
-    chosen = options.read(["--bind", f"127.0.0.1:{port}"])
+    chosen = options.read(["--bind", f"127.0.0.1:{port}", "--health-bind", f"127.0.0.1:{health_port}"])
     serving.run(serving.Clients(cluster, cluster), chosen, Settings("test"), VirtualClock(NOW), print)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

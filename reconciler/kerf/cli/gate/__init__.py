@@ -10,5 +10,6 @@ flights.py    the reviews of many namespaces for one person
 recent.py     a table of a bounded size whose rows expire
 readings.py   the objects of the cluster, listed again and again
 kept_views.py the views of each set of namespaces, made in the background
+metrics.py    the metrics of this process
 viewed.py     the views of the person who asks
 """

@@ -100,8 +100,11 @@ class _Row:
 class KeptViews:
     """Belongs to any thread."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now: Final = now
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, timed: Callable[[float], None] = lambda seconds: None
+    ) -> None:
+        """`timed` receives the seconds that the views of one set of namespaces took."""
+        self._now, self._timed = now, timed
         self._lock: Final = threading.Lock()
         self._rows: Final = OrderedDict[Shown, _Row]()
         self._turn: _Turn | None = None
@@ -159,7 +162,9 @@ class KeptViews:
             turn = self._turn
         assert turn is not None
         try:
+            began = self._now()
             made = Made(turn.reading.board(shown))
+            self._timed(self._now() - began)
         except BaseException:
             with self._lock:
                 row.making = None

@@ -48,12 +48,17 @@ class Readings:
     """The latest reading; a thread replaces it. `report` receives the text of an error when it begins."""
 
     def __init__(
-        self, kube: looking.Lists, settings: Settings, now: Callable[[], datetime], report: Callable[[str], None]
+        self,
+        kube: looking.Lists,
+        settings: Settings,
+        now: Callable[[], datetime],
+        report: Callable[[str], None],
+        timed: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self._kube, self._settings, self._now, self._report = kube, settings, now, report
         self._latest: Reading | None = None
         #: The views of each person's namespaces.
-        self.views: Final = KeptViews()
+        self.views: Final = KeptViews(timed=timed)
         self._error = ""
         self._stopped = threading.Event()
 

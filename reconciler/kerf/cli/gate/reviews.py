@@ -15,7 +15,7 @@ from kerf.cli.gate.limits import ReviewLimits
 from kerf.cli.gate.recent import Recent
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.ports import Unavailable
+from kerf.ports import PortError, Unavailable
 
 #: Seconds that an answer of the API server is kept.
 KEPT_SECONDS: Final = 15.0
@@ -28,6 +28,9 @@ REQUIRED: Final = (kinds.NODE, kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.NODE_CLA
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
+#: Outcomes of a review.
+ALLOWED, DENIED, FAILED = "allowed", "denied", "failed"
+
 #: Sends a method, a path and a body, and returns the answer's JSON; raises PortError.
 Request = Callable[[str, str, Any], Any]
 
@@ -36,9 +39,16 @@ class Reviews:
     """Belongs to any thread. Every method raises PortError when the API server does not answer."""
 
     def __init__(
-        self, request: Request, audiences: Iterable[str], patience: float = PATIENCE_SECONDS, **times: Any
+        self,
+        request: Request,
+        audiences: Iterable[str],
+        patience: float = PATIENCE_SECONDS,
+        reviewed: Callable[[str, str], None] = lambda kind, outcome: None,
+        **times: Any,
     ) -> None:
-        """`patience` is the time in seconds for the reviews of all namespaces of a request."""
+        """`patience` is the time in seconds for the reviews of all namespaces of a request; `reviewed` receives the
+        kind and outcome of each review."""
+        self._reviewed: Final = reviewed
         self._request, self._audiences = request, tuple(audiences)
         self._limits: Final = ReviewLimits(**times)
         self._trusted: Final = Recent[bytes, bool](TRUSTED_SECONDS, MOST_TOKENS, **times)
@@ -92,10 +102,11 @@ class Reviews:
         spec = {"token": token, "audiences": list(self._audiences)}
         status = self._asked(TOKEN_REVIEWS, "authentication.k8s.io/v1", "TokenReview", spec)
         audiences = status.get("audiences") or ()
-        if status.get("authenticated") is not True or not {*audiences} & {*self._audiences}:
-            return None
-        who = _identity(status.get("user") or {})
-        return None if who.anonymous else who
+        valid = status.get("authenticated") is True and {*audiences} & {*self._audiences}
+        who = _identity(status.get("user") or {}) if valid else None
+        who = None if who is None or who.anonymous else who
+        self._reviewed("TokenReview", DENIED if who is None else ALLOWED)
+        return who
 
     def _may_list(self, who: Identity, kind: Kind, namespace: str = "") -> bool:
         key = (who, kind.plural, namespace)
@@ -115,14 +126,20 @@ class Reviews:
             "resourceAttributes": {**attributes, "version": kind.api_version.rpartition("/")[2]},
         }
         status = self._asked(ACCESS_REVIEWS, "authorization.k8s.io/v1", "SubjectAccessReview", spec)
-        return status.get("allowed") is True and status.get("denied") is not True
+        allowed = status.get("allowed") is True and status.get("denied") is not True
+        self._reviewed("SubjectAccessReview", ALLOWED if allowed else DENIED)
+        return allowed
 
     def _asked(self, path: str, api_version: str, kind: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
         """The status of a review. Raises PortError."""
-        answer = self._request("POST", path, {"apiVersion": api_version, "kind": kind, "spec": spec})
-        status = answer.get("status") if isinstance(answer, Mapping) else None
-        if not isinstance(status, Mapping):
-            raise Unavailable(f"{kind}: the answer has no status")
+        try:
+            answer = self._request("POST", path, {"apiVersion": api_version, "kind": kind, "spec": spec})
+            status = answer.get("status") if isinstance(answer, Mapping) else None
+            if not isinstance(status, Mapping):
+                raise Unavailable(f"{kind}: the answer has no status")
+        except PortError:
+            self._reviewed(kind, FAILED)
+            raise
         return status
 
 

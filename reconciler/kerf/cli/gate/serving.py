@@ -12,12 +12,13 @@ from functools import partial
 from http import HTTPStatus
 from typing import Final
 
-from flask import Flask
+from flask import Flask, Response
 from gunicorn.app.base import BaseApplication
 
 from kerf.cli.gate import access
 from kerf.cli.gate.access import Gate
 from kerf.cli.gate.claims import LONGEST_TOKEN
+from kerf.cli.gate.metrics import PageMetrics
 from kerf.cli.gate.options import Options
 from kerf.cli.gate.readings import Reading, Readings
 from kerf.cli.gate.reviews import Reviews
@@ -63,18 +64,21 @@ def run(
     clients: Clients, options: Options, settings: model.Settings, clock: Clock, report: Callable[[str], None]
 ) -> None:
     """Serve until a signal ends the process. Raises OSError, OverflowError when an address is in use."""
-    readings = Readings(clients.lists, settings, clock.now, report)
+    metrics = PageMetrics()
+    readings = Readings(clients.lists, settings, clock.now, report, metrics.made)
     ask = partial(clients.reviews.request, read_seconds=_REVIEW_SECONDS)
-    reviews = Reviews(ask, options.audiences)
-    _Server(page(readings, reviews, options, settings, clock), options, readings).run()
+    reviews = Reviews(ask, options.audiences, reviewed=metrics.reviewed)
+    _Server(page(readings, reviews, options, settings, clock), options, readings, metrics).run()
 
 
 class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn, configured by our options and by nothing else."""
 
-    def __init__(self, app: Flask, options: Options, readings: Readings) -> None:
+    def __init__(self, app: Flask, options: Options, readings: Readings, metrics: PageMetrics) -> None:
         """Raises OSError, OverflowError when an address cannot be listened on."""
         self._app, self._readings, self._every = app, readings, options.refresh_seconds
+        self._metrics: Final = metrics
+        app.after_request(self._counted)
         cert_file, key_file = options.tls or (None, None)
         serving = server.Options(options.bind, options.health_bind, cert_file, key_file, threads=_THREADS)
         self._serving: Final = serving
@@ -83,7 +87,7 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             certificate = Certificate(*options.tls, options.proxy[0] if options.proxy is not None else None)
         self._bound: Final = [f"fd://{listening(*one, _BACKLOG).detach()}" for one in server.addresses(serving)]
         #: In the order of the addresses; the worker reads them.
-        self.doors: Final = server.doors(serving, certificate, _NO_BODIES)
+        self.doors: Final = server.doors(serving, certificate, _NO_BODIES, {"/metrics": metrics.text})
         super().__init__()
 
     def load_config(self) -> None:
@@ -102,8 +106,13 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         gc.set_threshold(_GARBAGE)
         return self._app
 
+    def _counted(self, response: Response) -> Response:
+        self._metrics.answered(response.status_code)
+        return response
+
     def dropped(self, reason: str) -> None:
         """A connection that the worker closed. There are no metrics of them."""
 
     def refused(self, status: HTTPStatus) -> None:
-        """A request that the worker answered without the app. There are no metrics of them."""
+        """Count a request that the worker answered without the app."""
+        self._metrics.answered(status.value)
