@@ -29,7 +29,7 @@ AWS is not asked: instance types and prices are those that come with Kerf.
                          loopback address only
   --key-file FILE        TLS private key, PEM
   --bind ADDRESS         address and port; :8445 with a certificate, 127.0.0.1:8445 without
-  --health-bind ADDRESS  /healthz and /readyz over plain HTTP; none by default
+  --health-bind ADDRESS  /healthz, /readyz and /metrics over plain HTTP; none by default
   --host NAME            a name (or NAME:PORT) by which the page may be asked for; may be repeated
   --audience NAME        the audience of tokens, kerf-ui by default; may be repeated
   --proxy-ca-file FILE   CA of the client certificates of authenticating proxies (X-Remote-User, X-Remote-Group)
