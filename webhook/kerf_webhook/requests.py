@@ -5,7 +5,7 @@ gunicorn parses every head. A request reaches a thread only when it is complete,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -78,7 +78,14 @@ def _parse(head: bytes, connection: Connection, settings: Any) -> Any:
         return Request(settings, IterUnreader([head]), connection.address, connection.requests)
     except (Exception, StopIteration) as error:  # gunicorn's errors of a head have no base class of their own
         status = next((status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
-        raise BadRequest(status, f"the request cannot be parsed: {error}") from None
+        raise BadRequest(status, f"the request cannot be parsed: {error}{_bound(error, settings)}") from None
+
+
+def _bound(error: BaseException, settings: Any) -> str:
+    """The limits that a head has exceeded; empty for another error."""
+    if not isinstance(error, LimitRequestHeaders):
+        return ""
+    return f": at most {settings.limit_request_fields} headers of {settings.limit_request_field_size} bytes each"
 
 
 def answer(status: HTTPStatus, content: object = None) -> bytes:
@@ -97,11 +104,13 @@ class Outbox:
     """The place of a socket for gunicorn's response: it collects the bytes, and the worker sends them.
 
     `peer` is the verified certificate of the TLS client, as `ssl.SSLSocket.getpeercert` returns it; None without one.
+    `headers` are those of the request in its order, with names in upper case: WSGI joins repeated ones.
     """
 
-    def __init__(self, peer: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, peer: Mapping[str, Any] | None = None, headers: Sequence[tuple[str, str]] = ()) -> None:
         self._parts: list[bytes] = []
         self.peer: Final = peer
+        self.headers: Final = headers
 
     def sendall(self, data: bytes) -> None:
         self._parts.append(bytes(data))

@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from flask import Flask
@@ -176,8 +177,14 @@ def addresses(options: Options) -> tuple[Address, ...]:
     return (options.bind,) if options.health_bind is None else (options.bind, options.health_bind)
 
 
-def doors(options: Options, certificate: Certificate | None, settings: Settings) -> tuple[Door, ...]:
-    """One for each address: that of the reviews, and that of the probes if there is one."""
+def doors(
+    options: Options,
+    certificate: Certificate | None,
+    settings: Settings,
+    more: Mapping[str, Callable[[], str]] = MappingProxyType({}),
+) -> tuple[Door, ...]:
+    """One for each address: that of the reviews, and that of the probes if there is one. `more` are further paths of
+    the probes' address, with their texts."""
     limits = Limits(
         connections=options.connections,
         connections_per_client=options.connections_per_client,
@@ -191,6 +198,8 @@ def doors(options: Options, certificate: Certificate | None, settings: Settings)
         return (reviews,)
 
     def health(path: str) -> tuple[HTTPStatus, str]:
+        if path in more:
+            return HTTPStatus.OK, more[path]()
         if path not in _HEALTH_PATHS:
             return HTTPStatus.NOT_FOUND, "not found\n"
         try:

@@ -309,7 +309,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         The loop leaves the socket of a request at work alone, so the thread may send. That saves the way by the loop.
         """
         sock = connection.sock
-        outbox = Outbox(sock.getpeercert() if isinstance(sock, ssl.SSLSocket) else None)
+        outbox = Outbox(sock.getpeercert() if isinstance(sock, ssl.SSLSocket) else None, request.headers)
         try:
             keep = self.handle_request(request, _Exchange(outbox, connection.address, connection.server))
             content = outbox.content()

@@ -51,10 +51,23 @@ class Limiter:
     def reserve(self) -> float:
         """Take a turn; for how many seconds to wait before using it."""
         with self._lock:
-            now = self._clock()
-            self._tokens = min(self._burst, self._tokens + (now - self._at) * self._qps) - 1
-            self._at = now
+            self._refill()
+            self._tokens -= 1
             return max(-self._tokens / self._qps, 0.0)
+
+    def take(self) -> float:
+        """Take a turn if there is one now, and return 0; else return the seconds until there is one."""
+        with self._lock:
+            self._refill()
+            if self._tokens < 1:
+                return (1 - self._tokens) / self._qps
+            self._tokens -= 1
+            return 0.0
+
+    def _refill(self) -> None:
+        now = self._clock()
+        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._qps)
+        self._at = now
 
     def wait(self) -> float:
         """The seconds that it took."""

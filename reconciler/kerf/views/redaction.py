@@ -7,14 +7,15 @@ a field or a kind that Kerf reads later is hidden first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
 from kerf.disruption.candidates.canary import Canary
 from kerf.model import kinds
 from kerf.model.annotations import read, text_of
+from kerf.model.changes.pdbs import Budget
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import (
     Container,
@@ -24,6 +25,7 @@ from kerf.model.kubernetes.objects import (
     PodCondition,
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
     PodSpec,
     PodStatus,
     ResourceNeeds,
@@ -32,6 +34,8 @@ from kerf.model.kubernetes.objects import (
 from kerf.model.kubernetes.selectors import Selector, selector_of
 from kerf_api import durations, labels
 from kerf_api.v1.meta import ObjectMeta, OwnerReference
+
+T = TypeVar("T")
 
 Objects = Mapping[str, Sequence[Any]]
 #: In place of every other namespace. No namespace can have this name.
@@ -49,6 +53,7 @@ SHOWN_KINDS: Final = (
 )
 #: In place of the pods that a failed canary names.
 _FAILING: Final = "some of its pods fail"
+_ALWAYS, _IF_HEALTHY = "AlwaysAllow", "IfHealthyBudget"
 #: Conditions of NodeClaims whose messages name no pod.
 _SHOWN_MESSAGES: Final = frozenset({"Launched", "Registered", "Initialized", "Ready", "Drifted"})
 #: Controllers of pods by which decisions differ; any other one counts as a ReplicaSet.
@@ -118,24 +123,49 @@ def _budgets(some: Iterable[Any], shown: frozenset[str]) -> tuple[list[PodDisrup
     for number, one in enumerate((one for one in some if one.metadata.namespace not in shown), 1):
         label = f"budget-{number}"
         selectors.setdefault(one.metadata.namespace, []).append((label, selector_of(one.spec.selector, {}, ())))
-        spec = PodDisruptionBudgetSpec(
-            selector=LabelSelector(match_labels={label: ""}),
-            min_available=one.spec.min_available,
-            max_unavailable=one.spec.max_unavailable,
-            unhealthy_pod_eviction_policy=one.spec.unhealthy_pod_eviction_policy,
-        )
-        meta = ObjectMeta(name=label, namespace=OTHERS, uid=f"{OTHERS}/{label}", generation=one.metadata.generation)
-        found.append(PodDisruptionBudget(metadata=meta, spec=spec, status=one.status))
+        meta = ObjectMeta(name=label, namespace=OTHERS, uid=f"{OTHERS}/{label}", generation=1)
+        spec, status = _effect(one, LabelSelector(match_labels={label: ""}))
+        found.append(PodDisruptionBudget(metadata=meta, spec=spec, status=status))
     return found, selectors
 
 
+def _effect(
+    pdb: PodDisruptionBudget, selector: LabelSelector
+) -> tuple[PodDisruptionBudgetSpec, PodDisruptionBudgetStatus]:
+    """A budget of generation 1 with the same effect on evictions, without amounts and counts of pods."""
+    effect = Budget.of(pdb)
+    spec = PodDisruptionBudgetSpec(
+        selector=selector,
+        max_unavailable=0 if effect.closed else None,
+        unhealthy_pod_eviction_policy=_ALWAYS if effect.frees_unready else _IF_HEALTHY,
+    )
+    return spec, PodDisruptionBudgetStatus(disruptions_allowed=int(effect.allows), observed_generation=1)
+
+
 # --- pods -------------------------------------------------------------------------------------------------------
+class _Shared:
+    """Parts that several pods share are made once, by the identity of the original: later steps compare identities."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
+
+    def of(self, make: Callable[..., T], part: Any, *more: str) -> T:
+        """`make(part, *more)`."""
+        key = ("".join(more), id(part))
+        known = self._made.get(key)
+        if known is None:
+            known = self._made[key] = (part, make(part, *more))  # the original stays alive, and so its identity
+        made: T = known[1]
+        return made
+
+
 def _pods(some: Iterable[Any], shown: frozenset[str], selectors: _Selectors) -> list[Pod]:
     others = (one for one in some if one.metadata.namespace not in shown and one.spec.node_name)
-    return [_pod(f"pod-{number}", one, selectors) for number, one in enumerate(others, 1)]
+    shared = _Shared()
+    return [_pod(f"pod-{number}", one, selectors, shared) for number, one in enumerate(others, 1)]
 
 
-def _pod(name: str, pod: Pod, selectors: _Selectors) -> Pod:
+def _pod(name: str, pod: Pod, selectors: _Selectors, shared: _Shared) -> Pod:
     meta, rows = pod.metadata, selectors.get(pod.metadata.namespace, ())
     protection = _protection(meta.annotations)
     return Pod(
@@ -150,25 +180,30 @@ def _pod(name: str, pod: Pod, selectors: _Selectors) -> Pod:
             annotations={} if protection is None else {labels.DO_NOT_DISRUPT: protection},
             owner_references=_owners(pod),
         ),
-        spec=_spec(pod),
+        spec=_spec(pod, shared),
         status=PodStatus(
             phase=pod.status.phase,
             start_time=pod.status.start_time,
-            conditions=tuple(
-                PodCondition(
-                    type=one.type,
-                    status=one.status,
-                    reason=one.reason if one.type == pods.RESIZE_PENDING and one.reason == "Infeasible" else "",
-                    last_transition_time=one.last_transition_time,
-                )
-                for one in pod.status.conditions
-                if one.type in _CONDITIONS
-            ),
+            conditions=shared.of(_conditions, pod.status.conditions),
             container_statuses=_statuses(pod.spec.containers, pod.status.container_statuses, "c"),
             init_container_statuses=_statuses(pod.spec.init_containers, pod.status.init_container_statuses, "i"),
             resources=pod.status.resources,
             allocated_resources=pod.status.allocated_resources,
         ),
+    )
+
+
+def _conditions(some: Iterable[PodCondition]) -> tuple[PodCondition, ...]:
+    """Those that decisions read, without messages."""
+    return tuple(
+        PodCondition(
+            type=one.type,
+            status=one.status,
+            reason=one.reason if one.type == pods.RESIZE_PENDING and one.reason == "Infeasible" else "",
+            last_transition_time=one.last_transition_time,
+        )
+        for one in some
+        if one.type in _CONDITIONS
     )
 
 
@@ -187,14 +222,14 @@ def _owners(pod: Pod) -> tuple[OwnerReference, ...]:
     return (OwnerReference(api_version=api_version, kind=kind, name=_SOME, uid=_SOME, controller=True),)
 
 
-def _spec(pod: Pod) -> PodSpec:
+def _spec(pod: Pod, shared: _Shared) -> PodSpec:
     tolerated = (Toleration(operator="Exists"),) if pods.tolerates_disruption(pod) else ()
     return PodSpec(
         node_name=pod.spec.node_name,
-        containers=_containers(pod.spec.containers, "c"),
-        init_containers=_containers(pod.spec.init_containers, "i"),
+        containers=shared.of(_containers, pod.spec.containers, "c"),
+        init_containers=shared.of(_containers, pod.spec.init_containers, "i"),
         overhead=pod.spec.overhead,
-        resources=None if pod.spec.resources is None else _needs(pod.spec.resources),
+        resources=None if pod.spec.resources is None else shared.of(_needs, pod.spec.resources),
         priority=pod.spec.priority,
         tolerations=tolerated,
         termination_grace_period_seconds=pod.spec.termination_grace_period_seconds,
@@ -215,10 +250,13 @@ def _containers(some: Iterable[Container], letter: str) -> tuple[Container, ...]
 
 
 def _statuses(some: Iterable[Container], of: Iterable[ContainerStatus], letter: str) -> tuple[ContainerStatus, ...]:
+    reported = [one for one in of if one.resources is not None or one.allocated_resources]
+    if not reported:
+        return ()
     names = {one.name: f"{letter}{number}" for number, one in enumerate(some)}
     return tuple(
         ContainerStatus(name=names[one.name], resources=one.resources, allocated_resources=one.allocated_resources)
-        for one in of
+        for one in reported
         if one.name in names
     )
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from kerf.cli.gate import limits
 from kerf.cli.gate.claims import LONGEST_TOKEN
 from kerf.cli.gate.recent import Recent
 from kerf.cli.gate.reviews import KEPT_SECONDS, MOST_TOKENS
@@ -22,6 +23,8 @@ CASES: Final[dict[str, tuple[dict[str, Any], int]]] = {
     "the anonymous user": ({"token": "anonymous-token"}, 401),
     "a long token": ({"token": "x" * (LONGEST_TOKEN + 1)}, 401),
     "two tokens": ({"Authorization": "Bearer admin-token,Bearer admin-token"}, 401),
+    "two headers with a token": ({"Authorization": ["Bearer admin-token", "Bearer admin-token"]}, 400),
+    "a longest token": ({"token": "x" * LONGEST_TOKEN}, 401),
     "a token with a line break": ({"token": "admin-token%0d%0a x"}, 401),
     "no permission": ({"token": "stranger-token"}, 403),
     "permission without pods": ({"token": "none-token"}, 200),
@@ -38,10 +41,18 @@ CASES: Final[dict[str, tuple[dict[str, Any], int]]] = {
     "a proxy's user with blanks of other alphabets": ({"X_Remote_User": "\xa0ann\x85", "peer": PROXY}, 401),
     "a proxy's user that is no UTF-8": ({"X_Remote_User": "j\xf6rg", "peer": PROXY}, 401),
     "a proxy's user by its DNS name": ({"X_Remote_User": "ann", "peer": {**PROXY, "subject": ()}}, 200),
+    "two users of a proxy": ({"X_Remote_User": ["ann", "stu"], "peer": PROXY}, 400),
+    "the same user twice": ({"X_Remote_User": ["ann", "ann"], "peer": PROXY}, 400),
+    "two users without a certificate": ({"X_Remote_User": ["ann", "stu"], "token": "admin-token"}, 400),
+    "a user with a comma is one name": ({"X_Remote_User": "ann,stu", "peer": PROXY}, 403),
+    "a second group of Kubernetes itself": (
+        {"X_Remote_User": "ann", "X_Remote_Group": ["a", "system:masters"], "peer": PROXY},
+        401,
+    ),
     "a proxy's user without permission": ({"X_Remote_User": "stu", "peer": PROXY}, 403),
     "a proxy without a user": ({"peer": PROXY}, 401),
     "a proxy that names an administrator": (
-        {"X_Remote_User": "stu", "X_Remote_Group": "a,system:masters", "peer": PROXY},
+        {"X_Remote_User": "stu", "X_Remote_Group": "system:masters", "peer": PROXY},
         401,
     ),
     "a proxy that names a ServiceAccount": ({"X_Remote_User": "system:serviceaccount:a:b", "peer": PROXY}, 401),
@@ -83,8 +94,22 @@ def test_a_proxys_user_counts_before_the_token() -> None:
 
 def test_a_proxys_user_is_authenticated_with_its_groups() -> None:
     cluster = Cluster()
-    Tried(cluster, proxies=["front-proxy"]).get("/", X_Remote_User="ann", X_Remote_Group="a, b", peer=PROXY)
+    groups = ["a", "b", ""]
+    Tried(cluster, proxies=["front-proxy"]).get("/", X_Remote_User="ann", X_Remote_Group=groups, peer=PROXY)
     assert cluster.asked[0]["spec"]["groups"] == ["a", "b", "system:authenticated"]
+
+
+def test_a_comma_is_a_part_of_a_groups_name() -> None:
+    """Else a person who may name a group of the proxy would choose the permissions."""
+    cluster = Cluster()
+    tried = Tried(cluster, proxies=["front-proxy"])
+    tried.get("/", X_Remote_User="ann", X_Remote_Group="cn=dev,admins, b", peer=PROXY)
+    assert {tuple(body["spec"]["groups"]) for body in cluster.asked} == {("cn=dev,admins, b", "system:authenticated")}
+
+
+def test_the_answer_to_a_long_token_has_the_bound() -> None:
+    answer = Tried(Cluster()).get("/", token="x" * (LONGEST_TOKEN + 1))
+    assert answer.text == "Authorization: too long: a token has at most 16384 characters\n"
 
 
 def test_without_an_answer_of_the_api_server_nothing_is_shown() -> None:
@@ -133,7 +158,9 @@ def test_a_wrong_token_is_asked_about_once() -> None:
     assert len(cluster.asked) == 1
 
 
-def test_wrong_tokens_push_no_valid_one_out_and_are_bounded() -> None:
+def test_wrong_tokens_push_no_valid_one_out_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PER_ADDRESS", "OVER_ALL"):
+        monkeypatch.setattr(limits, name, (1.0, 10_000))
     cluster = Cluster()
     tried = Tried(cluster)
     tried.reviews.identity("admin-token")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
 from flask import Flask, Response
 
 from kerf.cli.gate.claims import Identity
+from kerf.cli.gate.flights import Answered
 from kerf.cli.gate.reviews import Reviews
 from kerf.model import kinds
+from kerf.model.changes.pdbs import Budget
+from kerf.model.kubernetes.objects import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kerf.views import redaction
+from kerf_api.v1.meta import ObjectMeta
 from tests.unit.gate.worlds import SECRET, Cluster, Tried, objects
 
 #: Values for the parts of addresses: names that are there, names that are hidden, and names in place of these.
@@ -79,7 +84,7 @@ def test_a_hidden_pod_is_answered_as_one_that_is_not_there(tried: Tried) -> None
 
 
 def test_totals_and_blockers_are_those_of_the_whole_cluster(tried: Tried) -> None:
-    full, none = (tried.readings.latest.seen(some) for some in (None, frozenset[str]()))  # type: ignore[union-attr]
+    full, none = (tried.readings.latest.board(some) for some in (None, frozenset[str]()))  # type: ignore[union-attr]
     assert (none.pods, none.price, none.costs.total, none.costs.unused) == (
         full.pods,
         full.price,
@@ -92,16 +97,6 @@ def test_totals_and_blockers_are_those_of_the_whole_cluster(tried: Tried) -> Non
     ]
     assert [row.name for row in none.costs.by_namespace] == [redaction.OTHERS]
     assert (full.waiting, none.waiting) == (2, 0)
-
-
-def test_views_of_a_reading_are_made_once_and_bounded(tried: Tried) -> None:
-    reading = tried.readings.latest
-    assert reading is not None
-    first = reading.seen(frozenset({"shop"}))
-    assert reading.seen(frozenset({"shop"})) is first
-    for number in range(20):
-        reading.seen(frozenset({f"n{number}"}))
-    assert reading.seen(frozenset({"shop"})) is not first
 
 
 def test_kinds_that_nobody_decided_about_are_hidden() -> None:
@@ -135,6 +130,37 @@ def test_the_objects_of_a_reader_hold_no_other_name() -> None:
     assert [one.metadata.name for one in found["VolumeAttachment"]] == ["csi-shop"]
 
 
+def test_hidden_budgets_have_their_effect_without_amounts() -> None:
+    """Amounts are text, and the counts of a status repeat them."""
+    some = [
+        PodDisruptionBudget(metadata=ObjectMeta(name=f"b{number}", namespace=SECRET, generation=generation), **parts)
+        for number, (generation, parts) in enumerate(BUDGETS)
+    ]
+    found = redaction.redacted({kinds.PDB.name: some}, ())[kinds.PDB.name]
+    assert [_effect(one) for one in found] == [_effect(one) for one in some]
+    assert len({_effect(one) for one in found}) >= 4
+    text = msgspec.json.encode(found).decode()
+    assert "zebra" not in text
+    assert "73" not in text
+
+
+BUDGETS: list[tuple[int, dict[str, Any]]] = [
+    (73, {"spec": PodDisruptionBudgetSpec(min_available=f"73% {SECRET}")}),
+    (1, {"spec": PodDisruptionBudgetSpec(min_available="100%")}),
+    (1, {"spec": PodDisruptionBudgetSpec(max_unavailable="0%")}),
+    (1, {"spec": PodDisruptionBudgetSpec(max_unavailable=73, unhealthy_pod_eviction_policy="AlwaysAllow")}),
+    (2, {"status": PodDisruptionBudgetStatus(disruptions_allowed=73, observed_generation=2)}),
+    (2, {"status": PodDisruptionBudgetStatus(disruptions_allowed=73, observed_generation=1)}),
+    (1, {"status": PodDisruptionBudgetStatus(current_healthy=73, desired_healthy=73, expected_pods=73)}),
+    (1, {"status": PodDisruptionBudgetStatus(current_healthy=72, desired_healthy=73, expected_pods=73)}),
+]
+
+
+def _effect(pdb: PodDisruptionBudget) -> tuple[bool, bool, bool]:
+    effect = Budget.of(pdb)
+    return effect.allows, effect.closed, effect.frees_unready
+
+
 def test_the_pods_of_a_failed_canary_are_hidden() -> None:
     found = redaction.redacted(objects(), {"shop"})
     (pool,) = found[kinds.NODE_POOL.name]
@@ -152,8 +178,8 @@ def test_reviews_of_many_namespaces_are_kept_together() -> None:
         return {"status": {"allowed": "shop" in str(body)}}
 
     reviews = Reviews(answer, ["kerf-ui"], now=lambda: float(next(times)))
-    names = [f"team-{number}" for number in range(50)] + ["shop"]
-    assert reviews.namespaces(Identity("sam"), names) == frozenset({"shop"})
+    names = frozenset([*(f"team-{number}" for number in range(50)), "shop"])
+    assert reviews.namespaces(Identity("sam"), names) == Answered(frozenset({"shop"}))
     before = len(asked)
-    assert reviews.namespaces(Identity("sam"), names) == frozenset({"shop"})
+    assert reviews.namespaces(Identity("sam"), names) == Answered(frozenset({"shop"}))
     assert len(asked) - before <= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -126,7 +126,7 @@ def _node(name: str) -> list[dict[str, Any]]:
 
 def _of(space: str) -> list[dict[str, Any]]:
     """Objects of one namespace; each name has the name of the namespace in it."""
-    budget = {"selector": {"matchLabels": {"app": f"{space}-web"}}, "minAvailable": 2}
+    budget = {"selector": {"matchLabels": {"app": f"{space}-web"}}, "minAvailable": f"73% of {space}"}
     template = {"metadata": {"labels": {"app": f"{space}-agent"}}, "spec": {"containers": [{"name": f"{space}-agent"}]}}
     volume = {"csi": {"driver": "ebs.csi.aws.com"}}
     return [
@@ -249,16 +249,29 @@ class Tried:
         options = Options(("127.0.0.1", 8445), proxy=proxy, hosts=frozenset({HOST}))
         self.app = page(self.readings, self.reviews, options, settings, clock)
 
-    def get(self, path: str = "/", token: str = "", peer: Any = None, method: str = "GET", **headers: str) -> Any:
-        """The answer to a request, perhaps with a token, or with a client certificate."""
-        given = {"Host": HOST, **({"Authorization": f"Bearer {token}"} if token else {})}
+    def get(
+        self,
+        path: str = "/",
+        token: str = "",
+        peer: Any = None,
+        method: str = "GET",
+        address: str = "127.0.0.1",
+        **headers: str | Sequence[str],
+    ) -> Any:
+        """The answer to a request, perhaps with a token, or with a client certificate. Several values repeat a header;
+        the environment has them joined, as WSGI has."""
+        given: dict[str, str | Sequence[str]] = {"Host": HOST}
+        given |= {"Authorization": f"Bearer {token}"} if token else {}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
-        environment = {"gunicorn.socket": Outbox(peer)} if peer is not None else {}
-        return self.app.test_client().open(path, method=method, headers=given, environ_overrides=environment)
+        rows = [(name, one) for name, some in given.items() for one in ([some] if isinstance(some, str) else some)]
+        joined = {name: ",".join(one for other, one in rows if other == name) for name, _ in rows}
+        raw = Outbox(peer, [(name.upper(), one) for name, one in rows])
+        environment = {"gunicorn.socket": raw, "REMOTE_ADDR": address}
+        return self.app.test_client().open(path, method=method, headers=joined, environ_overrides=environment)
 
 
 class Outbox:
     """Of the worker's what the gate reads."""
 
-    def __init__(self, peer: Any) -> None:
-        self.peer = peer
+    def __init__(self, peer: Any, headers: list[tuple[str, str]]) -> None:
+        self.peer, self.headers = peer, headers

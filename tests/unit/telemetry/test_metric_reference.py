@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kerf.cli.gate.metrics import PageMetrics
 from kerf.telemetry.catalogue.listing import DETAILS, OWN, Listed
 from kerf.telemetry.catalogue.names import METRICS
 from kerf.telemetry.series.metrics import Metrics
@@ -56,8 +57,13 @@ def test_what_is_renamed_names_what_there_is() -> None:
 
 def test_what_a_process_registers_is_in_the_table_and_is_as_that_says() -> None:
     """Of what has series at all; what writes itself is read in test_series.py."""
-    for metrics, process in ((Metrics(), "controller"), (WebhookMetrics(lambda: 0.0), "webhook")):
-        for found in metrics.registry.collect():
+    registries = {
+        "controller": Metrics().registry,
+        "webhook": WebhookMetrics(lambda: 0.0).registry,
+        "page": PageMetrics().registry,
+    }
+    for process, registry in registries.items():
+        for found in registry.collect():
             name = f"{found.name}_total" if found.type == "counter" else found.name
             assert (HERE[name].kind, HERE[name].process) == (found.type, process)
             assert HERE[name].about == found.documentation

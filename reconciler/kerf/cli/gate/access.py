@@ -1,23 +1,22 @@
-"""The check of every request, before any view is made: who asks, and whether that person may look."""
+"""The check of every request, before any view is made: the identity, and its permissions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from flask import Flask, Response, request
 
+from kerf.cli.answering.amounts import many
 from kerf.cli.gate import claims
-from kerf.cli.gate.claims import Unauthenticated
+from kerf.cli.gate.claims import Ambiguous, Sent, Unauthenticated
+from kerf.cli.gate.limits import Crowded
 from kerf.cli.gate.readings import Readings
 from kerf.cli.gate.reviews import REQUIRED, Reviews
-from kerf.cli.gate.viewed import Viewer, admit
+from kerf.cli.gate.viewed import ViewedBoards, Viewer, admit
 from kerf.ports import PortError
 
-#: The headers that the gate reads.
-_HEADERS: Final = ("Authorization", claims.USER_HEADER, claims.GROUP_HEADER)
 _LISTS: Final = ", ".join(kind.plural for kind in REQUIRED)
 
 
@@ -27,6 +26,8 @@ class Refused(Exception):
 
     status: HTTPStatus
     text: str
+    #: Of an answer to come back later: after so many seconds.
+    seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,10 @@ class Gate:
     readings: Readings
     proxies: frozenset[str] = frozenset()
 
-    def viewer(self, headers: Mapping[str, str], certificate: Mapping[str, Any] | None) -> Viewer:
-        """The person who sends these headers over a connection with this client certificate. Raises Refused."""
+    def viewer(self, sent: Sent) -> Viewer:
+        """The person of a request. Raises Refused."""
         try:
-            who = claims.vouched(headers, certificate, self.proxies)
-            who = who or self.reviews.identity(claims.token(headers.get("Authorization", "")))
+            who = claims.vouched(sent, self.proxies) or self.reviews.identity(claims.token(sent), sent.address)
             if who is None or who.anonymous:
                 raise Unauthenticated("Authorization: the cluster does not accept the token for this page")
             if not self.reviews.may_look(who):
@@ -49,7 +49,12 @@ class Gate:
             reading = self.readings.latest
             if reading is None:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster has not been read yet: try again")
-            return Viewer(reading, self.reviews.namespaces(who, reading.namespaces), self.readings.failing)
+            return Viewer(self.readings.views, self.reviews.namespaces(who, reading.namespaces), self.readings.failing)
+        except Crowded as error:
+            text = f"too many new tokens: try again in {many(error.seconds, 'second')}"
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, text, error.seconds) from error
+        except Ambiguous as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
         except Unauthenticated as error:
             raise Refused(HTTPStatus.UNAUTHORIZED, str(error)) from error
         except PortError as error:
@@ -58,18 +63,21 @@ class Gate:
             ) from error
 
 
-def install(app: Flask, gate: Gate) -> None:
-    """Let a request reach the views of an app only through the gate. Every address is behind it, files too."""
+def install(app: Flask, gate: Gate, boards: ViewedBoards) -> None:
+    """Let a request reach the views of an app only through the gate. Every address is behind it, files too.
+
+    Pages that were made of the same views before are answered from `boards`, after the check.
+    """
 
     @app.before_request
     def check() -> Response | None:
         try:
-            headers = {name: request.headers.get(name, "") for name in _HEADERS}
-            # The worker's own record of the connection; no header can set it.
-            admit(gate.viewer(headers, getattr(request.environ.get("gunicorn.socket"), "peer", None)))
+            # The worker's own record of the connection and the request; no header can set it.
+            raw = request.environ["gunicorn.socket"]
+            admit(gate.viewer(Sent(raw.headers, raw.peer, request.remote_addr or "")))
         except Refused as refused:
             return _answer(refused)
-        return None
+        return boards.kept()
 
     @app.after_request
     def whole(response: Response) -> Response:
@@ -77,6 +85,8 @@ def install(app: Flask, gate: Gate) -> None:
         if response.is_streamed and not response.direct_passthrough:
             response.close()
             return Response(status=HTTPStatus.NO_CONTENT)
+        if not response.direct_passthrough:
+            boards.keep(response)
         return response
 
 
@@ -84,4 +94,6 @@ def _answer(refused: Refused) -> Response:
     answer = Response(f"{refused.text}\n", refused.status, mimetype="text/plain")
     if refused.status is HTTPStatus.UNAUTHORIZED:
         answer.headers["WWW-Authenticate"] = "Bearer"
+    if refused.seconds:
+        answer.headers["Retry-After"] = str(refused.seconds)
     return answer

@@ -1,4 +1,4 @@
-"""Who sends a request: a bearer token, or a user that a proxy vouches for over mutual TLS.
+"""The identity of a request: a bearer token, or a user that a proxy vouches for over mutual TLS.
 
 Headers with a user are believed only with a client certificate that the TLS library has verified against the
 configured CA, of a configured name. This is the API server's rule for its front proxy. Source: Kubernetes,
@@ -8,10 +8,11 @@ Authenticating, Authenticating Proxy.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+TOKEN_HEADER: Final = "Authorization"
 #: The headers of an authenticating proxy, as the API server names them.
 USER_HEADER, GROUP_HEADER = "X-Remote-User", "X-Remote-Group"
 #: Of a token, in characters. Tokens of identity providers with many groups have some thousand.
@@ -30,6 +31,37 @@ class Unauthenticated(Exception):
     """The request proves no identity; the text is for the person."""
 
 
+class Ambiguous(Exception):
+    """The request names several identities; the text is for the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request before it is checked.
+
+    Attributes:
+        headers: names in upper case with values, in the order of the request. WSGI joins repeated headers with commas,
+            which names may contain too.
+        certificate: of the TLS client after verification, as `ssl.SSLSocket.getpeercert` returns it.
+        address: of the client, without the port.
+    """
+
+    headers: Sequence[tuple[str, str]]
+    certificate: Mapping[str, Any] | None = None
+    address: str = ""
+
+    def every(self, name: str) -> tuple[str, ...]:
+        """The values of a header."""
+        return tuple(value for key, value in self.headers if key == name.upper())
+
+    def only(self, name: str) -> str:
+        """The value of a header; empty without it. Raises Ambiguous when there are several."""
+        found = self.every(name)
+        if len(found) > 1:
+            raise Ambiguous(f"{name}: sent {len(found)} times: send it once")
+        return found[0] if found else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """A user as Kubernetes knows it. `extra` are keys with their values."""
@@ -44,30 +76,32 @@ class Identity:
         return self.user in _ANONYMOUS or _UNAUTHENTICATED in self.groups
 
 
-def token(authorization: str) -> str:
-    """The token of an Authorization header. Raises Unauthenticated."""
+def token(sent: Sent) -> str:
+    """The token of the Authorization header. Raises Unauthenticated, Ambiguous."""
+    authorization = sent.only(TOKEN_HEADER)
     scheme, _, value = authorization.partition(" ")
     if not authorization:
-        raise Unauthenticated("Authorization: missing: send a bearer token")
-    if scheme.lower() != "bearer" or len(value) > LONGEST_TOKEN or not _TOKEN.fullmatch(value):
-        raise Unauthenticated("Authorization: not a bearer token")
+        raise Unauthenticated(f"{TOKEN_HEADER}: missing: send a bearer token")
+    if len(value) > LONGEST_TOKEN:
+        raise Unauthenticated(f"{TOKEN_HEADER}: too long: a token has at most {LONGEST_TOKEN} characters")
+    if scheme.lower() != "bearer" or not _TOKEN.fullmatch(value):
+        raise Unauthenticated(f"{TOKEN_HEADER}: not a bearer token")
     return value
 
 
-def vouched(
-    headers: Mapping[str, str], certificate: Mapping[str, Any] | None, names: frozenset[str]
-) -> Identity | None:
+def vouched(sent: Sent, names: frozenset[str]) -> Identity | None:
     """The user that a proxy of one of these names vouches for; None when no such proxy sends one.
 
-    `certificate` is that of the TLS client after verification, as `ssl.SSLSocket.getpeercert` returns it. Raises
-    Unauthenticated for users and groups of Kubernetes itself, which no proxy may name.
+    Each header for groups names one group, as for the API server: a comma is a part of the name. Raises Ambiguous for
+    several users, and Unauthenticated for users and groups of Kubernetes itself, which no proxy may name.
     """
-    if not certificate or not names & names_of(certificate):
+    user = sent.only(USER_HEADER)
+    if not sent.certificate or not names & names_of(sent.certificate):
         return None
-    user = _text(headers.get(USER_HEADER, ""))
+    user = _text(user)
     if not user:
         return None
-    groups = tuple(group for one in _text(headers.get(GROUP_HEADER, "")).split(",") if (group := one.strip(_BLANKS)))
+    groups = tuple(group for one in sent.every(GROUP_HEADER) if (group := _text(one)))
     if len(groups) > _MOST_GROUPS or max(map(len, (user, *groups))) > _LONGEST_NAME:
         raise Unauthenticated(f"{USER_HEADER}, {GROUP_HEADER}: too long")
     if any(name.startswith(_SYSTEM) for name in (user, *groups)):

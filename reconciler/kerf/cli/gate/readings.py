@@ -1,4 +1,4 @@
-"""The objects of a cluster, listed again and again, and the views of them by the namespaces that a person may see.
+"""The objects of a cluster, listed again and again.
 
 AWS is not asked: instance types and prices are those that come with Kerf.
 """
@@ -6,14 +6,13 @@ AWS is not asked: instance types and prices are those that come with Kerf.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 from kerf.cli.answering import cluster_files
+from kerf.cli.gate.kept_views import KeptViews
 from kerf.model import kinds
 from kerf.model.settings import Settings
 from kerf.runtime.observe import looking
@@ -21,51 +20,24 @@ from kerf.sandbox.clock import VirtualClock
 from kerf.views.board import Board, board
 from kerf.views.redaction import redacted
 
-#: Views of different sets of namespaces that are kept of one reading.
-MOST_VIEWS: Final = 16
 
-
-class _Once:
-    """Views that are made when they are first asked for."""
-
-    def __init__(self, make: Callable[[], Board]) -> None:
-        self._make, self._lock = make, threading.Lock()
-        self._made: Board | None = None
-
-    def board(self) -> Board:
-        with self._lock:
-            if self._made is None:
-                self._made = self._make()
-            return self._made
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """The objects by kind as of a time, and the views that were made of them. Belongs to any thread."""
+    """The objects by kind as of a time. `namespaces` are those that have pods."""
 
     objects: Mapping[str, Sequence[Any]]
     now: datetime
     settings: Settings
-    _views: OrderedDict[frozenset[str] | None, _Once] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    namespaces: frozenset[str]
 
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Those that have pods, sorted."""
-        return tuple(sorted({one.metadata.namespace for one in self.objects.get(kinds.POD.name, ())}))
+    @classmethod
+    def of(cls, objects: Mapping[str, Sequence[Any]], now: datetime, settings: Settings) -> Reading:
+        """With the namespaces of its pods."""
+        spaces = frozenset(one.metadata.namespace for one in objects.get(kinds.POD.name, ()))
+        return cls(objects, now, settings, spaces)
 
-    def seen(self, namespaces: frozenset[str] | None) -> Board:
-        """The views with the pods of these namespaces (None: of all), made once; no request waits for other views."""
-        with self._lock:
-            found = self._views.get(namespaces)
-            if found is None:
-                found = self._views[namespaces] = _Once(partial(self._made, namespaces))
-            self._views.move_to_end(namespaces)
-            while len(self._views) > MOST_VIEWS:
-                self._views.popitem(last=False)
-        return found.board()
-
-    def _made(self, namespaces: frozenset[str] | None) -> Board:
+    def board(self, namespaces: frozenset[str] | None) -> Board:
+        """The views with the names of pods of these namespaces; None: of all."""
         shown = self.objects if namespaces is None else redacted(self.objects, namespaces)
         files = cluster_files.without_bundle(cluster_files.ClusterFiles(shown))
         types = cluster_files.ShippedTypes.beside(self.objects)
@@ -76,10 +48,17 @@ class Readings:
     """The latest reading; a thread replaces it. `report` receives the text of an error when it begins."""
 
     def __init__(
-        self, kube: looking.Lists, settings: Settings, now: Callable[[], datetime], report: Callable[[str], None]
+        self,
+        kube: looking.Lists,
+        settings: Settings,
+        now: Callable[[], datetime],
+        report: Callable[[str], None],
+        timed: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self._kube, self._settings, self._now, self._report = kube, settings, now, report
         self._latest: Reading | None = None
+        #: The views of each person's namespaces.
+        self.views: Final = KeptViews(timed=timed)
         self._error = ""
         self._stopped = threading.Event()
 
@@ -98,8 +77,9 @@ class Readings:
         threading.Thread(target=self._follow, args=(every,), name="readings", daemon=True).start()
 
     def stop(self) -> None:
-        """End the thread after its current reading."""
+        """End the thread after its current reading, and begin no more views."""
         self._stopped.set()
+        self.views.stop()
 
     def read(self) -> None:
         """List every kind once. After an error the earlier reading stays."""
@@ -111,7 +91,8 @@ class Readings:
                 self._report(f"the cluster cannot be read: {error}")
             self._error = str(error) or type(error).__name__
             return
-        self._latest, self._error = Reading(found, now, self._settings), ""
+        self._latest, self._error = Reading.of(found, now, self._settings), ""
+        self.views.follow(self._latest)
 
     def _follow(self, every: float) -> None:
         self.read()

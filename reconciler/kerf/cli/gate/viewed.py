@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
 
-from flask import g, has_request_context
+from flask import Response, g, has_request_context, request
 
 from kerf.cli.answering.amounts import many
-from kerf.cli.gate.readings import Reading
+from kerf.cli.gate.flights import Answered
+from kerf.cli.gate.kept_views import KeptViews, Made
 from kerf.views.board import Board
+
+_HTML: Final = "text/html"
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A person whose request was admitted: the reading that answers it, and the namespaces whose pods are shown.
+    """A person whose request was admitted: the views to choose from, and the namespaces whose pods are shown.
 
-    None stands for all namespaces. `failing`: a later reading has failed.
+    `failing`: a later reading has failed.
     """
 
-    reading: Reading
-    namespaces: frozenset[str] | None
+    views: KeptViews
+    answered: Answered
     failing: bool = False
 
 
@@ -37,19 +43,16 @@ class ViewedBoards:
     @property
     def current(self) -> Board:
         viewer = _viewer()
-        return self._nothing if viewer is None else viewer.reading.seen(viewer.namespaces)
+        if viewer is None:
+            return self._nothing
+        return _made(viewer).board
 
     @property
     def name(self) -> str:
         viewer = _viewer()
         if viewer is None:
             return "Kerf"
-        scope = (
-            ""
-            if viewer.namespaces is None
-            else f" · {many(len(viewer.namespaces), 'namespace')} with their pods' names"
-        )
-        return f"cluster {self._cluster} · prices that come with Kerf{scope}"
+        return f"cluster {self._cluster} · prices that come with Kerf{_scope(viewer.answered)}"
 
     @property
     def live(self) -> bool:
@@ -60,6 +63,41 @@ class ViewedBoards:
     def problem(self) -> str:
         viewer = _viewer()
         return "the API server refused or did not answer; the log has the error" if viewer and viewer.failing else ""
+
+    def kept(self) -> Response | None:
+        """The page of the current request as it was made of the same views before; None without one."""
+        viewer = _viewer()
+        text = None if viewer is None or request.method != "GET" else _made(viewer).pages.get(self._address())
+        return None if text is None else Response(text, mimetype=_HTML)
+
+    def keep(self, response: Response) -> None:
+        """Keep a page for later requests of people with the same permissions."""
+        viewer = _viewer()
+        whole = request.method == "GET" and response.status_code == HTTPStatus.OK and response.mimetype == _HTML
+        if viewer is not None and whole:
+            _made(viewer).pages.put(self._address(), response.get_data())
+
+    def _address(self) -> Hashable:
+        """All that a page depends on beside its views."""
+        return request.full_path, self.name, self.problem
+
+
+def _made(viewer: Viewer) -> Made:
+    """One for all parts of a page."""
+    if "made" not in g:
+        g.made = viewer.views.made(viewer.answered.namespaces)
+    found: Made = g.made
+    return found
+
+
+def _scope(answered: Answered) -> str:
+    """The namespaces with names, and those that may get them; empty for all."""
+    if answered.namespaces is None:
+        return ""
+    shown = f" · {many(len(answered.namespaces), 'namespace')} with their pods' names"
+    if not answered.unanswered:
+        return shown
+    return f"{shown} · permissions in {many(answered.unanswered, 'namespace')} are not known yet: reload the page"
 
 
 def _viewer() -> Viewer | None:

@@ -110,7 +110,7 @@ def _table(*columns: str) -> str:
 def _metric(row: Listed) -> str:
     said = [row.about.removesuffix(".")] if row.about and row.here else []
     said += [f"with `DETAILED_METRICS={row.detail}`"] if row.detail else []
-    said += ["of the webhook"] if row.process == "webhook" else []
+    said += [f"of the {row.process}"] if row.process != "controller" else []
     compared = row.karpenter.replace("|", "\\|")
     return f"| `{row.name}` | {row.kind} | {_labels(row)} | {'; '.join(said)} | {compared} |\n"
 

@@ -8,6 +8,8 @@ from typing import Final
 from kerf.telemetry.catalogue.listing import OWN, Listed, counter, gauge, histogram
 
 TICKS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+#: Of views: of a small cluster, and of thousands of nodes on a busy machine.
+_VIEWS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _REVIEWS: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.0)
 _SAVINGS: Final = "kerf_consolidation_{}_usd_per_hour_total"
 
@@ -161,4 +163,25 @@ WEBHOOK: Final = tuple(
     )
 )
 
-OURS: Final[tuple[Listed, ...]] = (*CONTROLLER, *WEBHOOK)
+PAGE: Final = tuple(
+    replace(row, process="page")
+    for row in (
+        counter("kerf_page_requests_total", "code", "Requests, by HTTP status of the answer.", OWN),
+        counter(
+            "kerf_page_reviews_total",
+            "kind outcome",
+            "Reviews that the API server was asked for, by kind (TokenReview, SubjectAccessReview) and outcome "
+            "(allowed, denied, failed).",
+            OWN,
+        ),
+        histogram(
+            "kerf_page_views_duration_seconds",
+            "",
+            "Time to make the views of a reading for one set of namespaces.",
+            OWN,
+            buckets=_VIEWS,
+        ),
+    )
+)
+
+OURS: Final[tuple[Listed, ...]] = (*CONTROLLER, *WEBHOOK, *PAGE)

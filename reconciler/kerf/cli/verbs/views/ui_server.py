@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from kerf.cli.arguments import Kubeconfig, KubeContext, exits
 from kerf.cli.terminal import say
 
+if TYPE_CHECKING:
+    from kerf.model.kinds import Kind
+
+#: More than the threads of reviews reach.
+_REVIEWS_A_SECOND: Final = 10_000
+#: How often a review is sent again when the API server is too busy.
+_PATIENCE: Final = 2
 _USAGE: Final = """\
 kerf ui-server [--cert-file FILE --key-file FILE] [--bind ADDRESS] [--host NAME ...] [options]
 
@@ -21,7 +29,7 @@ AWS is not asked: instance types and prices are those that come with Kerf.
                          loopback address only
   --key-file FILE        TLS private key, PEM
   --bind ADDRESS         address and port; :8445 with a certificate, 127.0.0.1:8445 without
-  --health-bind ADDRESS  /healthz and /readyz over plain HTTP; none by default
+  --health-bind ADDRESS  /healthz, /readyz and /metrics over plain HTTP; none by default
   --host NAME            a name (or NAME:PORT) by which the page may be asked for; may be repeated
   --audience NAME        the audience of tokens, kerf-ui by default; may be repeated
   --proxy-ca-file FILE   CA of the client certificates of authenticating proxies (X-Remote-User, X-Remote-Group)
@@ -53,9 +61,18 @@ def _serve(arguments: list[str], kubeconfig: str, kube_context: str) -> None:
 
     chosen, settings = options.read(arguments), captures.options([], offline=False)
     where = connecting.Where(kubeconfig, kube_context)
-    kube = connecting.client(settings, where, lambda kind, problem: _report(f"a {kind.name}: {problem}"))
+
+    def poisoned(kind: Kind, problem: str) -> None:
+        _report(f"a {kind.name}: {problem}")
+
+    # KUBE_CLIENT_QPS is the pace of the readings. Reviews are bounded by their number at once.
+    unpaced = replace(settings, kube_client_qps=_REVIEWS_A_SECOND, kube_client_burst=_REVIEWS_A_SECOND)
+    clients = serving.Clients(
+        connecting.client(settings, where, poisoned),
+        connecting.client(unpaced, where, poisoned, patience=_PATIENCE),
+    )
     try:
-        serving.run(kube, chosen, settings.settings, SystemClock(), _report)
+        serving.run(clients, chosen, settings.settings, SystemClock(), _report)
     except (OSError, OverflowError) as error:
         _report(f"cannot listen: {error}")
         raise typer.Exit(1) from error

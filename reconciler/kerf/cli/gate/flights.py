@@ -1,0 +1,129 @@
+"""Reviews of many namespaces for one person: a bounded number at once, and one flight for all requests of the person.
+
+A flight goes on after the deadline of a request, so that a later request finds its answers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from kerf.cli.gate.claims import Identity
+
+#: Reviews at once, of all people together.
+THREADS: Final = 16
+#: Seconds that a request waits for the reviews of all namespaces.
+PATIENCE_SECONDS: Final = 10.0
+#: Seconds until a flight ends without the remaining answers.
+LONGEST_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The namespaces whose pods a person may list; None: those of every namespace.
+
+    `unanswered` is the number of namespaces without an answer within the deadline; they count as refused.
+    """
+
+    namespaces: frozenset[str] | None
+    unanswered: int = 0
+
+
+class _Flight:
+    """The reviews of some namespaces. Belongs to any thread."""
+
+    def __init__(self, names: frozenset[str], until: float) -> None:
+        self._left, self._until, self._waiting = deque(sorted(names)), until, len(names)
+        self._allowed = set[str]()
+        self._lock = threading.Lock()
+        self.ended: Final = threading.Event()
+        self.failure: BaseException | None = None
+
+    def next(self, now: float) -> str | None:
+        """A namespace to ask about; None when there is none left, or no time."""
+        with self._lock:
+            if now >= self._until:
+                self.ended.set()
+            return self._left.popleft() if self._left and not self.ended.is_set() else None
+
+    def answered(self, name: str, allowed: bool) -> bool:
+        """Note an answer. Whether it is the last one."""
+        with self._lock:
+            self._waiting -= 1
+            if allowed:
+                self._allowed.add(name)
+            return self._waiting == 0
+
+    def failed(self, error: BaseException) -> None:
+        """End the flight with an error for each waiting request."""
+        self.failure = error
+        self.ended.set()
+
+    def found(self) -> Answered:
+        """The answers so far."""
+        with self._lock:
+            return Answered(frozenset(self._allowed), self._waiting)
+
+
+class Flights:
+    """Flights by person and namespaces. Belongs to any thread.
+
+    `ask` reviews one namespace and raises PortError; `keep` receives the answers of a complete flight.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[Identity, str], bool],
+        keep: Callable[[Identity, frozenset[str], frozenset[str]], None],
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._ask, self._keep, self._patience = ask, keep, patience
+        self._lock = threading.Lock()
+        self._flights: dict[tuple[Identity, frozenset[str]], _Flight] = {}
+        # Its threads begin with the first question, after gunicorn's fork.
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="reviews")
+
+    def answers(self, who: Identity, names: frozenset[str]) -> Answered:
+        """The answers about these namespaces within the deadline. Raises the error of a review that failed."""
+        if not names:
+            return Answered(names)
+        flight = self._flight(who, names)
+        flight.ended.wait(self._patience)
+        if flight.failure is not None:
+            raise flight.failure
+        return flight.found()
+
+    def _flight(self, who: Identity, names: frozenset[str]) -> _Flight:
+        """The flight that is under way, or a new one."""
+        key = who, names
+        with self._lock:
+            flight = self._flights.get(key)
+            if flight is not None and not flight.ended.is_set():
+                return flight
+            flight = _Flight(names, time.monotonic() + LONGEST_SECONDS)
+            going = {other: one for other, one in self._flights.items() if not one.ended.is_set()}
+            self._flights = {**going, key: flight}
+        for _ in range(min(THREADS, len(names))):
+            self._pool.submit(self._step, who, names, flight)
+        return flight
+
+    def _step(self, who: Identity, names: frozenset[str], flight: _Flight) -> None:
+        """Ask about one namespace, then queue behind the flights of other people."""
+        name = flight.next(time.monotonic())
+        if name is None:
+            return
+        try:
+            last = flight.answered(name, self._ask(who, name))
+        except Exception as error:  # the waiting requests raise it
+            flight.failed(error)
+            return
+        if last:
+            self._keep(who, names, flight.found().namespaces or frozenset())
+            flight.ended.set()
+        else:
+            self._pool.submit(self._step, who, names, flight)

@@ -1,0 +1,174 @@
+"""The views of each set of namespaces: made in the background, kept, and shared by people with the same permissions.
+
+While the views of a new reading are made, requests get the earlier ones, for a bounded time. A request waits only when
+there are none.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from kerf.views.board import Board
+
+#: Sets of namespaces whose views are kept.
+MOST_VIEWS: Final = 16
+#: Seconds after a new reading for which the earlier views are shown at most.
+STALE_SECONDS: Final = 120.0
+#: Of the pages of one set of namespaces. An answer of "why" or a label of costs takes a second in a large cluster.
+MOST_BYTES: Final = 2_000_000
+#: Views that are made at once: they need a whole CPU each.
+_MAKERS: Final = 1
+
+#: The namespaces whose pods are shown with their names; None: all.
+Shown = frozenset[str] | None
+
+
+class Source(Protocol):
+    """A reading of the cluster."""
+
+    def board(self, namespaces: Shown) -> Board: ...
+
+
+class Pages:
+    """Texts of answers by address, of a bounded size. One text too many drops the one that was used least recently."""
+
+    def __init__(self) -> None:
+        self._texts: Final = OrderedDict[Hashable, bytes]()
+        self._bytes = 0
+        self._lock: Final = threading.Lock()
+
+    def get(self, key: Hashable) -> bytes | None:
+        """The kept text; None without one."""
+        with self._lock:
+            if key in self._texts:
+                self._texts.move_to_end(key)
+            return self._texts.get(key)
+
+    def put(self, key: Hashable, text: bytes) -> None:
+        """Keep a text."""
+        with self._lock:
+            self._bytes += len(text) - len(self._texts.pop(key, b""))
+            self._texts[key] = text
+            while self._bytes > MOST_BYTES:
+                self._bytes -= len(self._texts.popitem(last=False)[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The views of one reading and one set of namespaces, and the pages that were made of them."""
+
+    board: Board
+    pages: Pages = field(default_factory=Pages)
+
+
+class _Turn:
+    """A reading, and when a later one replaced it; None for the latest."""
+
+    __slots__ = ("reading", "replaced")
+
+    def __init__(self, reading: Source) -> None:
+        self.reading: Final = reading
+        self.replaced: float | None = None
+
+
+class _Row:
+    """The views of one set of namespaces, and the turn that they are of. `asked`: since the latest reading."""
+
+    __slots__ = ("asked", "made", "making", "turn")
+
+    def __init__(self) -> None:
+        self.turn: _Turn | None = None
+        self.made: Made | None = None
+        self.making: Future[Made] | None = None
+        self.asked = False
+
+    def age(self, now: float) -> float:
+        """Seconds since these views are not the latest; 0 for the latest ones and before the first ones."""
+        return 0.0 if self.turn is None or self.turn.replaced is None else now - self.turn.replaced
+
+    @property
+    def current(self) -> bool:
+        return self.turn is not None and self.turn.replaced is None
+
+
+class KeptViews:
+    """Belongs to any thread."""
+
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, timed: Callable[[float], None] = lambda seconds: None
+    ) -> None:
+        """`timed` receives the seconds that the views of one set of namespaces took."""
+        self._now, self._timed = now, timed
+        self._lock: Final = threading.Lock()
+        self._rows: Final = OrderedDict[Shown, _Row]()
+        self._turn: _Turn | None = None
+        # Its thread begins with the first views, after gunicorn's fork.
+        self._pool: Final = ThreadPoolExecutor(_MAKERS, thread_name_prefix="views")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def stop(self) -> None:
+        """Begin no more views."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def follow(self, reading: Source) -> None:
+        """Take a new reading, and begin the views that were asked for since the reading before."""
+        with self._lock:
+            now = self._now()
+            if self._turn is not None:
+                self._turn.replaced = now
+            self._turn = _Turn(reading)
+            for shown, row in list(self._rows.items()):
+                if row.asked:
+                    row.asked = False
+                    self._begin(shown, row)
+                elif row.age(now) > STALE_SECONDS:
+                    del self._rows[shown]
+
+    def made(self, shown: Shown) -> Made:
+        """The views of the latest reading, or the earlier ones while these are made. There must be a reading."""
+        with self._lock:
+            row = self._row(shown)
+            if row.made is not None and row.current:
+                return row.made
+            making = self._begin(shown, row)
+            if row.made is not None and row.age(self._now()) <= STALE_SECONDS:
+                return row.made
+        return making.result()
+
+    def _row(self, shown: Shown) -> _Row:
+        row = self._rows.setdefault(shown, _Row())
+        row.asked = True
+        self._rows.move_to_end(shown)
+        while len(self._rows) > MOST_VIEWS:
+            self._rows.popitem(last=False)
+        return row
+
+    def _begin(self, shown: Shown, row: _Row) -> Future[Made]:
+        """Make the views of the latest reading, unless views of this row are being made."""
+        if row.making is None:
+            row.making = self._pool.submit(self._make, shown, row)
+        return row.making
+
+    def _make(self, shown: Shown, row: _Row) -> Made:
+        with self._lock:
+            turn = self._turn
+        assert turn is not None
+        try:
+            began = self._now()
+            made = Made(turn.reading.board(shown))
+            self._timed(self._now() - began)
+        except BaseException:
+            with self._lock:
+                row.making = None
+            raise
+        with self._lock:
+            row.made, row.turn, row.making = made, turn, None
+        return made
