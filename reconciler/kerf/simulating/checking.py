@@ -20,6 +20,7 @@ from kerf.simulating.scenario import (
     Workload,
     shortest,
 )
+from kerf.simulating.workloads import requests
 from kerf_api.quantity import amount
 from kerf_api.v1 import budgets
 
@@ -108,7 +109,7 @@ def _check_workload(path: Path, one: Workload, found: Scenario) -> None:
         if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
             words = f"{name!r} is no name of at most {_LONGEST_NAME} characters: write lower case letters, digits and -"
             raise BadScenario((*path, field), words)
-    for resource, written in (("cpu", one.cpu), ("memory", one.memory)):
+    for resource, written in requests(one).items():
         _check_amount((*path, resource), resource, written)
     if one.replicas_file and one.over_time:
         raise BadScenario((*path, "overTime"), "replicasFile gives the replicas already; remove one of both")
@@ -117,7 +118,7 @@ def _check_workload(path: Path, one: Workload, found: Scenario) -> None:
     _unique((*path, "overTime"), "at", [str(row.at) for row in one.over_time])
 
 
-def _check_amount(path: Path, resource: str, written: str | float) -> None:
+def _check_amount(path: Path, resource: str, written: str) -> None:
     try:
         number = amount(resource, written)
     except ValueError as error:

@@ -97,6 +97,7 @@ class Replicas(Part, frozen=True, kw_only=True):
 class Workload(Part, frozen=True, kw_only=True):
     """A Deployment. `pod` is merged into the spec of its pod template, `annotations` are those of its pods.
 
+    `cpu` and `memory` are requests of the first container; without `pod.containers` they default to 500m and 512Mi.
     `replicas_file` is a CSV file with the columns `time` and `replicas`.
     """
 
@@ -105,8 +106,8 @@ class Workload(Part, frozen=True, kw_only=True):
     replicas: Count = 1
     over_time: tuple[Replicas, ...] = ()
     replicas_file: str = ""
-    cpu: str | int | float = "500m"
-    memory: str | int = "512Mi"
+    cpu: str | int | float | None = None
+    memory: str | int | None = None
     pod: dict[str, Any] = {}
     annotations: dict[str, str] = {}
     pod_disruption_budget: dict[str, Any] = {}

@@ -159,7 +159,7 @@ def _named(manifest: Mapping[str, Any]) -> str:
 def _require_workloads(scenario: Scenario) -> None:
     """Refuse fields of pods and of PodDisruptionBudgets that no API server knows. Raises BadScenario."""
     for number, one in enumerate(scenario.workloads):
-        for steps, words in shapes.workload_faults(one.name, one.pod, one.pod_disruption_budget, one.annotations):
+        for steps, words in shapes.workload_faults(one):
             raise BadScenario(("workloads", number, *steps), words)
 
 
