@@ -9,6 +9,8 @@ results.py       figures and verdicts as values
 world.py         the world at the start: the sandbox's or a snapshot's
 account.py       AWS whose selectors always select
 misses.py        assertions that had nothing to judge
+effects.py       whether weather can have an effect
+shortages.py     launches without capacity, and their weather
 throttling.py    requests that are refused for a time
 workloads.py     Deployments and their replicas over time
 targets.py       names that cannot exist in the world

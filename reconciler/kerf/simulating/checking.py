@@ -97,6 +97,10 @@ def _check_event(path: Path, event: Weather) -> None:
         raise BadScenario((*path, "throttle", "calls"), "these are calls of aws; remove calls or write api: aws")
     if event.nodes is not None and event.nodes == NodeTimes():
         raise BadScenario((*path, "nodes"), "there is nothing to change; add a field such as boot")
+    price = event.price
+    if price is not None and price.zones and price.capacity_types != ("spot",):
+        words = "on-demand prices are those of all zones; write capacityTypes: [spot], or remove zones"
+        raise BadScenario((*path, "price", "zones"), words)
     for name in event.__struct_fields__:
         span = getattr(getattr(event, name), "for_", None)
         if span is not None and not span.value:

@@ -19,6 +19,7 @@ from kerf.sandbox.world import ZONES, World
 from kerf.simulating.account import SimulatedCloud
 from kerf.simulating.reading import BadScenario, missing
 from kerf.simulating.scenario import NodeTimes, Replicas, Scenario
+from kerf.simulating.shortages import NotingSnapshotCloud, Shortages
 from kerf.simulating.throttling import Throttling
 from kerf.snapshots.captured import Captured
 from kerf_api.approval import OFF
@@ -58,6 +59,7 @@ class Stage:
     parts: Parts
     settings: Settings
     throttling: Throttling
+    shortages: Shortages
 
 
 def staged(case: Case, seed: int) -> Stage:
@@ -72,8 +74,9 @@ def staged(case: Case, seed: int) -> Stage:
     )
     throttling.now = world.clock.now
     cloud = SimulatedCloud(world.ec2, world.clock, throttling, _CLUSTER)
+    cloud.shortages = Shortages(world.clock.now)
     ports = Ports(world.kube, cloud, world.clock)
-    return Stage(world, ports, Parts(), settings_of(setup.settings), throttling)
+    return Stage(world, ports, Parts(), settings_of(setup.settings), throttling, cloud.shortages)
 
 
 def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
@@ -86,8 +89,11 @@ def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
         raise BadScenario(("world", "settings"), "the settings are those of the snapshot; remove them")
     throttling.now = found.world.clock.now
     found.world.ec2.weather = changed(found.world.ec2.weather, scenario.world.nodes)
+    cloud = NotingSnapshotCloud(found.world.ec2, found.world.clock, captured.snapshot, throttling)
+    cloud.shortages = Shortages(found.world.clock.now)
     own = replace(captured.snapshot.settings, plan_first=OFF)
-    return Stage(found.world, found.ports, Parts(keys=found.keys), own, throttling)
+    ports = replace(found.ports, cloud=cloud)
+    return Stage(found.world, ports, Parts(keys=found.keys), own, throttling, cloud.shortages)
 
 
 def ordered(manifests: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -144,7 +144,28 @@ def test_kinds_of_other_controllers_have_no_effect(tmp_path: Path, capsys: pytes
         (event("nodeNotReady", {}, "0s"), "weather[0].nodeNotReady at 0s: there was no node"),
         (
             event("throttle", {"calls": ["CreateFleet"], "for": "1s"}, "15m"),
-            "weather[0].throttle at 15m: no request was refused",
+            "weather[0].throttle at 15m: no effect: no request was refused",
+        ),
+        (event("price", {"factor": 1}), "weather[0].price at 5m: no effect: factor 1 changes no price"),
+        (
+            event("price", {"factor": 2, "instanceTypes": ["g5.xlarge"]}),
+            "weather[0].price at 5m: no effect: no NodePool allows one of these offerings",
+        ),
+        (
+            event("stockOut", {"zones": ["us-west-2a"], "for": "1s"}, "15m"),
+            "weather[0].stockOut at 15m: no effect: no launch in this time tried one of these offerings",
+        ),
+        (
+            event("quota", {"capacityType": "spot", "vcpus": 5000}, "0s"),
+            "weather[0].quota at 0s: no effect: no launch reached the quota",
+        ),
+        (
+            event("nodes", {"boot": "2m"}, "15m"),
+            "weather[0].nodes at 15m: no effect: no instance was launched afterwards",
+        ),
+        (
+            {**event("nodes", {"boot": "2m"}, "0s"), "world": {**WORLD, "nodes": {"boot": "2m"}}},
+            "weather[0].nodes at 0s: no effect: new instances have these values already",
         ),
         (
             {**web(replicas=0), "assertions": [{"evictions": {"workload": "web"}}]},
@@ -155,7 +176,10 @@ def test_kinds_of_other_controllers_have_no_effect(tmp_path: Path, capsys: pytes
             "assertions[0].nodesAtEnd: NodePool general had no node",
         ),
     ],
-    ids=("zone", "count", "node", "throttle", "workload", "NodePool"),
+    ids=(
+        *("zone", "count", "node", "throttle", "factor", "price", "stock-out", "quota", "nodes", "behaviour"),
+        *("workload", "NodePool"),
+    ),
 )
 def test_what_has_nothing_to_act_on_is_a_warning_in_each_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], warning: str

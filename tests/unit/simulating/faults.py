@@ -70,6 +70,10 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         event("stockOut", {"instanceTypes": ["g5.xlarge"], "zones": ["us-west-2c"], "for": "5m"}),
         "weather[0].stockOut: none of these instance types is offered in these zones",
     ),
+    (
+        event("price", {"zones": ["us-west-2a"], "factor": 2}),
+        "weather[0].price.zones: on-demand prices are those of all zones; write capacityTypes: [spot], or remove",
+    ),
     (event("instanceFailure", {"instanceType": "m5.x"}), "instanceFailure.instanceType: there is no instance type"),
     (event("nodeNotReady", {"nodePool": "genral"}), "there is no NodePool genral; did you mean general?"),
     (
