@@ -138,8 +138,8 @@ def _absent(kind: str, name: str, known: Iterable[str]) -> str:
 # --- the world ------------------------------------------------------------------------------------------------------
 def _known(case: Case) -> _Known:
     found: dict[str, set[str]] = defaultdict(set)
-    for manifest in (*case.manifests, *(one for some in case.applied.values() for one in some)):
-        kind, space, name = key(manifest)
+    for given in (*case.manifests, *(one for some in case.applied.values() for one in some)):
+        kind, space, name = key(given.manifest)
         found[kind].add(f"{space}/{name}" if space else name)
     for workload in case.scenario.workloads:
         name = f"{workload.namespace}/{workload.name}"

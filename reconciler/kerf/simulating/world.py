@@ -17,7 +17,7 @@ from kerf.runtime.settings.settings import SettingsError
 from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import ZONES, World
 from kerf.simulating.account import SimulatedCloud
-from kerf.simulating.reading import BadScenario, missing
+from kerf.simulating.reading import BadScenario, Path, missing
 from kerf.simulating.scenario import NodeTimes, Replicas, Scenario
 from kerf.simulating.shortages import NotingSnapshotCloud, Shortages
 from kerf.simulating.throttling import Throttling
@@ -27,6 +27,19 @@ from kerf_api.approval import OFF
 #: What exists before others refer to it.
 _FIRST: Final = ("Namespace", "PriorityClass", "StorageClass", "EC2NodeClass", "NodePool")
 _CLUSTER: Final = "sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An object of a scenario: its entry, and its place `file:line` if it is in another file."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    place: str = ""
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest.get("kind"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +57,8 @@ class Case:
 
     scenario: Scenario
     captured: Captured | None = None
-    manifests: tuple[Mapping[str, Any], ...] = ()
-    applied: Mapping[int, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    manifests: tuple[Given, ...] = ()
+    applied: Mapping[int, tuple[Given, ...]] = field(default_factory=dict)
     replicas: Mapping[str, tuple[Replicas, ...]] = field(default_factory=dict)
     autoscaler: str = ""
 
@@ -96,10 +109,10 @@ def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
     return Stage(found.world, ports, Parts(keys=found.keys), own, throttling, cloud.shortages)
 
 
-def ordered(manifests: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def ordered(given: Iterable[Given]) -> list[Given]:
     """Objects that others refer to come first."""
     rank = {kind: number for number, kind in enumerate(_FIRST)}
-    return sorted(manifests, key=lambda one: rank.get(str(one.get("kind")), len(rank)))
+    return sorted(given, key=lambda one: rank.get(one.kind, len(rank)))
 
 
 def changed(weather: Weather, times: NodeTimes) -> Weather:

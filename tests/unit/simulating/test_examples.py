@@ -124,6 +124,6 @@ def test_the_schema_accepts_an_example(name: str) -> None:
 
 
 def _changed(case: Case, change: Callable[[Spec], None]) -> Case:
-    (pool,) = [one for one in case.manifests if one["kind"] == "NodePool"]
+    (pool,) = [one.manifest for one in case.manifests if one.kind == "NodePool"]
     change(pool["spec"])  # each case has objects of its own
     return case

@@ -2,6 +2,7 @@
 
 simulate.py      the command
 loading.py       a scenario file and the files that it names
+objects.py       objects in files and folders
 shapes.py        fields of manifests
 repeating.py     many runs in parallel processes
 page.py          results as text
