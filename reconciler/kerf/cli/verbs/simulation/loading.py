@@ -61,8 +61,11 @@ class File:
 
     def _with(self, found: Case, node_pools: str) -> Case:
         """The case with these objects. A kind that they lack stays the scenario's, but for NodeOverlays."""
-        found_in = (Given(("world",), one, place) for place, one in objects.of(node_pools))
-        own = tuple(one for one in found_in if one.kind in _NODE_POOLS)
+        try:
+            every = [Given(("world",), one, place) for place, one in objects.of(node_pools)]
+        except Mistake as error:
+            raise Mistake(f"--nodepools {node_pools}: {error}") from error
+        own = tuple(one for one in every if one.kind in _NODE_POOLS)
         if not own:
             raise Mistake(f"--nodepools {node_pools}: there is no NodePool or EC2NodeClass in it")
         if found.captured is not None:
