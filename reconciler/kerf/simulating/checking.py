@@ -127,6 +127,8 @@ def _check_amount(path: Path, resource: str, written: str) -> None:
         number = amount(resource, written)
     except ValueError as error:
         raise BadScenario(path, str(error)) from error
+    if resource == "memory" and written.endswith("m"):
+        raise BadScenario(path, f"{written} is less than a byte for each unit; write {written[:-1]}Mi")
     if number < 0:
         raise BadScenario(path, f"{written} is below 0; write a quantity such as 500m or 2Gi")
 

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 LONGEST: Final = timedelta(days=31)
 Count = Annotated[int, Meta(ge=0, le=100_000)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Factor = Annotated[float, Meta(gt=0, le=1000)]
+Factor = Annotated[float, Meta(ge=0.001, le=1000)]
 #: Also a bound of `.inf`, which YAML can write.
 Money = Annotated[float, Meta(ge=0, le=1_000_000_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=253)]

@@ -185,7 +185,7 @@ def test_a_file_with_two_documents_is_no_scenario(folder: Path, capsys: pytest.C
     path = folder / "two.yaml"
     path.write_text("a: 1\n---\nb: 2\n")
     assert main([str(path)]) == 2
-    assert "2 YAML documents; a scenario is one" in capsys.readouterr().err
+    assert "a second YAML document begins here; a scenario is one document" in capsys.readouterr().err
 
 
 def test_a_world_of_a_snapshot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,8 +64,15 @@ def test_a_fault_is_refused_with_its_place(
         ('time,replicas\n"5m,2\n', "line 2: unexpected end of data"),
         ("time,replicas\n5m," + "1" * 200_000 + "\n", "line 2: field larger than field limit"),
         ("time,replicas\n5m,2,3\n", "line 2: too many values"),
+        ("time,replicas\n5m,\n", "line 2: '' is no number of replicas from 0 to 99999; write a duration and a number"),
+        ("time,replicas\n5m,NaN\n", "line 2: 'NaN' is no number of replicas"),
+        ("time,replicas\n5m,\u0663\n", "line 2: '\u0663' is no number of replicas"),
+        ("time;replicas\n5m;3\n", "line 1: not the names of the columns; write time,replicas"),
+        ("replicas,time\n3,5m\n", "line 1: not the names of the columns; write time,replicas"),
+        ("time,replicas\n60,3\n", "line 2: '60' is not a duration"),
+        ("time,replicas\n2024-01-01T00:00Z,3\n", "line 2: '2024-01-01T00:00Z' is not a duration"),
     ],
-    ids=range(11),
+    ids=range(18),
 )
 def test_a_fault_of_a_csv_file_is_refused_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
@@ -77,7 +84,8 @@ def test_a_fault_of_a_csv_file_is_refused_with_its_line(
 
 def test_a_csv_file_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "web.csv").write_bytes(b"time,replicas\n5m,\xff\n")
-    assert "workloads[0].replicasFile: web.csv: " in refused(tmp_path, capsys, web(replicasFile="web.csv"))
+    words = "workloads[0].replicasFile: web.csv: no text in UTF-8; save it as UTF-8"
+    assert words in refused(tmp_path, capsys, web(replicasFile="web.csv"))
 
 
 def test_a_byte_order_mark_of_a_csv_file_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,7 +117,7 @@ def test_a_byte_order_mark_of_a_csv_file_is_no_fault(tmp_path: Path, capsys: pyt
         ("time,replicas\n1m,2\n", "more.yaml:1:1: this is a single value, no object of Kubernetes; write a map with"),
         ("- kind: NodePool\n", "more.yaml:1:1: this is a list, no object of Kubernetes; write a map with"),
         ("# values\nimage:\n  tag: v1\n", "more.yaml:2:1: this is no object of Kubernetes: it has no kind; remove"),
-        ("name: a\nassertions: []\n", "more.yaml:1:1: this is a scenario; write it before --nodepools"),
+        ("name: a\nassertions: []\n", "more.yaml:1:1: this is a scenario, not an object of Kubernetes"),
         (
             "kind: ConfigMap\nmetadata: {name: a}\nkind: Secret\n",
             "more.yaml:3:1: the key kind is written twice in one map, first in line 1; remove one of the two",

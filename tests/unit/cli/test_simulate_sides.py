@@ -77,7 +77,7 @@ def test_all_sets_pass(folder: Path) -> None:
         (["pools", "empty"], "empty"),
         (
             ["pools", "scenario.yaml"],
-            "--nodepools scenario.yaml: scenario.yaml:1:1: this is a scenario; write it before",
+            "--nodepools scenario.yaml: scenario.yaml:1:1: this is a scenario, not an object",
         ),
         (["pools", "deployment.yaml"], "--nodepools deployment.yaml: there is no NodePool or EC2NodeClass in it"),
         (["pools", "web.csv"], "--nodepools web.csv: web.csv:1:1: this is a single value, no object of"),

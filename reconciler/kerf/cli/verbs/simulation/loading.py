@@ -56,7 +56,7 @@ class File:
     def mistake(self, error: BadScenario) -> Mistake:
         """The error with its place in the file."""
         place = objects.place(self._node, error.path)
-        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.path).removeprefix(".")
+        steps = reading.steps(error.path)
         return Mistake(f"{self.name}:{place.line}:{place.column}: {steps or 'the file'}: {error}")
 
     def _with(self, found: Case, node_pools: str) -> Case:
@@ -109,6 +109,8 @@ class File:
                 try:
                     data = Source(self._path(workload.replicas_file)).read()
                     yield workload.replicas_file, reading.replicas(data.decode(), scenario.duration.value)
+                except UnicodeDecodeError as error:
+                    raise BadScenario(path, f"{workload.replicas_file}: no text in UTF-8; save it as UTF-8") from error
                 except (OSError, ValueError) as error:
                     words = getattr(error, "strerror", "") or str(error)
                     raise BadScenario(path, f"{workload.replicas_file}: {words}") from error

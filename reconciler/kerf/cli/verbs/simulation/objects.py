@@ -34,10 +34,12 @@ def of(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def only_document(name: str, data: bytes) -> Node:
     """The only document of a file. Raises Mistake."""
-    found = list(documents.read(data))
-    if len(found) != 1:
-        raise Mistake(f"{name}: {len(found)} YAML documents; a scenario is one")
-    return _node(name, found[0])
+    found = [_node(name, one) for one in documents.read(data)]
+    if not found:
+        raise _mistake(name, Place(1, 1), "the file is empty; write a scenario (--schema prints its fields)")
+    if len(found) > 1:
+        raise _mistake(name, found[1].start, "a second YAML document begins here; a scenario is one document")
+    return found[0]
 
 
 def place(node: Node, path: Path) -> Place:
@@ -90,7 +92,7 @@ def _is_used(name: str, node: Node) -> bool:
             name, node.start, f"this is {kind}, no object of Kubernetes; write a map with apiVersion and kind"
         )
     if "kind" not in value:
-        words = "this is a scenario; write it before --nodepools"
+        words = "this is a scenario, not an object of Kubernetes; do not list it here"
         other = (
             "this is no object of Kubernetes: it has no kind; remove the file from the list, or add apiVersion and kind"
         )

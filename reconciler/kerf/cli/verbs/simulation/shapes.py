@@ -93,6 +93,12 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "V1NodeSelectorRequirement": ("key", "operator"),
     "V1LabelSelectorRequirement": ("key", "operator"),
 }
+#: Fields of a workload's pods with which no pod of a simulation can run, or that the API server sets.
+_UNUSABLE: Final = {
+    "nodeName": "nodes get their names during the run; remove it",
+    "schedulerName": "the simulation has only the default scheduler; remove it",
+    "priority": "the API server sets it from priorityClassName; write that",
+}
 #: The least values of fields.
 _LEAST: Final[Mapping[str | int, int]] = {
     **dict.fromkeys(("replicas", "terminationGracePeriodSeconds", "minReadySeconds", "tolerationSeconds"), 0),
@@ -133,6 +139,7 @@ def workload_faults(workload: Workload) -> Iterator[Fault]:
         yield ("podDisruptionBudget", "selector"), "the selector is that of the workload; remove it"
     if pod.get("restartPolicy", "Always") != "Always":
         yield ("pod", "restartPolicy"), "the pods of a Deployment have Always; remove it"
+    yield from ((("pod", field), words) for field, words in _UNUSABLE.items() if field in pod)
     for one in pod_annotations.check({"kind": "Deployment", "spec": {"template": template}}):
         yield ("annotations", one.steps[-1]), f"{one.message}; {one.hint}"
     for key in notes:
