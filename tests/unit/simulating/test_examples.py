@@ -104,7 +104,7 @@ def test_an_example_passes(name: str) -> None:
     result = Play(File(str(EXAMPLES[name])).case(), 0).run()
     assert [one for one in result.verdicts if not one.passed] == []
     # With the right NodePool Kerf launches nothing while EC2 throttles launches.
-    assert len(result.warnings) == (name == "api-throttling"), result.warnings
+    assert len(result.warnings) == (name in ("api-throttling", "gpu-scarcity")), result.warnings
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
