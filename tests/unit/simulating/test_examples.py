@@ -103,7 +103,7 @@ def test_every_example_has_a_wrong_node_pool() -> None:
 def test_an_example_passes(name: str) -> None:
     result = Play(File(str(EXAMPLES[name])).case(), 0).run()
     assert [one for one in result.verdicts if not one.passed] == []
-    # With the right NodePool Kerf launches nothing while EC2 throttles launches.
+    # With the right NodePool Kerf launches nothing while EC2 throttles launches, and no type without stock.
     assert len(result.warnings) == (name in ("api-throttling", "gpu-scarcity")), result.warnings
 
 
