@@ -10,6 +10,8 @@ world.py         the world at the start: the sandbox's or a snapshot's
 catalogues.py    instance types that runs of one process share
 account.py       AWS whose selectors always select
 misses.py        assertions that had nothing to judge
+effects.py       whether weather can have an effect
+shortages.py     launches without capacity, and their weather
 throttling.py    requests that are refused for a time
 workloads.py     Deployments and their replicas over time
 targets.py       names that cannot exist in the world

@@ -12,13 +12,13 @@ import msgspec
 
 from kerf.model.aws.cloud import ClassFacts, ClusterFacts
 from kerf.sandbox.aws.account import DISCOVERY_TAG
-from kerf.sandbox.aws.cloud import SandboxCloud
+from kerf.simulating.shortages import Noting
 from kerf_api.v1.ec2nodeclass import ALIAS_FAMILIES, EC2NodeClass, SelectorTerm
 
 _EVERYTHING: Final = (SelectorTerm(tags={DISCOVERY_TAG: "*"}),)
 
 
-class SimulatedCloud(SandboxCloud):
+class SimulatedCloud(Noting):
     """See the module."""
 
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:

@@ -20,6 +20,7 @@ from kerf.simulating.scenario import (
     Workload,
     shortest,
 )
+from kerf.simulating.workloads import requests
 from kerf_api.quantity import amount
 from kerf_api.v1 import budgets
 
@@ -96,6 +97,10 @@ def _check_event(path: Path, event: Weather) -> None:
         raise BadScenario((*path, "throttle", "calls"), "these are calls of aws; remove calls or write api: aws")
     if event.nodes is not None and event.nodes == NodeTimes():
         raise BadScenario((*path, "nodes"), "there is nothing to change; add a field such as boot")
+    price = event.price
+    if price is not None and price.zones and price.capacity_types != ("spot",):
+        words = "on-demand prices are those of all zones; write capacityTypes: [spot], or remove zones"
+        raise BadScenario((*path, "price", "zones"), words)
     for name in event.__struct_fields__:
         span = getattr(getattr(event, name), "for_", None)
         if span is not None and not span.value:
@@ -108,7 +113,7 @@ def _check_workload(path: Path, one: Workload, found: Scenario) -> None:
         if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
             words = f"{name!r} is no name of at most {_LONGEST_NAME} characters: write lower case letters, digits and -"
             raise BadScenario((*path, field), words)
-    for resource, written in (("cpu", one.cpu), ("memory", one.memory)):
+    for resource, written in requests(one).items():
         _check_amount((*path, resource), resource, written)
     if one.replicas_file and one.over_time:
         raise BadScenario((*path, "overTime"), "replicasFile gives the replicas already; remove one of both")
@@ -117,11 +122,13 @@ def _check_workload(path: Path, one: Workload, found: Scenario) -> None:
     _unique((*path, "overTime"), "at", [str(row.at) for row in one.over_time])
 
 
-def _check_amount(path: Path, resource: str, written: str | float) -> None:
+def _check_amount(path: Path, resource: str, written: str) -> None:
     try:
         number = amount(resource, written)
     except ValueError as error:
         raise BadScenario(path, str(error)) from error
+    if resource == "memory" and written.endswith("m"):
+        raise BadScenario(path, f"{written} is less than a byte for each unit; write {written[:-1]}Mi")
     if number < 0:
         raise BadScenario(path, f"{written} is below 0; write a quantity such as 500m or 2Gi")
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kerf.model import kinds
 from kerf.model.plan import Plan
-from kerf.ports import PortError
+from kerf.ports import AlreadyGone, PortError
 from kerf.runtime.controller import Controller
 from kerf.sandbox.api.admission import Refused
 from kerf.sandbox.calm import Calm
@@ -19,13 +19,15 @@ from kerf.simulating.autoscalers import models
 from kerf.simulating.observed import Observed
 from kerf.simulating.observing import Observer
 from kerf.simulating.reading import BadScenario, Path
-from kerf.simulating.results import Figures, Point, Result
-from kerf.simulating.scenario import Scenario
+from kerf.simulating.results import Figures, Point, Result, Verdict
+from kerf.simulating.scenario import Assertion, Scenario
 from kerf.simulating.weather import Happenings
 from kerf.simulating.workloads import manifests, rows
-from kerf.simulating.world import Case, ordered, staged
+from kerf.simulating.world import Case, Given, ordered, staged
 
 _MICRO: Final = 1_000_000
+#: Errors of the simulated cluster with an object that it cannot use.
+BROKEN: Final = (PortError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 
 
 class Play:
@@ -50,7 +52,7 @@ class Play:
         self._world.run(self, seen.began + scenario.duration.value)
         self._observer.end(self._refusals)
         self._happenings.end()
-        verdicts = tuple(asserting.judged(one, seen) for one in scenario.assertions)
+        verdicts = tuple(_verdict(number, one, seen) for number, one in enumerate(scenario.assertions))
         series = tuple(Point(one.at - seen.began, one.nodes, one.price / _MICRO) for one in seen.levels)
         warnings = (*self._happenings.misses, *misses.of_assertions(scenario, seen))
         return Result(scenario.name, self._seed, scenario.duration.value, _figures(seen), verdicts, series, warnings)
@@ -77,48 +79,79 @@ class Play:
     # --- the agenda -----------------------------------------------------------------------------------------------
     def _prepare(self, scenario: Scenario) -> None:
         """Apply the first objects, and note all else for its time."""
-        for manifest in ordered(self._case.manifests):
-            self._apply(("world",), manifest)
+        for given in ordered(self._case.manifests):
+            self._apply(given)
         for number, workload in enumerate(scenario.workloads):
             for manifest in manifests(workload):
-                self._apply(("workloads", number), manifest)
+                self._apply(Given(("workloads", number), manifest))
             name = f"{workload.namespace}/{workload.name}"
             for row in rows(workload, self._case.replicas):
-                self._at(row.at.value, partial(self._scale, ("workloads", number), name, row.replicas))
+                self._at(row.at.value, ("workloads", number), partial(self._scale, name, row.replicas))
         for number, step in enumerate(scenario.timeline):
             path: Path = ("timeline", number)
-            for manifest in ordered(self._case.applied.get(number, ())):
-                self._at(step.at.value, partial(self._apply, path, manifest))
+            for given in ordered(self._case.applied.get(number, ())):
+                self._at(step.at.value, given.path, partial(self._apply, given))
             for name, replicas in step.scale.items():
-                self._at(step.at.value, partial(self._scale, (*path, "scale", name), name, replicas))
+                self._at(step.at.value, (*path, "scale", name), partial(self._scale, name, replicas))
             for index, name in enumerate(step.delete):
-                self._at(step.at.value, partial(self._delete, (*path, "delete", index), name))
+                self._at(step.at.value, (*path, "delete", index), partial(self._delete, name))
         for number, event in enumerate(scenario.weather):
-            self._at(event.at.value, partial(self._happenings.happen, number, event))
+            self._at(event.at.value, ("weather", number), partial(self._happenings.happen, number, event))
 
-    def _at(self, time: timedelta, act: Callable[[], None]) -> None:
-        self._world.agenda.at(self._observer.observed.began + time, act)
+    def _at(self, time: timedelta, path: Path, act: Callable[[], None]) -> None:
+        self._world.agenda.at(self._observer.observed.began + time, partial(_with_path, path, act))
 
-    def _apply(self, path: Path, manifest: Mapping[str, Any]) -> None:
-        try:
-            self._world.apply(manifest)
-        except Refused as error:
-            raise BadScenario(path, f"the API server refuses {_object(manifest)}: {error}") from error
+    def _apply(self, given: Given) -> None:
+        _with_path(given.path, partial(self._world.apply, given.manifest), _where(given))
 
-    def _scale(self, path: Path, name: str, replicas: int) -> None:
+    def _scale(self, name: str, replicas: int) -> None:
         space, _, own = name.rpartition("/")
         try:
             scale(self._world, space or "default", own, replicas)
-        except PortError as error:
-            raise BadScenario(path, f"there is no Deployment {name} to scale; check its name and namespace") from error
+        except AlreadyGone as error:
+            raise Impossible(f"there is no Deployment {name} to scale; check its name and namespace") from error
 
-    def _delete(self, path: Path, name: str) -> None:
+    def _delete(self, name: str) -> None:
         kind, _, rest = name.partition("/")
         space, _, own = rest.rpartition("/")
         try:
             self._world.delete(kind, own, space)
         except (PortError, Refused) as error:
-            raise BadScenario(path, f"there is no {name} to delete; write KIND/NAME or KIND/NAMESPACE/NAME") from error
+            raise Impossible(f"there is no {name} to delete; write KIND/NAME or KIND/NAMESPACE/NAME") from error
+
+
+class Impossible(ValueError):
+    """An entry that the simulated cluster cannot carry out; the text states the problem and the fix."""
+
+
+def broken(error: Exception) -> str:
+    """The message for an error of the simulated cluster, one of BROKEN."""
+    words = f"{type(error).__name__}: {error}; check the fields of the manifests that this scenario names"
+    return f"the simulated cluster cannot use an object: {words}"
+
+
+def _with_path(path: Path, act: Callable[[], object], where: str = "") -> None:
+    """Do what an entry of the scenario says. Raises BadScenario with the path of the entry."""
+    try:
+        act()
+    except Impossible as error:
+        raise BadScenario(path, str(error)) from error
+    except Refused as error:
+        raise BadScenario(path, f"{where}: {error}; change the object" if where else str(error)) from error
+    except BROKEN as error:
+        raise BadScenario(path, broken(error)) from error
+
+
+def _verdict(number: int, assertion: Assertion, seen: Observed) -> Verdict:
+    try:
+        return asserting.judged(assertion, seen)
+    except BROKEN as error:
+        raise BadScenario(("assertions", number), broken(error)) from error
+
+
+def _where(given: Given) -> str:
+    place = f"{given.place}: " if given.place else ""
+    return f"{place}the API server refuses {_object(given.manifest)}"
 
 
 def scale(world: World, namespace: str, deployment: str, replicas: int) -> None:

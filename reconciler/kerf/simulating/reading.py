@@ -22,6 +22,18 @@ _AT: Final = " - at `"
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_]+)|\[([0-9]+|\.\.\.)\]")
 _UNKNOWN: Final = "Object contains unknown field `"
 _NO_VALUE: Final = "Invalid enum value "
+#: msgspec's messages about a wrong type or number, and plain names of the types.
+_EXPECTED: Final = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
+_BOUND: Final = re.compile(r"Expected `([a-z]+)` (of length )?(>=|<=|>|<) ([0-9.]+)")
+_TYPES: Final = {
+    "object": "a map",
+    "array": "a list",
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "an empty value",
+}
 _NAMES: Final = 8
 _COLUMNS: Final = ["time", "replicas"]
 _DURATION_PATTERN: Final = "^([0-9]+[hms])+$"
@@ -102,6 +114,11 @@ def missing(what: str, name: str, known: Iterable[str]) -> str:
     return f"there is no {what} {name}; here are {', '.join(names[:_NAMES])}{more}" if names else f"there is no {what}"
 
 
+def steps(path: Path) -> str:
+    """A path in a scenario as text: `weather[0].price`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
 def camel(name: str) -> str:
     """The name of a field in a file."""
     first, *rest = name.split("_")
@@ -124,8 +141,8 @@ def _schema(kind: type[Any]) -> dict[str, Any]:
 
 def _bad(text: str, value: Any) -> BadScenario:
     """With the path of the message as steps, and an unknown field as the last of them."""
-    message, _, steps = text.rpartition(_AT) if _AT in text else (text, "", "")
-    found = (index if key == "" else key for key, index in _STEP.findall(steps))
+    message, _, place = text.rpartition(_AT) if _AT in text else (text, "", "")
+    found = (index if key == "" else key for key, index in _STEP.findall(place))
     path = tuple(takewhile(lambda step: step != "...", found))  # of a map the message has no key
     whole: Path = tuple(int(step) if step.isdigit() else step for step in path)
     if message.startswith(_UNKNOWN):
@@ -136,7 +153,24 @@ def _bad(text: str, value: Any) -> BadScenario:
         whole = (*whole, unknown)
     elif message.startswith(_NO_VALUE):
         message = missing("value", message.removeprefix(_NO_VALUE).strip("'"), _values(whole))
-    return BadScenario(whole, message)
+    return BadScenario(whole, _plain(message))
+
+
+def _plain(message: str) -> str:
+    """The words for a value of a wrong type or outside its bounds, with the fix."""
+    if found := _EXPECTED.fullmatch(message):
+        wanted = " or ".join(_TYPES[one] for one in found[1].split(" | ") if one in _TYPES and one != "null")
+        if found[2] == "null":
+            return f"the value is empty; write {wanted}, or remove the field"
+        quotes = ", in quotes" if wanted == "a text" and found[2] in ("int", "float", "bool") else ""
+        return f"this is {_TYPES.get(found[2], found[2])}; write {wanted}{quotes}"
+    if found := _BOUND.fullmatch(message):
+        words = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}[found[3]]
+        number = f"{float(found[4]):g}" if float(found[4]) < 1e6 else f"{float(found[4]):.0f}"
+        if found[2]:
+            return f"the length must be {words} {number}; change the number of entries or characters"
+        return f"the value must be {words} {number}; write such a number"
+    return message
 
 
 def _fields(path: Path) -> list[str]:

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 LONGEST: Final = timedelta(days=31)
 Count = Annotated[int, Meta(ge=0, le=100_000)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Factor = Annotated[float, Meta(gt=0, le=1000)]
+Factor = Annotated[float, Meta(ge=0.001, le=1000)]
 #: Also a bound of `.inf`, which YAML can write.
 Money = Annotated[float, Meta(ge=0, le=1_000_000_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=253)]
@@ -97,6 +97,7 @@ class Replicas(Part, frozen=True, kw_only=True):
 class Workload(Part, frozen=True, kw_only=True):
     """A Deployment. `pod` is merged into the spec of its pod template, `annotations` are those of its pods.
 
+    `cpu` and `memory` are requests of the first container; without `pod.containers` they default to 500m and 512Mi.
     `replicas_file` is a CSV file with the columns `time` and `replicas`.
     """
 
@@ -105,8 +106,8 @@ class Workload(Part, frozen=True, kw_only=True):
     replicas: Count = 1
     over_time: tuple[Replicas, ...] = ()
     replicas_file: str = ""
-    cpu: str | int | float = "500m"
-    memory: str | int = "512Mi"
+    cpu: str | int | float | None = None
+    memory: str | int | None = None
     pod: dict[str, Any] = {}
     annotations: dict[str, str] = {}
     pod_disruption_budget: dict[str, Any] = {}

@@ -10,14 +10,15 @@ from typing import Any, Final
 from kerf.model import kinds
 from kerf.model.aws.cloud import Region
 from kerf.model.cluster import FIELDS
-from kerf.planning.changes import key
+from kerf.planning.changes import Key, key
 from kerf.sandbox.api.kinds import BY_NAME
 from kerf.sandbox.aws import catalogue
 from kerf.sandbox.world import ZONES
 from kerf.simulating.observing import workload_of
-from kerf.simulating.reading import BadScenario, Path, camel, missing
+from kerf.simulating.reading import BadScenario, Path, camel, missing, steps
 from kerf.simulating.scenario import Offerings, Scenario, Step
-from kerf.simulating.world import Case, settings_of
+from kerf.simulating.workloads import manifests
+from kerf.simulating.world import Case, Given, settings_of
 
 _WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "Pod")
 #: PriorityClasses of every cluster.
@@ -45,6 +46,7 @@ def require(case: Case) -> None:
     """Refuse a scenario that refers to something its world never has. Raises BadScenario."""
     scenario = case.scenario
     _require_world(scenario)
+    _require_once(case)
     known = _known(case)
     for number, event in enumerate(scenario.weather):
         for name in event.__struct_fields__:
@@ -63,6 +65,20 @@ def require(case: Case) -> None:
 def full(name: str) -> str:
     """`namespace/name` of a workload."""
     return name if "/" in name else f"default/{name}"
+
+
+def _require_once(case: Case) -> None:
+    """An object of the world that another one replaces has no effect."""
+    seen: dict[Key, Given] = {}
+    own = [Given(("workloads", n, "name"), one) for n, w in enumerate(case.scenario.workloads) for one in manifests(w)]
+    for given in (*case.manifests, *own):
+        kind, space, name = found = key(given.manifest)
+        before = seen.setdefault(found, given)
+        if kind != "Namespace" and before.manifest != given.manifest:
+            where = before.place or steps(before.path)
+            own_place = f"{given.place}: " if given.place else ""
+            words = f"{own_place}another {kind} {space}/{name}".replace(" /", " ")
+            raise BadScenario(given.path, f"{words} is in {where}, and only one would have an effect; remove one")
 
 
 def _require_priorities(scenario: Scenario, classes: set[str]) -> None:
@@ -138,8 +154,8 @@ def _absent(kind: str, name: str, known: Iterable[str]) -> str:
 # --- the world ------------------------------------------------------------------------------------------------------
 def _known(case: Case) -> _Known:
     found: dict[str, set[str]] = defaultdict(set)
-    for manifest in (*case.manifests, *(one for some in case.applied.values() for one in some)):
-        kind, space, name = key(manifest)
+    for given in (*case.manifests, *(one for some in case.applied.values() for one in some)):
+        kind, space, name = key(given.manifest)
         found[kind].add(f"{space}/{name}" if space else name)
     for workload in case.scenario.workloads:
         name = f"{workload.namespace}/{workload.name}"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from itertools import product
 from typing import Any, Final
 
 from kerf.model import kinds
 from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.nodes.kubelets import NOT_READY
-from kerf.simulating import scenario
+from kerf.simulating import effects, scenario
 from kerf.simulating.observing import Observer
 from kerf.simulating.reading import camel
+from kerf.simulating.shortages import QUOTA, STOCK, Shortage
 from kerf.simulating.throttling import Window
 from kerf.simulating.world import Stage, changed
 from kerf_api import labels
@@ -27,6 +29,8 @@ class Happenings:
         self._stage, self._observer = stage, observer
         self._world, self._ec2 = stage.world, stage.world.ec2
         self._path, self._windows = "", list[tuple[str, Window]]()
+        self._prices: list[tuple[str, scenario.Price]] = []
+        self._behaviours: list[tuple[str, scenario.NodeTimes, datetime]] = []
         #: Events that hit nothing, or less than they select.
         self.misses: list[str] = []
         self._kinds: Mapping[str, Callable[[Any], None]] = {
@@ -50,10 +54,24 @@ class Happenings:
                 act(given)
 
     def end(self) -> None:
-        """Note the throttling that no request met."""
+        """Note the weather that had no effect until now."""
         for path, window in self._windows:
             if not window.refused:
-                self.misses.append(f"{path}: no request was refused, because Kerf made none in this time")
+                self._no_effect(path, "no request was refused, because Kerf made none in this time")
+        for one in self._stage.shortages.all:
+            if not one.refused:
+                stock = "no launch in this time tried one of these offerings"
+                self._no_effect(one.path, stock if one.codes == STOCK else "no launch reached the quota")
+        pools = [record.value for record in self._world.server.records(kinds.NODE_POOL)]
+        for path, price in self._prices:
+            if not effects.is_usable(price, self._ec2.region, pools):
+                self._no_effect(path, "no NodePool allows one of these offerings")
+        for path, times, since in self._behaviours:
+            if not effects.is_met(times, self._ec2.instances.values(), since):
+                self._no_effect(path, "no instance was launched afterwards")
+
+    def _no_effect(self, path: str, why: str) -> None:
+        self.misses.append(f"{path}: no effect: {why}")
 
     # --- instances and nodes --------------------------------------------------------------------------------------
     def _interrupt(self, given: scenario.Machines) -> None:
@@ -87,7 +105,11 @@ class Happenings:
         self._fail(scenario.Machines(zone=given.zone))
 
     def _slow(self, given: scenario.NodeTimes) -> None:
-        self._ec2.weather = changed(self._ec2.weather, given)
+        before, self._ec2.weather = self._ec2.weather, changed(self._ec2.weather, given)
+        if self._ec2.weather == before:
+            self._no_effect(self._path, "new instances have these values already")
+        else:
+            self._behaviours.append((self._path, given, self._world.clock.now()))
 
     def _chosen(
         self, given: scenario.Machines, *, spot: bool = False, among: Container[str] | None = None
@@ -102,11 +124,17 @@ class Happenings:
     # --- the account and its API ----------------------------------------------------------------------------------
     def _stock_out(self, given: scenario.StockOut) -> None:
         until = self._world.clock.now() + given.for_.value
+        self._stage.shortages.all.append(Shortage(self._path, STOCK, given, until))
         rows = (given.instance_types or _EVERY, given.zones or _EVERY, given.capacity_types or _EVERY)
         for row in product(*rows):
             self._ec2.stock_out(*row, until)
 
     def _limit(self, given: scenario.Quota) -> None:
+        of, shortages = scenario.Offerings(capacity_types=(given.capacity_type,)), self._stage.shortages.all
+        for one in shortages:  # a later quota of the same capacity type replaces an earlier one
+            if one.codes == QUOTA and one.of == of and one.until is None:
+                one.until = self._world.clock.now()
+        shortages.append(Shortage(self._path, QUOTA, of))
         self._ec2.stocks.quotas[given.capacity_type] = given.vcpus
 
     def _throttle(self, given: scenario.Throttle) -> None:
@@ -121,6 +149,10 @@ class Happenings:
             on_demand.update(dict(_multiplied(on_demand, given, lambda key: (key, ""))))
         if labels.SPOT in kinds_:
             spot.update(dict(_multiplied(spot, given, lambda key: key)))
+        if (on_demand, spot) == (region.on_demand, region.spot):
+            self._no_effect(self._path, f"factor {given.factor:g} changes no price")
+        else:
+            self._prices.append((self._path, given))
         self._ec2.region = replace(region, on_demand=on_demand, spot=spot)
         self._ec2.changes += 1
         for machine in self._ec2.instances.values():

@@ -18,8 +18,9 @@ from kerf.sandbox.weather import Weather
 from kerf.sandbox.world import ZONES, World
 from kerf.simulating.account import SimulatedCloud
 from kerf.simulating.catalogues import SHARED
-from kerf.simulating.reading import BadScenario, missing
+from kerf.simulating.reading import BadScenario, Path, missing
 from kerf.simulating.scenario import NodeTimes, Replicas, Scenario
+from kerf.simulating.shortages import NotingSnapshotCloud, Shortages
 from kerf.simulating.throttling import Throttling
 from kerf.snapshots.captured import Captured
 from kerf_api.approval import OFF
@@ -27,6 +28,19 @@ from kerf_api.approval import OFF
 #: What exists before others refer to it.
 _FIRST: Final = ("Namespace", "PriorityClass", "StorageClass", "EC2NodeClass", "NodePool")
 _CLUSTER: Final = "sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An object of a scenario: its entry, and its place `file:line` if it is in another file."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    place: str = ""
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest.get("kind"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +58,8 @@ class Case:
 
     scenario: Scenario
     captured: Captured | None = None
-    manifests: tuple[Mapping[str, Any], ...] = ()
-    applied: Mapping[int, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    manifests: tuple[Given, ...] = ()
+    applied: Mapping[int, tuple[Given, ...]] = field(default_factory=dict)
     replicas: Mapping[str, tuple[Replicas, ...]] = field(default_factory=dict)
     autoscaler: str = ""
 
@@ -59,6 +73,7 @@ class Stage:
     parts: Parts
     settings: Settings
     throttling: Throttling
+    shortages: Shortages
 
 
 def staged(case: Case, seed: int) -> Stage:
@@ -73,8 +88,9 @@ def staged(case: Case, seed: int) -> Stage:
     )
     throttling.now = world.clock.now
     cloud = SimulatedCloud(world.ec2, world.clock, throttling, _CLUSTER)
+    cloud.shortages = Shortages(world.clock.now)
     ports = Ports(world.kube, cloud, world.clock)
-    return Stage(world, ports, Parts(build=SHARED), settings_of(setup.settings), throttling)
+    return Stage(world, ports, Parts(build=SHARED), settings_of(setup.settings), throttling, cloud.shortages)
 
 
 def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
@@ -87,14 +103,17 @@ def _of_snapshot(captured: Captured, scenario: Scenario, seed: int) -> Stage:
         raise BadScenario(("world", "settings"), "the settings are those of the snapshot; remove them")
     throttling.now = found.world.clock.now
     found.world.ec2.weather = changed(found.world.ec2.weather, scenario.world.nodes)
+    cloud = NotingSnapshotCloud(found.world.ec2, found.world.clock, captured.snapshot, throttling)
+    cloud.shortages = Shortages(found.world.clock.now)
     own = replace(captured.snapshot.settings, plan_first=OFF)
-    return Stage(found.world, found.ports, Parts(keys=found.keys, build=SHARED), own, throttling)
+    ports = replace(found.ports, cloud=cloud)
+    return Stage(found.world, ports, Parts(keys=found.keys, build=SHARED), own, throttling, cloud.shortages)
 
 
-def ordered(manifests: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def ordered(given: Iterable[Given]) -> list[Given]:
     """Objects that others refer to come first."""
     rank = {kind: number for number, kind in enumerate(_FIRST)}
-    return sorted(manifests, key=lambda one: rank.get(str(one.get("kind")), len(rank)))
+    return sorted(given, key=lambda one: rank.get(one.kind, len(rank)))
 
 
 def changed(weather: Weather, times: NodeTimes) -> Weather:

@@ -79,6 +79,17 @@ def test_many_runs_are_one_summary(folder: Path, capsys: pytest.CaptureFixture[s
     assert "Interruptions: 2 runs of 12m, seeds 5 to 6" in printed
     assert "PASS  every pod runs within 5m: passed in 2 of 2 runs" in printed
     assert "2 runs passed" in printed
+    assert [line.split() for line in printed.splitlines()][1] == ["least", "median", "p95", "most"]
+
+
+def test_many_runs_have_a_summary_in_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([written(folder, SCENARIO), "--repeat", "3", "-o", "json"])
+    found = json.loads(capsys.readouterr().out)
+    (summary,) = found["summaries"]
+    assert (summary["scenario"], summary["runs"], summary["autoscaler"]) == ("Interruptions", 3, "kerf")
+    for name in ("cost", "evictions", "slowest"):
+        least, middle, most = sorted(run["figures"][name] for run in found["runs"])
+        assert summary["figures"][name] == {"least": least, "median": middle, "p95": most, "most": most}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +185,7 @@ def test_a_file_with_two_documents_is_no_scenario(folder: Path, capsys: pytest.C
     path = folder / "two.yaml"
     path.write_text("a: 1\n---\nb: 2\n")
     assert main([str(path)]) == 2
-    assert "2 YAML documents; a scenario is one" in capsys.readouterr().err
+    assert "a second YAML document begins here; a scenario is one document" in capsys.readouterr().err
 
 
 def test_a_world_of_a_snapshot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

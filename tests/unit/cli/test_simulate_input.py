@@ -18,7 +18,8 @@ from kerf.cli.verbs.simulation.simulate import main
 from kerf.simulating.checking import REASONS
 from kerf.simulating.reading import BadScenario
 from tests.sources import ROOT
-from tests.unit.simulating.faults import FAULTS, SCENARIO, WORLD, event, web
+from tests.unit.simulating.faults import FAULTS, SCENARIO, WORLD, event, objects, web
+from tests.worlds import deployment
 
 
 def written(folder: Path, change: dict[str, Any]) -> str:
@@ -63,8 +64,15 @@ def test_a_fault_is_refused_with_its_place(
         ('time,replicas\n"5m,2\n', "line 2: unexpected end of data"),
         ("time,replicas\n5m," + "1" * 200_000 + "\n", "line 2: field larger than field limit"),
         ("time,replicas\n5m,2,3\n", "line 2: too many values"),
+        ("time,replicas\n5m,\n", "line 2: '' is no number of replicas from 0 to 99999; write a duration and a number"),
+        ("time,replicas\n5m,NaN\n", "line 2: 'NaN' is no number of replicas"),
+        ("time,replicas\n5m,\u0663\n", "line 2: '\u0663' is no number of replicas"),
+        ("time;replicas\n5m;3\n", "line 1: not the names of the columns; write time,replicas"),
+        ("replicas,time\n3,5m\n", "line 1: not the names of the columns; write time,replicas"),
+        ("time,replicas\n60,3\n", "line 2: '60' is not a duration"),
+        ("time,replicas\n2024-01-01T00:00Z,3\n", "line 2: '2024-01-01T00:00Z' is not a duration"),
     ],
-    ids=range(11),
+    ids=range(18),
 )
 def test_a_fault_of_a_csv_file_is_refused_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
@@ -76,7 +84,8 @@ def test_a_fault_of_a_csv_file_is_refused_with_its_line(
 
 def test_a_csv_file_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "web.csv").write_bytes(b"time,replicas\n5m,\xff\n")
-    assert "workloads[0].replicasFile: web.csv: " in refused(tmp_path, capsys, web(replicasFile="web.csv"))
+    words = "workloads[0].replicasFile: web.csv: no text in UTF-8; save it as UTF-8"
+    assert words in refused(tmp_path, capsys, web(replicasFile="web.csv"))
 
 
 def test_a_byte_order_mark_of_a_csv_file_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,19 +99,34 @@ def test_a_byte_order_mark_of_a_csv_file_is_no_fault(tmp_path: Path, capsys: pyt
     [
         (
             "apiVersion: karpenter.sh/v1\nkind: Nodepool\n",
-            "more.yaml:1: there is no kind Nodepool; did you mean NodePool?",
+            "more.yaml:2:1: there is no kind Nodepool; did you mean NodePool?",
         ),
-        ("apiVersion: apps/v1\nkind: Deploymnt\n", "more.yaml:1: there is no kind Deploymnt; did you mean Deployment?"),
+        (
+            "apiVersion: apps/v1\nkind: Deploymnt\n",
+            "more.yaml:2:1: there is no kind Deploymnt; did you mean Deployment?",
+        ),
         (
             "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replica: 1}\n",
-            "more.yaml:1: the API server refuses Deployment a: spec.replica: there is no field replica",
+            "more.yaml:4:8: the API server refuses Deployment a: spec.replica: there is no field replica",
         ),
         (
             "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {minAvailable: most}\n",
             "PodDisruptionBudget a: spec.minAvailable: ",
         ),
+        ("# nothing\n", "more.yaml: there is no object in it; add one, or remove the path"),
+        ("time,replicas\n1m,2\n", "more.yaml:1:1: this is a single value, no object of Kubernetes; write a map with"),
+        ("- kind: NodePool\n", "more.yaml:1:1: this is a list, no object of Kubernetes; write a map with"),
+        ("# values\nimage:\n  tag: v1\n", "more.yaml:2:1: this is no object of Kubernetes: it has no kind; remove"),
+        ("name: a\nassertions: []\n", "more.yaml:1:1: this is a scenario, not an object of Kubernetes"),
+        (
+            "kind: ConfigMap\nmetadata: {name: a}\nkind: Secret\n",
+            "more.yaml:3:1: the key kind is written twice in one map, first in line 1; remove one of the two",
+        ),
     ],
-    ids=("kind", "built-in kind", "field", "budget"),
+    ids=(
+        *("kind", "built-in kind", "field", "budget", "empty", "scalar", "list", "values of a chart", "scenario"),
+        "key twice",
+    ),
 )
 def test_a_fault_of_a_manifest_file_is_refused_with_both_places(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
@@ -111,6 +135,69 @@ def test_a_fault_of_a_manifest_file_is_refused_with_both_places(
     found = refused(tmp_path, capsys, {"world": {**WORLD, "manifests": ["more.yaml"]}})
     assert "world.manifests[0]: " in found
     assert words in found
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("-", "world.manifests[0]: - is standard input, which is not possible here; give a file or folder"),
+        ("empty/", "empty/: no *.yaml, *.yml, *.json in this folder or below it"),
+    ],
+    ids=("standard input", "empty folder"),
+)
+def test_paths_without_manifests_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, words: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert words in refused(tmp_path, capsys, {"world": {**WORLD, "manifests": [name]}})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"timeline": [{"at": "2m", "delete": ["Deployment/web"]}, {"at": "3m", "scale": {"web": 2}}]},
+            "timeline[1].scale.web: there is no Deployment web to scale; check its name and namespace",
+        ),
+        (
+            {
+                **web(overTime=[{"at": "3m", "replicas": 3}]),
+                "timeline": [{"at": "2m", "delete": ["Deployment/web"]}],
+            },
+            "workloads[0]: there is no Deployment default/web to scale",
+        ),
+        (
+            objects(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
+                {**deployment("b", {}), "metadata": {"name": "b", "namespace": "c"}},
+            ),
+            "world.objects[3]: the API server refuses Deployment b: ",
+        ),
+    ],
+    ids=("timeline", "workload", "object"),
+)
+def test_a_refusal_during_a_run_has_the_index_of_its_entry(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], words: str
+) -> None:
+    assert words in refused(tmp_path, capsys, change)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("kerf.simulating.weather.Happenings.happen", "weather[0]: the simulated cluster cannot use an object: KeyErr"),
+        ("kerf.simulating.asserting.judged", "assertions[0]: the simulated cluster cannot use an object: KeyError"),
+    ],
+    ids=("weather", "assertion"),
+)
+def test_a_fault_of_weather_or_an_assertion_has_its_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, target: str, words: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a")
+
+    monkeypatch.setattr(target, broken)
+    assert words in refused(tmp_path, capsys, event("price", {"factor": 2}))
 
 
 #: Kinds that a simulation does not use.
@@ -144,7 +231,28 @@ def test_kinds_of_other_controllers_have_no_effect(tmp_path: Path, capsys: pytes
         (event("nodeNotReady", {}, "0s"), "weather[0].nodeNotReady at 0s: there was no node"),
         (
             event("throttle", {"calls": ["CreateFleet"], "for": "1s"}, "15m"),
-            "weather[0].throttle at 15m: no request was refused",
+            "weather[0].throttle at 15m: no effect: no request was refused",
+        ),
+        (event("price", {"factor": 1}), "weather[0].price at 5m: no effect: factor 1 changes no price"),
+        (
+            event("price", {"factor": 2, "instanceTypes": ["g5.xlarge"]}),
+            "weather[0].price at 5m: no effect: no NodePool allows one of these offerings",
+        ),
+        (
+            event("stockOut", {"zones": ["us-west-2a"], "for": "1s"}, "15m"),
+            "weather[0].stockOut at 15m: no effect: no launch in this time tried one of these offerings",
+        ),
+        (
+            event("quota", {"capacityType": "spot", "vcpus": 5000}, "0s"),
+            "weather[0].quota at 0s: no effect: no launch reached the quota",
+        ),
+        (
+            event("nodes", {"boot": "2m"}, "15m"),
+            "weather[0].nodes at 15m: no effect: no instance was launched afterwards",
+        ),
+        (
+            {**event("nodes", {"boot": "2m"}, "0s"), "world": {**WORLD, "nodes": {"boot": "2m"}}},
+            "weather[0].nodes at 0s: no effect: new instances have these values already",
         ),
         (
             {**web(replicas=0), "assertions": [{"evictions": {"workload": "web"}}]},
@@ -155,7 +263,10 @@ def test_kinds_of_other_controllers_have_no_effect(tmp_path: Path, capsys: pytes
             "assertions[0].nodesAtEnd: NodePool general had no node",
         ),
     ],
-    ids=("zone", "count", "node", "throttle", "workload", "NodePool"),
+    ids=(
+        *("zone", "count", "node", "throttle", "factor", "price", "stock-out", "quota", "nodes", "behaviour"),
+        *("workload", "NodePool"),
+    ),
 )
 def test_what_has_nothing_to_act_on_is_a_warning_in_each_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], warning: str
@@ -198,6 +309,51 @@ def test_an_error_of_the_simulated_cluster_is_no_traceback(
 def test_a_part_without_a_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([written(tmp_path, {}), "--shard", "1/2"]) == 0
     assert "--shard 1/2: this part has no run; give --repeat" in capsys.readouterr().out
+    assert main([written(tmp_path, {}), "--shard", "1/2", "-o", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"version": 1, "passed": True, "runs": []}
+    assert "--shard 1/2: this part has no run; give --repeat" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        (["a", "b", "s.yaml"], "write SCENARIO first: kerf simulate s.yaml --nodepools a b"),
+        (["a"], "required: SCENARIO; write it before --nodepools"),
+    ],
+    ids=("three", "one"),
+)
+def test_a_scenario_after_nodepools_gets_the_right_command_line(
+    capsys: pytest.CaptureFixture[str], paths: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--nodepools", *paths])
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_file_that_fails_after_the_runs_costs_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kerf.cli.manifests.regular.write", full)
+    report = tmp_path / "j.xml"
+    assert main([written(tmp_path, {}), "--junit", str(report)]) == 1
+    printed = capsys.readouterr()
+    assert "1 assertion passed" in printed.out
+    assert f"--junit {report}: No space left on device; the results are not in this file" in printed.err
+
+
+def test_a_full_standard_output_is_refused_before_the_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeating, "run", lambda *_: pytest.fail("a run began"))
+    with open("/dev/full", "w", encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stdout", stream)
+        assert main([written(tmp_path, {})]) == 2
+    assert "the output cannot be written: No space left on device" in capsys.readouterr().err
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_the_runs(
@@ -212,6 +368,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_runs(
         (str(tmp_path / "none" / "x.xml"), "No such file or directory"),
         (str(tmp_path), "it is a folder; give a file"),
         ("-", "standard output is not possible here; give a file"),
+        ("/dev/full", "this is a character device; give a regular file"),
         (str(closed), "Permission denied; give a file that can be written"),
     ):
         assert main([path, "--junit", name]) == 2

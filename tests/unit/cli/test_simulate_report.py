@@ -84,6 +84,7 @@ def test_the_report_has_question_figures_verdicts_method_and_limits(compared: Pa
     assert all(limit in text for limit in report.LIMITS)
     for name, model in MODELS.items():
         assert f"{name} is {model.label}." in text
+        assert f"Shared with Kerf: {model.shared}." in text
         assert f"{name}: {model.label}" in text
         assert all(" ".join(one.split()) in text for one in (*model.omitted, *model.distance))
 

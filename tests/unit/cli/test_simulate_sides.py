@@ -17,7 +17,7 @@ from kerf.cli.verbs.simulation.variants import Side, Variant
 from kerf.simulating.autoscalers.models import MODELS
 from kerf.simulating.results import Figures, Result, Verdict
 from tests.unit.cli.simulations import FEW, TOO_SMALL, furnished, pools, written
-from tests.worlds import node_class, node_pool
+from tests.worlds import deployment, node_class, node_pool
 
 
 @pytest.fixture
@@ -75,7 +75,12 @@ def test_all_sets_pass(folder: Path) -> None:
     [
         (["pools", "pools/"], "--nodepools pools/: the same files as pools; list each set once"),
         (["pools", "empty"], "empty"),
-        (["pools", "web.csv"], "--nodepools web.csv: there is no NodePool or EC2NodeClass in it"),
+        (
+            ["pools", "scenario.yaml"],
+            "--nodepools scenario.yaml: scenario.yaml:1:1: this is a scenario, not an object",
+        ),
+        (["pools", "deployment.yaml"], "--nodepools deployment.yaml: there is no NodePool or EC2NodeClass in it"),
+        (["pools", "web.csv"], "--nodepools web.csv: web.csv:1:1: this is a single value, no object of"),
         (["pools", "nowhere"], "nowhere"),
         (["pools", "broken"], "broken/bad.yaml"),
         (["pools", "bytes"], "bytes/bad.yaml"),
@@ -91,6 +96,7 @@ def test_a_set_that_cannot_be_used_is_named(
     (folder / "broken" / "bad.yaml").write_text("kind: [")
     (folder / "bytes" / "bad.yaml").write_bytes(b"kind: \xff\xfe")
     (folder / "link" / "bad.yaml").symlink_to("nothing")
+    (folder / "deployment.yaml").write_text(yaml.safe_dump(deployment("web", {})))
     monkeypatch.chdir(folder)
     assert main([written(folder, FEW), "--nodepools", *paths]) == 2
     found = capsys.readouterr()
@@ -102,8 +108,8 @@ def test_seeds_are_compared_in_pairs() -> None:
     table = side_by_side.table(sides([1.0, 2.0, 4.0], [0.9, 2.2, 3.0], [1.0, 1.0, 1.0]))
     rows = {line.split("  ")[0]: " ".join(line.split()) for line in table.split("\n")}
     assert "Seeds: 3 runs" in rows
-    assert "$2.00 ($1.00 to $4.00)" in table
-    assert "$2.20 ($0.90 to $3.00)" in table
+    assert "$2.00 ($1.00 to $4.00, p95 $4.00)" in table
+    assert "$2.20 ($0.90 to $3.00, p95 $3.00)" in table
     assert rows["cheaper than a"] == "cheaper than a - 2 of 3 seeds 2 of 3 seeds"
     # -10 %, +10 %, -25 %; 0, -50 %, -75 %
     assert rows["cost against a"] == "cost against a - -10.0% -50.0%"

@@ -32,14 +32,18 @@ def test_a_scenario_has_its_defaults() -> None:
         ({"duration": "2x"}, ("duration",), "'2x' is not a duration"),
         ({"duration": "800h"}, ("duration",), "at most 744h"),
         ({"warmUp": "2h"}, ("duration",), "must be longer than warmUp (2h)"),
-        ({"assertions": []}, ("assertions",), "length >= 1"),
+        ({"assertions": []}, ("assertions",), "the length must be at least 1"),
         ({"assertions": [{}]}, ("assertions", 0), "exactly one assertion is required, found none"),
         (
             {"assertions": [{"evictions": {}, "cost": {"atMost": 1}}]},
             ("assertions", 0),
             "exactly one assertion is required, found cost, evictions; write one entry for each",
         ),
-        ({"assertions": [{"cost": {"atMost": -1}}]}, ("assertions", 0, "cost", "atMost"), "`float` >= 0"),
+        (
+            {"assertions": [{"cost": {"atMost": -1}}]},
+            ("assertions", 0, "cost", "atMost"),
+            "the value must be at least 0; write",
+        ),
         (
             {"workload": []},
             ("workload",),

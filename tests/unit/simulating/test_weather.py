@@ -64,7 +64,7 @@ def test_throttling_of_other_calls_delays_no_launch(tmp_path: Path) -> None:
     found = run(tmp_path, weather=throttled(calls=["TerminateInstances"]))
     assert found.figures.slowest < timedelta(minutes=2)
     (warning,) = found.warnings
-    assert warning.startswith("weather[0].throttle at 9m: no request was refused")
+    assert warning.startswith("weather[0].throttle at 9m: no effect: no request was refused")
 
 
 # --- evictions ------------------------------------------------------------------------------------------------------

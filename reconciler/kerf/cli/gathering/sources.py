@@ -21,7 +21,7 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
 #: Open files of Kerf's own process, such as those that a shell's <(…) gives.
 _DESCRIPTORS: Final = ("/dev/fd/", "/dev/stdin")
-_OUTPUTS: Final = (*_DESCRIPTORS, "/dev/stdout", "/dev/stderr", "/dev/null")
+OUTPUTS: Final = (*_DESCRIPTORS, "/dev/stdout", "/dev/stderr", "/dev/null")
 _STANDARD: Final = ("/dev/stdout", "/dev/fd/1")
 #: What makes a folder one that can be rendered.
 KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -53,7 +53,7 @@ class Source:
 
     def write(self, data: bytes) -> None:
         """Write the file. Raises OSError, also for a link out of the folder, a named pipe, a device and a socket."""
-        if self.name.startswith(_OUTPUTS):
+        if self.name.startswith(OUTPUTS):
             # Descriptor 1 is not where Kerf prints: sys.stdout has a descriptor of its own.
             name = f"/dev/fd/{sys.stdout.fileno()}" if self.name in _STANDARD else self.name
             with open(name, "wb") as file:

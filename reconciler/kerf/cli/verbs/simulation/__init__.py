@@ -2,10 +2,12 @@
 
 simulate.py      the command
 loading.py       a scenario file and the files that it names
+objects.py       objects in files and folders
 shapes.py        fields of manifests
 repeating.py     many runs in parallel processes
 page.py          results as text
 variants.py      sets of NodePools and autoscalers to compare
+spreads.py       the spread of figures over many runs
 side_by_side.py  results of several variants as one table
 notices.py       warnings as text
 documents.py     results as JSON and as JUnit's XML

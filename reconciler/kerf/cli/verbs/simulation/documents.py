@@ -9,12 +9,14 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from kerf.cli.reports import escaping, junit
+from kerf.cli.verbs.simulation.spreads import spreads
 from kerf.cli.verbs.simulation.variants import OURS, Side
 from kerf.simulating.results import Result
 
 
 def as_json(sides: Sequence[Side]) -> str:
     """One JSON object; durations are seconds. A single run has its series of nodes and cost.
+    Variants with several runs have a summary: the spread of each figure.
 
     `passed` is about the runs of Kerf. The runs of a model have its label.
     """
@@ -23,15 +25,34 @@ def as_json(sides: Sequence[Side]) -> str:
         for run in runs:
             del run["series"]
     passed = all(one.passed for side in sides if side.variant.model is None for one in side.results)
-    return escaping.as_json({"version": 1, "passed": passed, "runs": runs})
+    found: dict[str, Any] = {"version": 1, "passed": passed, "runs": runs}
+    if summaries := [_summary(side) for side in sides if len(side.results) > 1]:
+        found["summaries"] = summaries
+    return escaping.as_json(found)
 
 
 def _run(side: Side, result: Result) -> dict[str, Any]:
+    return {**_about(side), **_plain(asdict(result)), "passed": result.passed}
+
+
+def _summary(side: Side) -> dict[str, Any]:
+    """The spread of the figures of a variant over its runs."""
+    figures = {name: asdict(one) for name, one in spreads([run.figures for run in side.results]).items()}
+    return {
+        **_about(side),
+        "scenario": side.results[0].scenario,
+        "runs": len(side.results),
+        "passed": sum(one.passed for one in side.results),
+        "figures": figures,
+    }
+
+
+def _about(side: Side) -> dict[str, Any]:
     variant, model = side.variant, side.variant.model
     about: dict[str, Any] = {"nodepools": variant.node_pools, "autoscaler": variant.autoscaler or OURS.lower()}
     if model is not None:
         about["label"] = model.label
-    return {**about, **_plain(asdict(result)), "passed": result.passed}
+    return about
 
 
 def as_junit(sides: Sequence[Side]) -> str:

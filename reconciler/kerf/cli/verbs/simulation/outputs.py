@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kerf.cli.arguments import Mistake
-from kerf.cli.gathering.sources import STDIN, Source
+from kerf.cli.gathering.sources import OUTPUTS, STDIN, Source
 from kerf.cli.manifests import regular
+from kerf.cli.reports import escaping
 
-#: Open files of the process, such as /dev/stdout.
-_STREAMS: Final = "/dev/"
+#: A device that is always full.
+_FULL: Final = "/dev/full"
 
 
 def require_writable(files: Mapping[str, str], read: Iterable[str]) -> None:
@@ -21,7 +24,7 @@ def require_writable(files: Mapping[str, str], read: Iterable[str]) -> None:
     """
     scenarios, seen = {os.path.realpath(name) for name in read}, dict[str, str]()
     for option, name in files.items():
-        if not name or name.startswith(_STREAMS):
+        if not name or name.startswith(OUTPUTS):
             continue
         real = os.path.realpath(name)
         if real in scenarios:
@@ -47,13 +50,31 @@ def _require(name: str, real: str) -> None:
         raise OSError(f"No such file or directory; create the folder {folder}")
     if not os.access(real if os.path.exists(real) else folder, os.W_OK):
         raise OSError("Permission denied; give a file that can be written")
+    if not os.statvfs(folder).f_bavail:
+        raise OSError("No space left on device; give a file on another one")
 
 
-def write(option: str, name: str, text: Callable[[], str]) -> None:
-    """Write the file of an option, if it is given. Raises Mistake."""
-    if not name:
+def require_output() -> None:
+    """Raise Mistake if standard output has no space left."""
+    try:
+        number = sys.stdout.fileno()
+        mode, full = os.fstat(number), os.stat(_FULL)
+        left = mode.st_rdev != full.st_rdev and (not stat.S_ISREG(mode.st_mode) or os.fstatvfs(number).f_bavail)
+    except OSError:  # of a stream without a file, and where there is no such device
         return
+    if not left:
+        raise Mistake("the output cannot be written: No space left on device; give another file")
+
+
+def write(option: str, name: str, text: Callable[[], str]) -> bool:
+    """Write the file of an option, if it is given. False after an error, which is printed: the runs are done."""
+    if not name:
+        return True
     try:
         Source(name).write(text().encode())
     except OSError as error:
-        raise Mistake(f"{option} {name}: {error.strerror or error}") from error
+        escaping.complain(
+            f"kerf simulate: {option} {name}: {error.strerror or error}; the results are not in this file"
+        )
+        return False
+    return True

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from statistics import median
 from typing import Final
 
 from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import columns
-from kerf.cli.verbs.simulation import notices
+from kerf.cli.verbs.simulation import notices, spreads
 from kerf.simulating.results import Figures, Point, Result, Verdict
 from kerf.simulating.scenario import shortest
 
@@ -57,8 +56,9 @@ def _many(results: Sequence[Result]) -> Iterator[str]:
     seeds = [one.seed for one in results]
     runs = f"{len(results)} runs of {shortest(results[0].duration)}"
     yield f"{visible(results[0].scenario)}: {runs}, seeds {min(seeds)} to {max(seeds)}"
-    rows: list[Sequence[str]] = [("  ", "", "least", "median", "most")]
-    rows += [("  ", name, *map(_number, _spread([read(one.figures) for one in results]))) for name, read in _READ]
+    rows: list[Sequence[str]] = [("  ", "", "least", "median", "p95", "most")]
+    for name, one in spreads.spreads([run.figures for run in results]).items():
+        rows.append(("  ", _NAMES[name], *map(_number, (one.least, one.median, one.p95, one.most))))
     yield from columns(rows)
     yield ""
     for number in range(len(results[0].verdicts)):
@@ -82,17 +82,15 @@ def _over_runs(results: Sequence[Result], number: int) -> Iterator[str]:
         yield from (f"      {reason}" for reason in first.reasons)
 
 
-_READ: Final[Sequence[tuple[str, Callable[[Figures], float]]]] = (
-    ("cost in $", lambda one: one.cost),
-    ("nodes at most", lambda one: one.nodes_most),
-    ("evictions", lambda one: one.evictions),
-    ("disruptions", lambda one: one.disruptions),
-    ("slowest pod in s", lambda one: one.slowest.total_seconds()),
-)
-
-
-def _spread(values: Sequence[float]) -> tuple[float, float, float]:
-    return min(values), median(values), max(values)
+#: The figures of a summary as text.
+_NAMES: Final = {
+    "cost": "cost in $",
+    "nodes_most": "nodes at most",
+    "evictions": "evictions",
+    "disruptions": "disruptions",
+    "slowest": "slowest pod in s",
+    "unscheduled": "pods not running",
+}
 
 
 def _number(value: float) -> str:

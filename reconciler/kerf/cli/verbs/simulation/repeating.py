@@ -12,9 +12,8 @@ from multiprocessing import get_context
 from typing import Final
 
 from kerf.cli.arguments import Mistake
-from kerf.ports import PortError
 from kerf.sandbox.world import Unsettled
-from kerf.simulating.playing import Play
+from kerf.simulating.playing import BROKEN, Play, broken
 from kerf.simulating.reading import BadScenario
 from kerf.simulating.results import Result
 from kerf.simulating.world import Case
@@ -73,8 +72,7 @@ def _run(job: Job) -> Result | BadScenario:
         found = error
     except Unsettled as error:
         found = BadScenario((), f"seed {job.seed}: the simulation does not become stable: {error}")
-    except (PortError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        words = f"{type(error).__name__}: {error}; check the fields of the manifests that this scenario names"
-        found = BadScenario((), f"seed {job.seed}: the simulated cluster cannot use an object: {words}")
+    except BROKEN as error:
+        found = BadScenario((), f"seed {job.seed}: {broken(error)}")
     gc.collect()  # a world refers to itself; the collector may be off in a command
     return found

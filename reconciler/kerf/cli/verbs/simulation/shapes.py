@@ -15,6 +15,8 @@ from kubernetes.client import models
 from kerf.model import kinds
 from kerf.sandbox.api.kinds import CUSTOM, PRIORITY_CLASS
 from kerf.simulating.reading import missing
+from kerf.simulating.scenario import Workload
+from kerf.simulating.workloads import containers, requests
 from kerf_api import labels, lint
 from kerf_api.defaulting import default
 from kerf_api.lint.problem import shown
@@ -91,6 +93,12 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "V1NodeSelectorRequirement": ("key", "operator"),
     "V1LabelSelectorRequirement": ("key", "operator"),
 }
+#: Fields of a workload's pods with which no pod of a simulation can run, or that the API server sets.
+_UNUSABLE: Final = {
+    "nodeName": "nodes get their names during the run; remove it",
+    "schedulerName": "the simulation has only the default scheduler; remove it",
+    "priority": "the API server sets it from priorityClassName; write that",
+}
 #: The least values of fields.
 _LEAST: Final[Mapping[str | int, int]] = {
     **dict.fromkeys(("replicas", "terminationGracePeriodSeconds", "minReadySeconds", "tolerationSeconds"), 0),
@@ -119,23 +127,35 @@ def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         yield from _unselected(manifest)
 
 
-def workload_faults(
-    name: str, pod: Mapping[str, Any], budget: Mapping[str, Any], notes: Mapping[str, str]
-) -> Iterator[Fault]:
+def workload_faults(workload: Workload) -> Iterator[Fault]:
     """The faults of a workload's `pod`, `podDisruptionBudget` and `annotations`, by their places in the workload."""
-    template = {"metadata": {"annotations": notes}, "spec": {"containers": [{"name": name}], **pod}}
+    pod, notes, budget = workload.pod, workload.annotations, workload.pod_disruption_budget
+    template = {"metadata": {"annotations": notes}, "spec": {"containers": [{"name": workload.name}], **pod}}
     for steps, words in of("V1PodTemplateSpec", template):
         yield (("pod", *steps[1:]) if steps[:1] == ("spec",) else steps[1:]), words
+    yield from _requests(workload)
     yield from ((("podDisruptionBudget", *steps), words) for steps, words in of(BUDGET_SPEC, budget))
     if "selector" in budget:
         yield ("podDisruptionBudget", "selector"), "the selector is that of the workload; remove it"
     if pod.get("restartPolicy", "Always") != "Always":
         yield ("pod", "restartPolicy"), "the pods of a Deployment have Always; remove it"
+    yield from ((("pod", field), words) for field, words in _UNUSABLE.items() if field in pod)
     for one in pod_annotations.check({"kind": "Deployment", "spec": {"template": template}}):
         yield ("annotations", one.steps[-1]), f"{one.message}; {one.hint}"
     for key in notes:
         if key.startswith(_KARPENTER) and key != labels.DO_NOT_DISRUPT:
             yield ("annotations", key), missing("annotation", key, [labels.DO_NOT_DISRUPT])
+
+
+def _requests(workload: Workload) -> Iterator[Fault]:
+    """The faults of a workload's `cpu` and `memory` beside the requests and limits of its first container."""
+    first = next(iter(workload.pod.get("containers") or ()), None)
+    if not isinstance(first, Mapping):
+        return
+    for resource in requests(workload):
+        if (own := part(first, "resources", "requests", resource)) is not None:
+            yield (resource,), f"pod.containers[0] requests {own} of it already; remove one of the two"
+    yield from (((steps[-1],), words) for steps, words in of("V1Container", containers(workload)[0]))
 
 
 def is_unknown(manifest: Mapping[str, Any]) -> bool:
@@ -159,6 +179,8 @@ def of(kind: str, value: Any, steps: Steps = ()) -> Iterator[Fault]:
             yield steps, f"{shown(value)} is not a list"
             return
         for number, one in enumerate(value):
+            if one is None:
+                yield (*steps, number), "the entry is empty; write a value, or remove the entry"
             yield from of(kind[found.end() : -1], one, (*steps, number))
     elif found := _MAP.match(kind):
         yield from _entries(kind[found.end() : -1], value, steps)

@@ -10,6 +10,7 @@ from typing import Final
 from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import columns
 from kerf.cli.verbs.simulation import notices
+from kerf.cli.verbs.simulation.spreads import spread
 from kerf.cli.verbs.simulation.variants import Side
 from kerf.simulating.results import Result
 
@@ -36,7 +37,7 @@ def table(sides: Sequence[Side]) -> str:
     head = (f"{name}: {len(results)} runs" if len(results) > 1 else name, *map(visible, names(sides)))
     lines = columns([head, *figures(sides), *verdicts(sides)])
     if len(results) > 1:
-        lines.append("Figures are medians, with the least and the most in brackets.")
+        lines.append("Figures are medians, with the least, the most and the 95th percentile in brackets.")
     warned = dict.fromkeys(line for one in sides for line in notices.lines(one.results))
     return "\n".join([*lines, *warned, *_about(sides), ""])
 
@@ -94,10 +95,11 @@ def _percent(share: float | None) -> str:
 
 
 def _spread(form: str, values: Sequence[float]) -> str:
-    middle = form.format(median(values))
-    if min(values) == max(values):
-        return middle
-    return f"{middle} ({form.format(min(values))} to {form.format(max(values))})"
+    found = spread(values)
+    if found.least == found.most:
+        return form.format(found.median)
+    least, middle, p95, most = map(form.format, (found.least, found.median, found.p95, found.most))
+    return f"{middle} ({least} to {most}, p95 {p95})"
 
 
 def _passed(results: Sequence[Result], number: int) -> str:
@@ -112,6 +114,7 @@ def _about(sides: Sequence[Side]) -> Iterator[str]:
         yield ""
         yield f"{name}: {model.label}"
         yield from _wrapped(f"modelled: {model.modelled}")
+        yield from _wrapped(f"shared with Kerf: {model.shared}")
         yield from _wrapped(f"not modelled: {'; '.join(model.omitted)}")
         yield from (line for text in model.distance for line in _wrapped(f"distance: {text}"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
@@ -37,7 +38,8 @@ side.
 --against runs it with models of other autoscalers, too: karpenter-double, threshold. They are models by Kerf's authors,
 not Karpenter or Cluster Autoscaler itself; the result lists their limits.
 
-Exit codes: 0 all assertions pass with Kerf; 1 an assertion fails with Kerf; 2 the command or a file is wrong."""
+Exit codes: 0 all assertions pass with Kerf; 1 an assertion fails with Kerf, or a result cannot be written after the
+runs; 2 the command or a file is wrong."""
 _TERMINAL: Final = "-"
 _SVG: Final = ".svg"
 _SHARD: Final = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
         _print_schema()
         return 0
     if not asked.scenarios:
-        parser.error("the following arguments are required: SCENARIO")
+        parser.error(_missing(asked))
     try:
         return _simulated(asked, arguments)
     except Mistake as error:
@@ -70,6 +72,16 @@ def main(arguments: Sequence[str]) -> int:
         for line in str(error).split("\n"):
             escaping.complain(f"kerf simulate: {line}")
         return 2
+
+
+def _missing(asked: Namespace) -> str:
+    """The message for a command line without a scenario, which may be the last value of --nodepools."""
+    *folders, last = asked.nodepools or [""]
+    if folders:
+        command = shlex.join(["kerf", "simulate", last, "--nodepools", *folders])
+        return f"SCENARIO is missing, because --nodepools takes all paths after it; write SCENARIO first: {command}"
+    first = "; write it before --nodepools" if last else ""
+    return f"the following arguments are required: SCENARIO{first}"
 
 
 def _parser() -> Parser:
@@ -110,7 +122,7 @@ def _print_schema() -> None:
 
 
 def _simulated(asked: Namespace, arguments: Sequence[str]) -> int:
-    from kerf.cli.verbs.simulation import outputs, variants
+    from kerf.cli.verbs.simulation import documents, drawing, outputs, variants
     from kerf.cli.verbs.simulation.loading import File
 
     chosen = variants.chosen(asked.nodepools, asked.against)
@@ -119,12 +131,19 @@ def _simulated(asked: Namespace, arguments: Sequence[str]) -> int:
     jobs = list(_jobs(asked, [case for _, case in cases]))
     written = {"--junit": asked.junit, "--report": asked.report, "--chart": _drawn(asked)}
     outputs.require_writable(written, asked.scenarios)
+    outputs.require_output()
     found = _results(asked, cases, jobs)
     every = [variants.Side(one, results) for one, results in zip(chosen * len(files), found, strict=True)]
     groups = [every[first : first + len(chosen)] for first in range(0, len(every), len(chosen))]
-    _write(asked, groups)
-    outputs.write("--report", asked.report, lambda: _report(files, cases[:: len(chosen)], groups, arguments))
-    return 0 if all(run.passed for one in every if one.variant.model is None for run in one.results) else 1
+    _print(asked, groups)
+    texts = {
+        "--junit": lambda: documents.as_junit(every),
+        "--chart": lambda: drawing.drawn([sides for sides in groups if sides[0].results]),
+        "--report": lambda: _report(files, cases[:: len(chosen)], groups, arguments),
+    }
+    done = [outputs.write(option, written[option], text) for option, text in texts.items()]
+    passed = all(run.passed for one in every if one.variant.model is None for run in one.results)
+    return 0 if passed and all(done) else 1
 
 
 def _drawn(asked: Namespace) -> str:
@@ -183,20 +202,18 @@ def _results(asked: Namespace, cases: Sequence[tuple[File, Case]], jobs: Sequenc
     return found
 
 
-def _write(asked: Namespace, groups: Sequence[Sequence[Side]]) -> None:
-    """Print the results, and write the files of `--junit` and `--chart`. Raises Mistake."""
+def _print(asked: Namespace, groups: Sequence[Sequence[Side]]) -> None:
+    """Print the results."""
     from kerf.cli.reports import escaping
-    from kerf.cli.verbs.simulation import documents, drawing, outputs, page, side_by_side
+    from kerf.cli.verbs.simulation import documents, page, side_by_side
 
-    every = [one for sides in groups for one in sides]
-    outputs.write("--junit", asked.junit, lambda: documents.as_junit(every))
     ran = [sides for sides in groups if sides[0].results]
-    outputs.write("--chart", _drawn(asked), lambda: drawing.drawn(ran))
+    nothing = f"--shard {asked.shard}: this part has no run; give --repeat at least as many runs as parts"
     if asked.output == "json":
-        sys.stdout.write(documents.as_json(every))
+        if not ran:
+            escaping.complain(f"kerf simulate: {nothing}")
+        sys.stdout.write(documents.as_json([one for sides in groups for one in sides]))
         return
     chart = asked.chart == _TERMINAL
     texts = [side_by_side.table(sides) if len(sides) > 1 else page.page(sides[0].results, chart=chart) for sides in ran]
-    if not ran:
-        texts = [f"--shard {asked.shard}: this part has no run; give --repeat at least as many runs as parts\n"]
-    say("\n".join(map(escaping.visible, "\n".join(texts).split("\n"))), end="")
+    say("\n".join(map(escaping.visible, "\n".join(texts or [f"{nothing}\n"]).split("\n"))), end="")
