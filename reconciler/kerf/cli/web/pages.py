@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from flask import abort, g, render_template, request
 
-from kerf.cli.answering.boards import Views
+from kerf.cli.answering.boards import Boards, Views
 from kerf.cli.answering.records import instant
 from kerf.cli.arguments import Mistake
 from kerf.cli.web.history import History
@@ -75,6 +75,7 @@ class Sources:
             board=found,
             origin=boards.name,
             problem=boards.problem,
+            failed_at=boards.failed_at if isinstance(boards, Boards) else None,
             live=boards.live,
             tab=tab,
             history=self.history,

@@ -99,7 +99,7 @@ def _serve(origin: Origin, history: History | None, planned: Planned | None, por
         words = error.strerror or str(error)
         say(f"kerf ui: port {port}: cannot listen: {words}; --port 0 takes a free one", err=True)
         raise typer.Exit(1) from error
-    boards = Boards(origin)
+    boards = Boards(origin, report=lambda text: say(f"kerf ui: {text}", err=True))
     if origin.words:
         say(origin.words)
     serving = server.server(create_app(boards, server.hosts(bound), history, planned), descriptor, bound)
