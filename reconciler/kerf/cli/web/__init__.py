@@ -6,6 +6,7 @@ record_pages.py   the pages of a record
 planned.py   the plan of a change
 live.py      events for new readings
 history.py   a record in bounded memory
+errors.py    the pages of errors
 guards.py    refusals of foreign requests, headers, compression
 words.py     values as text in templates
 server.py    the socket on the loopback address

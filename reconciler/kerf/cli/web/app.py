@@ -8,11 +8,10 @@ from itertools import zip_longest
 from typing import Final
 
 from flask import Flask, abort, request
-from werkzeug.exceptions import HTTPException
 
 from kerf.cli.answering import explained, node_page
 from kerf.cli.answering.boards import Boards, Views
-from kerf.cli.web import live, planned, record_pages, words
+from kerf.cli.web import errors, live, planned, record_pages, words
 from kerf.cli.web.guards import guard
 from kerf.cli.web.history import History
 from kerf.cli.web.pages import ROWS, Sources, number, part
@@ -53,13 +52,7 @@ def create_app(
     def icon() -> tuple[str, int]:
         return "", HTTPStatus.NO_CONTENT
 
-    @app.errorhandler(HTTPException)
-    def failed(error: HTTPException) -> tuple[str, int, dict[str, str]]:
-        code = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
-        kept = {name: value for name, value in error.get_headers() if name == "Allow"}
-        words = {"title": HTTPStatus(code).phrase, "text": error.description}
-        return sources.page("error.html", "", boards.current, **words), code, kept
-
+    errors.add(app, sources)
     return app
 
 
@@ -104,7 +97,10 @@ def _details(app: Flask, sources: Sources) -> None:
         found = sources.board()
         row = found.node(name)
         if row is None:
-            abort(HTTPStatus.NOT_FOUND, f"Node {name}: not in the cluster: choose one from the list of nodes")
+            abort(
+                HTTPStatus.NOT_FOUND,
+                f"Node {name}: not in the cluster{sources.when}: choose one from the list of nodes",
+            )
         why = explained.of_node(found.snapshot, name).splitlines()
         return sources.page("node.html", "cluster", found, row=row, why=why)
 
@@ -113,7 +109,10 @@ def _details(app: Flask, sources: Sources) -> None:
         key, found = f"{namespace}/{name}", sources.board()
         snapshot = found.snapshot
         if key not in snapshot.pods:
-            abort(HTTPStatus.NOT_FOUND, f"Pod {key}: not in the cluster: choose one from the list of pending pods")
+            abort(
+                HTTPStatus.NOT_FOUND,
+                f"Pod {key}: not in the cluster{sources.when}: choose one from the list of pending pods",
+            )
         node_name = snapshot.pods[key].spec.node_name
         why = explained.of_pod(snapshot, key).splitlines()
         return sources.page("pod.html", "pending", found, key=key, node=node_name, why=why)

@@ -34,7 +34,7 @@ def install(app: Flask) -> None:
         "place": place,
         "instant": instant,
     }
-    app.jinja_env.globals |= {"at": _at, "link": _link, "href": _href}
+    app.jinja_env.globals |= {"at": _at, "link": _link, "href": _href, "kept": _kept, "latest": _latest}
     app.jinja_env.finalize = _shown
 
 
@@ -45,6 +45,16 @@ def _shown(value: Any) -> Any:
 def _link(page: int) -> str:
     """The query of another page of the same list."""
     return urlencode({**request.args.to_dict(), **({"at": g.at} if g.get("at") else {}), "page": page})
+
+
+def _kept() -> list[tuple[str, str]]:
+    """The parts of the query that stay when the time of the views changes."""
+    return [(name, value) for name, value in request.args.items() if name not in ("at", "moment", "page")]
+
+
+def _latest() -> str:
+    """The address of the same view as of now."""
+    return f"{quote(request.path)}{'?' if _kept() else ''}{urlencode(_kept())}"
 
 
 def _href(path: str, part: str = "", **query: str) -> str:
