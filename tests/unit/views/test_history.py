@@ -165,3 +165,38 @@ def test_a_long_record_stays_within_its_bounds(folder: Path, history: History, m
 def test_a_folder_without_a_record_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="no file"):
         History(str(tmp_path), pytest.fail)
+
+
+@pytest.fixture(scope="module")
+def shrinking(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """Twelve minutes of a cluster whose Deployment grows and then shrinks, so that consolidation removes nodes."""
+    life = Life(tmp_path_factory.mktemp("record"))
+    life.busy()
+    life.recorder.close()
+    return History(str(life.folder), pytest.fail)
+
+
+def test_savings_are_the_prices_of_the_removed_nodes_less_their_replacements(shrinking: History) -> None:
+    found = shrinking.savings
+    assert found is not None
+    (row,) = found.pools
+    highest = max(one.price for one in shrinking.moments)
+    assert (row.name, row.commands >= 1, row.removed >= 1) == ("general", True, True)
+    assert row.saved == highest - shrinking.moments[-1].price > 0  # the sandbox has no other removals
+    hours = (found.ended - found.began).total_seconds() / 3600
+    assert 0 < found.amount < row.saved * hours
+
+
+def test_the_page_has_the_savings_and_their_definition(shrinking: History) -> None:
+    tried = client(Boards(Origin("a record", lambda: shrinking.latest().snapshot)), shrinking)
+    text = tried.get("/cost").text.split('id="realised"')[1].split("</section>")[0]
+    assert shrinking.savings is not None
+    assert f"${shrinking.savings.all.saved / 1e6:,.3f}/h" in text
+    assert "the price of the removed nodes less the price of their replacements" in text
+    assert "Not counted" not in text
+
+
+def test_without_a_record_there_is_no_figure_of_savings(history: History, asked: FlaskClient) -> None:
+    text = page(worlds.cluster()).get("/cost").text.split('id="realised"')[1].split("</section>")[0]
+    assert ("$" in text, "kerf ui --record DIR" in text) == (False, True)
+    assert "The record has no completed consolidation" in asked.get("/cost").text

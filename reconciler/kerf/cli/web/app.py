@@ -16,6 +16,7 @@ from kerf.cli.web.guards import guard
 from kerf.cli.web.history import History
 from kerf.cli.web.pages import ROWS, Sources, number, part
 from kerf.cli.web.planned import Planned
+from kerf.cli.web.reported import Events
 from kerf.disruption.view import view
 from kerf.scheduling.facts.nodes import Needs
 from kerf.views.board import Board
@@ -34,6 +35,7 @@ def create_app(
     plan: Planned | None = None,
     *,
     scheme: str = "http",
+    events: Events | None = None,
 ) -> Flask:
     """The page of these views. `hosts` (`name:port`) are those that a browser may ask for."""
     sources = Sources(boards, history)
@@ -43,7 +45,7 @@ def create_app(
     guard(app, hosts, scheme)
     _lists(app, sources)
     _details(app, sources)
-    record_pages.add(app, sources)
+    record_pages.add(app, sources, events)
     planned.add(app, sources, plan)
     if isinstance(boards, Boards):
         live.add(app, boards)
