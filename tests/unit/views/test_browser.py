@@ -49,9 +49,11 @@ def large() -> Iterator[str]:
 def recorded_and_planned(folder: Path) -> Iterator[str]:
     """The page of a record, with the plan of a changed NodePool."""
     life = Life(folder)
-    life.live(3)
+    life.busy()
     life.recorder.close()
     history = History(str(life.folder), pytest.fail)
+    assert history.savings is not None
+    assert history.savings.pools
     plan = Planned(Changed(Change((node_pool("general", {"disruption": {"consolidateAfter": "1m"}}),))), history.latest)
     plan.compute()
     assert plan.found is not None
