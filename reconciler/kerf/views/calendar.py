@@ -189,7 +189,7 @@ def _folded(windows: Sequence[Window]) -> tuple[Window | Cycle, ...]:
 
 
 def _cycle(shapes: Sequence[object]) -> tuple[int, int]:
-    """The size of the cycle with which a list begins, and how often it is there: the one that takes in most of them."""
+    """The size of the cycle at the begin of a list and the number of its repeats; that with the most windows."""
     best = (1, 1)
     for size in range(2, min(_LONGEST_CYCLE, len(shapes) // _REPEATS) + 1):
         times = 1

@@ -6,7 +6,7 @@ are not subtracted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -87,6 +87,10 @@ class Tally:
     _rate: int = 0
     _dollar_seconds: int = 0
     _unpriced: int = 0
+
+    def concerns(self, claims: Mapping[str, NodeClaim], names: Iterable[str]) -> bool:
+        """Whether changes of these NodeClaims can change a sum: one is being deleted, or a command is running."""
+        return bool(self._running) or any(claims[name].metadata.deleting for name in names if name in claims)
 
     def take(self, view: View, names: Iterable[str]) -> None:
         """The next snapshot; `names` are NodeClaims that may have changed since the one before."""

@@ -95,12 +95,13 @@ class _Reading:
             self._sample(step.captured().snapshot)
 
     def _save(self, step: Step, *, first: bool) -> None:
+        claims = step.objects(kinds.NODE_CLAIM)
         changed = [one.removeprefix(_CLAIM).split(" ")[0] for one in step.changed if one.startswith(_CLAIM)]
-        if not first and not changed:
+        names = list(claims) if first else changed
+        if names and self.savings.concerns(claims, names):
+            self.savings.take(view(step.captured().snapshot), names)
+        else:
             self.savings.advance(step.decision.at)
-            return
-        seen = view(step.captured().snapshot)
-        self.savings.take(seen, seen.snapshot.node_claims if first else changed)
 
     def _keep(self, entry: Entry) -> None:
         self.entries.appendleft(entry)
