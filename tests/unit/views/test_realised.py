@@ -89,7 +89,7 @@ def test_a_costlier_replacement_is_a_loss() -> None:
 
 def test_a_clock_that_goes_back_counts_no_time_twice() -> None:
     removed: list[tuple[datetime, list[Any]]] = [(NOW, [going("a", command("Empty"))]), (NOW + HOUR, [])]
-    back = [(NOW + HOUR - timedelta(minutes=30), []), (NOW + 2 * HOUR, [])]
+    back: list[tuple[datetime, list[Any]]] = [(NOW + HOUR - timedelta(minutes=30), []), (NOW + 2 * HOUR, [])]
     assert tallied(*removed, *back).amount == LARGE
 
 
