@@ -40,6 +40,10 @@ class Step:
         """The snapshot that it was made of. Call it before the next step is read. Raises Unreadable."""
         return self._reader.captured(self.decision.at)
 
+    def objects(self, kind: Kind) -> Mapping[str, Any]:
+        """The objects of a kind by key, without the cost of a snapshot. Use it before the next step is read."""
+        return self._reader.cluster.objects(kind)
+
 
 @dataclass(slots=True)
 class Part:

@@ -3,6 +3,7 @@
 board.py      all views of one snapshot
 cluster.py    nodes and NodePools: requests, free resources, price, age, and why each node stays
 costs.py      the price per hour by NodePool, namespace and label
+realised.py   the savings of removed nodes, less the price of their replacements
 blocked.py    the price of nodes that pods block, by PodDisruptionBudget and owner
 calendar.py   the windows of disruption budgets in the next days
 upcoming.py   disruption: in progress, due and blocked, with the budgets of each NodePool

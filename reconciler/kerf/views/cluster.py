@@ -174,12 +174,17 @@ def _created(state: StateNode) -> datetime | None:
 
 
 def _machine(view: View, state: StateNode) -> Machine:
-    pool = view.snapshot.node_pools.get(state.pool_name)
-    price = costs.node_price(view.types_of(pool), state.labels) if pool is not None else 0
-    free = price == 0 and pool is not None and costs.reserved_price(view.types_of(pool), state.labels) > 0
     names = (labels.ZONE, labels.INSTANCE_TYPE, labels.CAPACITY_TYPE)
     zone, type_, capacity_type = (state.labels.get(name, "") for name in names)
-    return Machine(state.pool_name, zone, type_, capacity_type, price if price or free else None)
+    return Machine(state.pool_name, zone, type_, capacity_type, known_price(view, state.pool_name, state.labels))
+
+
+def known_price(view: View, pool_name: str, node_labels: Mapping[str, str]) -> int | None:
+    """The price of a node with these labels; 0 on reserved capacity, None when it is not known."""
+    pool = view.snapshot.node_pools.get(pool_name)
+    types = {} if pool is None else view.types_of(pool)
+    price = costs.node_price(types, node_labels)
+    return price if price or costs.reserved_price(types, node_labels) > 0 else None
 
 
 def workloads(some: Iterable[Pod]) -> tuple[Workload, ...]:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.docs.browser import CHROMIUM, Page, browser
 from tests.unit.views import worlds
-from tests.unit.views.test_browser import served
+from tests.unit.views.test_browser import recorded_and_planned, served
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 PAGES: Final = (
@@ -20,6 +20,8 @@ PAGES: Final = (
     "/pending",
     "/next",
     "/cost",
+    "/history",
+    "/plan",
     "/nodes/node-a",
     "/pods/shop/huge-0",
     "/none",
@@ -38,6 +40,11 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def hostile() -> Iterator[str]:
     yield from served(worlds.hostile())
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    yield from recorded_and_planned(tmp_path_factory.mktemp("record"))
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +72,17 @@ def _said(found: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1440])
+@pytest.mark.parametrize("width", [400, 768, 1440])
 @pytest.mark.parametrize("path", PAGES)
 def test_axe_finds_nothing(tab: Page, address: str, path: str, width: int, scheme: str) -> None:
     assert _said(violations(tab, address + path, scheme=scheme, width=width)) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 768, 1440])
+@pytest.mark.parametrize("path", ["/?moment=0", "/cost", "/history", "/plan", "/plan?moment=0"])
+def test_axe_finds_nothing_in_a_record_and_a_plan(tab: Page, past: str, path: str, width: int, scheme: str) -> None:
+    assert _said(violations(tab, past + path, scheme=scheme, width=width)) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/pending", "/next", "/cost"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -45,17 +46,23 @@ def large() -> Iterator[str]:
     yield from served(snapshot(1000).snapshot)
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def recorded_and_planned(folder: Path) -> Iterator[str]:
     """The page of a record, with the plan of a changed NodePool."""
-    life = Life(tmp_path_factory.mktemp("record"))
-    life.live(3)
+    life = Life(folder)
+    life.busy()
     life.recorder.close()
     history = History(str(life.folder), pytest.fail)
+    assert history.savings is not None
+    assert history.savings.pools
     plan = Planned(Changed(Change((node_pool("general", {"disruption": {"consolidateAfter": "1m"}}),))), history.latest)
     plan.compute()
     assert plan.found is not None
     yield from served(history.latest().snapshot, history, plan)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    yield from recorded_and_planned(tmp_path_factory.mktemp("record"))
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +99,14 @@ def test_pages_fit_and_ask_for_nothing_elsewhere(tab: Page, small: str, path: st
     assert all(url.startswith(f"{small}/") for url in asked)
     assert tab.evaluate("document.querySelectorAll('h1').length") == 1
     assert tab.evaluate("[...document.querySelectorAll('a,button')].every(one => one.textContent.trim())") is True
+
+
+def test_types_and_blockers_are_readable_at_768_pixels(tab: Page, large: str) -> None:
+    _seen(tab, 768, "light", f"{large}/")
+    narrowest = "Math.min(...[...document.querySelectorAll('.nodes tbody {}')].map(one => one.offsetWidth))"
+    assert tab.evaluate(narrowest.replace("{}", "td:nth-child(3)")) >= 100
+    assert tab.evaluate(narrowest.replace("{}", ".why")) >= 100
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 768
 
 
 @pytest.mark.parametrize("width", WIDTHS)

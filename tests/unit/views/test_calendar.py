@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from kerf.disruption.view import view
 from kerf.model.snapshot import Snapshot
-from kerf.views.calendar import DAYS, MOST, PoolCalendar, calendars
+from kerf.views.calendar import DAYS, MOST, Cycle, PoolCalendar, calendars
 from kerf.views.upcoming import all_budgets
 from kerf_api.v1.budgets import allowed_disruptions
 from tests.unit.disruption.worlds import NOW, pairs, pool, snapshot
@@ -75,8 +76,71 @@ def test_days_are_cut_at_midnight() -> None:
 
 
 def test_a_schedule_that_fires_often_is_cut() -> None:
-    (schedule,) = calendar({"nodes": "0", "schedule": "* * * * *", "duration": "30s"}).schedules
+    (schedule,) = calendar({"nodes": "0", "schedule": "*/2 9-17 * * *", "duration": "1m"}).schedules
     assert (len(schedule.windows), schedule.more) == (MOST, True)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "duration", "every", "parts"),
+    [
+        ("*/20 * * * *", "10m", 20, [(10, 0), (10, None)]),
+        ("5 * * * *", "15m", 60, [(15, 0), (45, None)]),
+        ("*/25 * * * *", "10m", 60, [(20, 0), (15, None), (10, 0), (15, None)]),
+        ("* * * * *", "30s", 1, [(0.5, 0), (0.5, None)]),
+    ],
+)
+def test_a_schedule_of_minutes_is_one_cycle(
+    schedule: str, duration: str, every: int, parts: list[tuple[float, int | None]]
+) -> None:
+    (found,) = calendar({"nodes": "0", "schedule": schedule, "duration": duration}).schedules
+    assert found.hourly is not None
+    assert (found.windows, found.more, found.hourly.every) == ((), False, timedelta(minutes=every))
+    shown = [((one.end - one.start) / timedelta(minutes=1), one.allowed) for one in found.hourly.parts]
+    turns = [[*shown[place:], *shown[:place]] for place in range(len(shown))]
+    assert parts in turns  # it begins with the next change
+
+
+@pytest.mark.parametrize("minute", range(0, 130, 7))
+def test_a_cycle_has_the_allowance_of_every_minute(minute: int) -> None:
+    budgets = [{"nodes": "0", "schedule": "*/20 * * * *", "duration": "10m"}, {"nodes": "50%"}]
+    (found,) = calendar(*budgets).schedules
+    assert found.hourly is not None
+    at = found.hourly.parts[0].start + timedelta(days=2, minutes=minute)
+    past = (at - found.hourly.parts[0].start) % found.hourly.every + found.hourly.parts[0].start
+    (part,) = [one for one in found.hourly.parts if one.start <= past < one.end]
+    assert part.allowed == allowed_disruptions(budgets=budgets, nodes=3, now=at, reason="Empty")
+
+
+def test_minutes_whose_windows_touch_are_no_change() -> None:
+    (found,) = calendar({"nodes": "0", "schedule": "*/20 * * * *", "duration": "20m"}).schedules
+    assert [(one.allowed, one.end - one.start) for one in found.windows] == [(0, timedelta(days=DAYS))]
+
+
+def test_windows_of_a_day_that_repeat_are_one_row() -> None:
+    frequent = {"nodes": "0", "schedule": "*/20 9-16 * * mon-fri", "duration": "10m"}
+    (found,) = calendar(frequent).schedules
+    cycles = [one for day in found.days for one in day if isinstance(one, Cycle)]
+    assert not found.more
+    assert {(one.every, one.start.hour, one.end.hour) for one in cycles[1:-1]} == {(timedelta(minutes=20), 9, 16)}
+    for day in found.days[1:-1]:
+        assert len(day) <= 4
+        assert sum(one.percent for one in day) == 100
+        assert [one.end for one in day[:-1]] == [one.start for one in day[1:]]
+    text = page(worlds.cluster(pool(budgets=[frequent]))).get("/next").text
+    assert "every 20 minutes: " in text
+    assert "</b> for 10 minutes" in text
+
+
+def test_the_page_has_a_cycle_as_one_row() -> None:
+    text = page(worlds.cluster(pool(budgets=[{"nodes": "0", "schedule": "*/20 * * * *", "duration": "10m"}]))).get(
+        "/next"
+    )
+    row = re.sub(r"<[^>]+>", "", text.text.split('<p class="detail">')[1].split("</p>")[0])
+    assert re.match(
+        "Underutilized, Empty, Drifted: every 20 minutes: .+ for 10 minutes, then .+ for 10 minutes\\. The", row
+    )
+    hourly = page(worlds.cluster(pool(budgets=[{"nodes": "0", "schedule": "@hourly", "duration": "15m"}]))).get("/next")
+    assert "every hour: " in hourly.text
 
 
 def test_a_budget_that_cannot_be_read_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,28 @@ def test_a_new_reading_is_an_event() -> None:
     boards.read()
     assert next(events) == "event: reading\nid: 2\ndata: 2\n\n"
     assert next(events) == ": quiet\n\n"
+
+
+def test_the_thread_goes_on_after_an_unexpected_error_and_reports_it_once() -> None:
+    cluster, reported, broken = Cluster(), list[str](), threading.Event()
+
+    def read() -> Snapshot:
+        if broken.is_set():
+            raise ZeroDivisionError("a number is 0")
+        return cluster.read()
+
+    boards = Boards(Origin("cluster a", read, live=True), every=0.01, report=reported.append)
+    broken.set()
+    boards.start()
+    boards.wait(4, 10)
+    text = client(boards).get("/").text
+    assert re.search("last reading failed at [-0-9]{10} [:0-9]{8} UTC: ZeroDivisionError: a number is 0", text)
+    assert "node-n0" in text
+    assert ["ZeroDivisionError: a number is 0" in one for one in reported] == [True]
+    broken.clear()
+    boards.wait(boards.readings + 1, 10)
+    assert (boards.problem, boards.failed_at, len(boards.current.nodes) > 3) == ("", None, True)
+    boards.stop()
 
 
 def test_a_stream_waits_for_the_reading_and_ends_with_the_views() -> None:

@@ -17,11 +17,13 @@ from kerf.cli.answering.boards import Boards
 from kerf.cli.demonstration.demo import manifests
 from kerf.cli.verbs import plan
 from kerf.cli.web import planned as plans
+from kerf.cli.web.history import History
 from kerf.cli.web.planned import Planned
 from kerf.planning.approvals import Approval
 from kerf.snapshots import files
 from kerf.snapshots.captured import Captured
 from kerf.snapshots.writing import lines
+from tests.unit.records.lives import Life
 from tests.unit.snapshots.worlds import busy
 from tests.unit.views import worlds
 from tests.unit.views.test_page import client, page
@@ -78,6 +80,23 @@ def test_the_page_has_both_sides_and_the_reason(found: Planned) -> None:
     assert "until nothing more happens" in text
 
 
+def test_a_plan_names_the_time_of_its_cluster(found: Planned) -> None:
+    assert f"as of {busy().snapshot.now:%Y-%m-%d %H:%M:%S} UTC" in asked(found).get("/plan").text
+
+
+def test_a_plan_is_not_shown_for_another_time(found: Planned, tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.live(1)
+    life.recorder.close()
+    history = History(str(life.folder), pytest.fail)
+    tried = client(Boards(worlds.origin(history.latest().snapshot)), history, found)
+    text = tried.get("/plan?moment=0").text
+    assert "latest decision of the record, not for the time of this page" in text
+    assert '<a href="/plan">Show the plan' in text
+    assert "NodePools before and after" not in text
+    assert "NodePools before and after" in tried.get("/plan").text
+
+
 def test_a_large_cluster_is_estimated(path: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(plans, "MOST_SIMULATED", 1)
     made = planned(path)
@@ -108,5 +127,6 @@ def test_without_a_change_the_page_says_how_to_give_one() -> None:
 def test_the_digest_that_approves_a_change_is_shown(found: Planned, path: str) -> None:
     made = Planned(changed.of_files([path]), busy)
     assert found.found is not None
+    made.at = found.at
     made.found = replace(found.found, approvals=(Approval("general", "0123456789abcdef", approved=False),))
     assert "kerf.sh/approved-plan: 0123456789abcdef" in asked(made).get("/plan").text

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from datetime import datetime
 from typing import Final, Protocol
 
 from kerf.cli.answering.captures import Origin
 from kerf.cli.arguments import Mistake
 from kerf.ports import PortError
+from kerf.runtime.process.clock import SystemClock
 from kerf.views.board import Board, board
 
 #: Seconds between two readings of a live cluster.
@@ -36,9 +39,12 @@ class Views(Protocol):
 class Boards:
     """`current` belongs to any thread. The first reading happens at once; its errors are the caller's."""
 
-    def __init__(self, origin: Origin, every: float = EVERY) -> None:
-        """Raises Mistake, PortError."""
-        self._origin, self._every = origin, every
+    def __init__(
+        self, origin: Origin, every: float = EVERY, report: Callable[[str], object] = lambda text: None
+    ) -> None:
+        """`report` gets the text of each new error once. Raises Mistake, PortError."""
+        self._origin, self._every, self._report = origin, every, report
+        self._failed_at: datetime | None = None
         self._current, self._problem = board(origin.read()), ""
         self._stopped, self._readings, self._changed = threading.Event(), 1, threading.Condition()
         self._thread = threading.Thread(target=self._follow, name="views", daemon=True)
@@ -59,6 +65,11 @@ class Boards:
     def problem(self) -> str:
         """The error of the latest reading; empty after a successful one."""
         return self._problem
+
+    @property
+    def failed_at(self) -> datetime | None:
+        """The time of the latest reading if it failed."""
+        return self._failed_at
 
     def start(self) -> None:
         """Begin to read a live cluster again and again; nothing for other origins."""
@@ -90,12 +101,21 @@ class Boards:
         """Read once. After an error the views stay, and `problem` has the error."""
         try:
             self._current = board(self._origin.read())
-            self._problem = ""
+            self._failed("")
         except (Mistake, PortError) as error:
-            self._problem = str(error)
+            self._failed(str(error))
+        except Exception as error:  # a bug; the thread must go on
+            words = "this is a bug of Kerf: report it with a file of kerf snapshot"
+            self._failed(f"{type(error).__name__}: {error}; {words}")
         with self._changed:
             self._readings += 1
             self._changed.notify_all()
+
+    def _failed(self, problem: str) -> None:
+        before, self._problem = self._problem, problem
+        self._failed_at = SystemClock().now() if problem else None
+        if problem and problem != before:
+            self._report(f"the cluster was not read again: {problem}")
 
     def _follow(self) -> None:
         while not self._stopped.wait(self._every):

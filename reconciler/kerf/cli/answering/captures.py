@@ -105,7 +105,7 @@ def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]
 class Origin:
     """Where snapshots come from: `name` is for a person, `words` say more of it; `live` ones change.
 
-    `capture` reads all that a plan needs.
+    `capture` reads all that a plan needs. `connect` makes a client of a live cluster.
     """
 
     name: str
@@ -113,6 +113,7 @@ class Origin:
     live: bool = False
     words: str = ""
     capture: Callable[[], Captured] | None = None
+    connect: Callable[[], KubeClient] | None = None
 
 
 def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[str, str]) -> Origin:
@@ -134,7 +135,10 @@ def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[s
     own = options(arguments, offline=bool(paths))
     if not paths:
         read = partial(live, verb, own, *where)
-        return Origin(f"cluster {own.cluster_name}", lambda: read().snapshot, live=True, capture=read)
+        place = connecting.Where(*where)
+        connect = partial(connecting.client, own, place, lambda *_: None, patience=connecting.PATIENCE)
+        name = f"cluster {own.cluster_name}"
+        return Origin(name, lambda: read().snapshot, live=True, capture=read, connect=connect)
     captured, words = of_manifests(paths, own)
     return Origin(", ".join(paths), lambda: captured.snapshot, words=words, capture=lambda: captured)
 

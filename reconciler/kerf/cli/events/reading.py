@@ -53,14 +53,14 @@ def look(kube: Reads, subject: Subject, since: datetime | None) -> Found:
     """Read everything about the subject that is not older than `since`. Raises PortError without an API server."""
     kube.request("GET", "/version")
     found = Found()
-    events = _events(kube, found, subject)
+    reported_events = events(kube, found, subject)
     values = {kind: _objects(kube, found, kind) for kind in _OWN}
     claims: list[NodeClaim] = values[kinds.NODE_CLAIM] or []
-    rows = records.of_events(events or ())
+    rows = records.of_events(reported_events or ())
     for kind, items in values.items():
         for one in items or ():
             rows += records.of_conditions(Ref.of(kind, one), one.status.conditions)
-    found.answered = events is not None or any(items is not None for items in values.values())
+    found.answered = reported_events is not None or any(items is not None for items in values.values())
     mine = records.chosen(rows, subject, claims)
     found.rows = tuple(one for one in mine if since is None or one.at >= since)
     if not mine and subject.name:
@@ -69,8 +69,8 @@ def look(kube: Reads, subject: Subject, since: datetime | None) -> Found:
     return found
 
 
-def _events(kube: Reads, found: Found, subject: Subject) -> list[Any] | None:
-    """Of all namespaces; without the permission, of the one namespace that has most of them."""
+def events(kube: Reads, found: Found, subject: Subject) -> list[Any] | None:
+    """The events of Kerf, of all namespaces; without the permission, of the one namespace that has most of them."""
     fallback = subject.namespace or _OF_CLUSTER
     if subject.namespace:
         return found.read(
@@ -87,10 +87,10 @@ def _events(kube: Reads, found: Found, subject: Subject) -> list[Any] | None:
 
 
 def _listed(kube: Reads, found: Found, namespace: str) -> list[Any]:
-    events = list(reported.pages(kube, _SELECTOR, namespace, most=_MOST_PAGES))
-    if len(events) == _MOST_PAGES * reported.PAGE:
-        found.not_checked.append(f"events: the API server may have more than the {len(events)} that were read")
-    return events
+    listed = list(reported.pages(kube, _SELECTOR, namespace, most=_MOST_PAGES))
+    if len(listed) == _MOST_PAGES * reported.PAGE:
+        found.not_checked.append(f"events: the API server may have more than the {len(listed)} that were read")
+    return listed
 
 
 def _objects(kube: Reads, found: Found, kind: Kind) -> list[Any] | None:

@@ -8,15 +8,15 @@ from itertools import zip_longest
 from typing import Final
 
 from flask import Flask, abort, request
-from werkzeug.exceptions import HTTPException
 
 from kerf.cli.answering import explained, node_page
 from kerf.cli.answering.boards import Boards, Views
-from kerf.cli.web import live, planned, record_pages, words
+from kerf.cli.web import errors, live, planned, record_pages, words
 from kerf.cli.web.guards import guard
 from kerf.cli.web.history import History
 from kerf.cli.web.pages import ROWS, Sources, number, part
 from kerf.cli.web.planned import Planned
+from kerf.cli.web.reported import Events
 from kerf.disruption.view import view
 from kerf.scheduling.facts.nodes import Needs
 from kerf.views.board import Board
@@ -35,6 +35,7 @@ def create_app(
     plan: Planned | None = None,
     *,
     scheme: str = "http",
+    events: Events | None = None,
 ) -> Flask:
     """The page of these views. `hosts` (`name:port`) are those that a browser may ask for."""
     sources = Sources(boards, history)
@@ -44,7 +45,7 @@ def create_app(
     guard(app, hosts, scheme)
     _lists(app, sources)
     _details(app, sources)
-    record_pages.add(app, sources)
+    record_pages.add(app, sources, events)
     planned.add(app, sources, plan)
     if isinstance(boards, Boards):
         live.add(app, boards)
@@ -53,13 +54,7 @@ def create_app(
     def icon() -> tuple[str, int]:
         return "", HTTPStatus.NO_CONTENT
 
-    @app.errorhandler(HTTPException)
-    def failed(error: HTTPException) -> tuple[str, int, dict[str, str]]:
-        code = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
-        kept = {name: value for name, value in error.get_headers() if name == "Allow"}
-        words = {"title": HTTPStatus(code).phrase, "text": error.description}
-        return sources.page("error.html", "", boards.current, **words), code, kept
-
+    errors.add(app, sources)
     return app
 
 
@@ -104,7 +99,10 @@ def _details(app: Flask, sources: Sources) -> None:
         found = sources.board()
         row = found.node(name)
         if row is None:
-            abort(HTTPStatus.NOT_FOUND, f"Node {name}: not in the cluster: choose one from the list of nodes")
+            abort(
+                HTTPStatus.NOT_FOUND,
+                f"Node {name}: not in the cluster{sources.when}: choose one from the list of nodes",
+            )
         why = explained.of_node(found.snapshot, name).splitlines()
         return sources.page("node.html", "cluster", found, row=row, why=why)
 
@@ -113,7 +111,10 @@ def _details(app: Flask, sources: Sources) -> None:
         key, found = f"{namespace}/{name}", sources.board()
         snapshot = found.snapshot
         if key not in snapshot.pods:
-            abort(HTTPStatus.NOT_FOUND, f"Pod {key}: not in the cluster: choose one from the list of pending pods")
+            abort(
+                HTTPStatus.NOT_FOUND,
+                f"Pod {key}: not in the cluster{sources.when}: choose one from the list of pending pods",
+            )
         node_name = snapshot.pods[key].spec.node_name
         why = explained.of_pod(snapshot, key).splitlines()
         return sources.page("pod.html", "pending", found, key=key, node=node_name, why=why)

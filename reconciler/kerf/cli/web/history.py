@@ -1,4 +1,4 @@
-"""A record for the page: its decisions, newest first, the price over time, and the views as of a time.
+"""A record for the page: its decisions, newest first, the price over time, savings, and the views as of a time.
 
 Memory is bounded: the newest decisions are kept with their texts, and prices at times that are equally far apart.
 """
@@ -17,6 +17,7 @@ from typing import Final
 from kerf.cli.answering.records import Note, Record, found
 from kerf.cli.arguments import Mistake
 from kerf.disruption.view import view
+from kerf.model import kinds
 from kerf.model.instants import rfc3339
 from kerf.model.snapshot import Snapshot
 from kerf.records.reading import Step
@@ -24,6 +25,7 @@ from kerf.snapshots.captured import Captured
 from kerf.snapshots.reading import Unreadable
 from kerf.views.board import Board, board
 from kerf.views.cluster import pool_prices
+from kerf.views.realised import Savings, Tally
 
 #: Texts of decisions that are kept: names of changed objects, actions and reasons.
 MOST_TEXTS: Final = 200_000
@@ -31,6 +33,7 @@ MOST_TEXTS: Final = 200_000
 MOST_MOMENTS: Final = 300
 _FIRST_DISTANCE: Final = timedelta(minutes=1)
 _BOARDS: Final = 4
+_CLAIM: Final = f"{kinds.NODE_CLAIM.name} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +79,29 @@ class _Reading:
     moments: list[Moment] = field(default_factory=list)
     decisions: int = 0
     omitted: int = 0
+    savings: Tally = field(default_factory=Tally)
     _texts: int = 0
     _distance: timedelta = _FIRST_DISTANCE
 
-    def take(self, step: Step) -> None:
-        """Raises Unreadable."""
+    def take(self, step: Step, *, first: bool) -> None:
+        """`first`: of its file, whose objects are all new. Raises Unreadable."""
         self.decisions += 1
         decision = step.decision
+        self._save(step, first=first)
         if step.changed or decision.actions:
             acts = tuple((act.key, act.reason) for act in decision.actions)
             self._keep(Entry(decision.at, step.changed, acts, decision.more_actions))
         if not self.moments or not timedelta(0) <= decision.at - self.moments[-1].at < self._distance:
             self._sample(step.captured().snapshot)
+
+    def _save(self, step: Step, *, first: bool) -> None:
+        claims = step.objects(kinds.NODE_CLAIM)
+        changed = [one.removeprefix(_CLAIM).split(" ")[0] for one in step.changed if one.startswith(_CLAIM)]
+        names = list(claims) if first else changed
+        if names and self.savings.concerns(claims, names):
+            self.savings.take(view(step.captured().snapshot), names)
+        else:
+            self.savings.advance(step.decision.at)
 
     def _keep(self, entry: Entry) -> None:
         self.entries.appendleft(entry)
@@ -111,14 +125,15 @@ class History:
         self._lock, reading = threading.Lock(), _Reading()
         for file, steps in Record(self._paths, note).parts():
             try:
-                for step in steps:
-                    reading.take(step)
+                for number, step in enumerate(steps):
+                    reading.take(step, first=not number)
             except Unreadable as error:
                 note(f"{file}: {error}")
         if not reading.moments:
             raise Mistake(f"{path}: the record has no decision: name the folder of RECORD_FOLDER after its first one")
         self.entries, self.moments = tuple(reading.entries), tuple(reading.moments)
         self.decisions, self.omitted = reading.decisions, reading.omitted
+        self.savings: Savings | None = reading.savings.found()
         self._board = lru_cache(_BOARDS)(self._read)
 
     @property

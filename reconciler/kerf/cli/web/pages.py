@@ -9,8 +9,9 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from flask import abort, g, render_template, request
+from werkzeug.exceptions import HTTPException
 
-from kerf.cli.answering.boards import Views
+from kerf.cli.answering.boards import Boards, Views
 from kerf.cli.answering.records import instant
 from kerf.cli.arguments import Mistake
 from kerf.cli.web.history import History
@@ -64,8 +65,23 @@ class Sources:
             found = self.history.board(at)
         except Mistake as error:
             abort(HTTPStatus.BAD_REQUEST, str(error))
+        g.board = found
         g.at = at.isoformat().replace("+00:00", "Z")
         return found
+
+    def board_of_error(self) -> Board:
+        """The views of the request's time; the current ones when the time is wrong."""
+        if "board" in g:
+            return g.board  # type: ignore[no-any-return]
+        try:
+            return self.board()
+        except HTTPException:
+            return self.boards.current
+
+    @property
+    def when(self) -> str:
+        """The time of the views in words; empty for the current ones."""
+        return f" at {g.at}" if g.get("at") else ""
 
     def page(self, template: str, tab: str, found: Board, **values: Any) -> str:
         """The page of a template."""
@@ -75,6 +91,7 @@ class Sources:
             board=found,
             origin=boards.name,
             problem=boards.problem,
+            failed_at=boards.failed_at if isinstance(boards, Boards) else None,
             live=boards.live,
             tab=tab,
             history=self.history,

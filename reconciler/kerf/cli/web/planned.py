@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from flask import Flask
@@ -38,7 +39,7 @@ class PoolChange:
 
 
 class Planned:
-    """The plan of a change to the cluster of `capture`. `found` is None until it is computed."""
+    """The plan of a change to the cluster of `capture`, as of `at`. `found` is None until it is computed."""
 
     def __init__(self, changed: Changed, capture: Callable[[], Captured], key: bytes = b"") -> None:
         """`key` is that of the digests in place of user data."""
@@ -46,6 +47,7 @@ class Planned:
         self.found: Forecast | None = None
         self.pools: tuple[PoolChange, ...] = ()
         self.problem = ""
+        self.at: datetime | None = None
         self._thread = threading.Thread(target=self.compute, name="plan", daemon=True)
 
     def start(self) -> None:
@@ -62,7 +64,7 @@ class Planned:
         except (Mistake, BadChange, Unplannable, PortError) as error:
             self.problem = str(error)
             return
-        self.pools = pool_changes(captured, found)
+        self.pools, self.at = pool_changes(captured, found), captured.snapshot.now
         self.found = replace(found, guesses=(*assumed, *found.guesses))
 
 

@@ -1,4 +1,4 @@
-"""The pages of a record: its decisions, and the chart of the price over time."""
+"""The pages of a record: its decisions with the Events of a live cluster, and the chart of the price over time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kerf.cli import charts
 from kerf.cli.answering.plan_page import price
 from kerf.cli.web.history import History, Moment
 from kerf.cli.web.pages import Sources, number, part
+from kerf.cli.web.reported import Events
 
 _OTHERS: Final = "other NodePools"
 
@@ -27,14 +28,17 @@ class Trend:
     last: int
 
 
-def add(app: Flask, sources: Sources) -> None:
+def add(app: Flask, sources: Sources, events: Events | None) -> None:
     """Answer `/history` and `/charts/cost.svg`; without a record they explain how to get one."""
 
     @app.get("/history")
     def decisions() -> str:
         text, found = request.args.get("q", "").strip(), sources.history
         entries = [one for one in found.entries if not text or one.about(text)] if found is not None else []
-        return sources.page("history.html", "history", sources.board(), part=part(entries, number()), text=text)
+        reported = events.found(text) if events is not None else None
+        return sources.page(
+            "history.html", "history", sources.board(), part=part(entries, number()), text=text, reported=reported
+        )
 
     @app.get("/charts/cost.svg")
     def cost_chart() -> Response:

@@ -15,7 +15,7 @@ from kerf.cli.answering.plan_page import price
 from kerf.cli.reports.escaping import visible
 from kerf.cli.web.history import Moment
 from kerf.model.instants import length
-from kerf.views.calendar import Window
+from kerf.views.calendar import Cycle, Window
 
 
 def install(app: Flask) -> None:
@@ -29,10 +29,12 @@ def install(app: Flask) -> None:
         "past": past,
         "span": span,
         "tone": tone,
+        "spoken": spoken,
+        "parts": parts,
         "place": place,
         "instant": instant,
     }
-    app.jinja_env.globals |= {"at": _at, "link": _link, "href": _href}
+    app.jinja_env.globals |= {"at": _at, "link": _link, "href": _href, "kept": _kept, "latest": _latest}
     app.jinja_env.finalize = _shown
 
 
@@ -43,6 +45,16 @@ def _shown(value: Any) -> Any:
 def _link(page: int) -> str:
     """The query of another page of the same list."""
     return urlencode({**request.args.to_dict(), **({"at": g.at} if g.get("at") else {}), "page": page})
+
+
+def _kept() -> list[tuple[str, str]]:
+    """The parts of the query that stay when the time of the views changes."""
+    return [(name, value) for name, value in request.args.items() if name not in ("at", "moment", "page")]
+
+
+def _latest() -> str:
+    """The address of the same view as of now."""
+    return f"{quote(request.path)}{'?' if _kept() else ''}{urlencode(_kept())}"
 
 
 def _href(path: str, part: str = "", **query: str) -> str:
@@ -60,20 +72,35 @@ def age(span: timedelta | None) -> str:
     return "" if span is None else length(span)
 
 
-def past(first: Window) -> int:
+def spoken(span: timedelta) -> str:
+    """`20 minutes`, `2 hours`; `1m30s` for a time with seconds."""
+    minutes, rest = divmod(span, timedelta(minutes=1))
+    if rest:
+        return length(span)
+    return many(minutes // 60, "hour") if not minutes % 60 else many(minutes, "minute")
+
+
+def parts(one: Window | Cycle) -> Sequence[Window]:
+    """The windows of a cycle; none of a window."""
+    return one.parts if isinstance(one, Cycle) else ()
+
+
+def past(first: Window | Cycle) -> int:
     """The part of a day before its first window, in percent."""
     start = first.start
     return round(100 * (start.hour * 3600 + start.minute * 60 + start.second) / 86400)
 
 
-def span(one: Window) -> str:
+def span(one: Window | Cycle) -> str:
     """A part of one day: `09:00-17:00`; its end is 24:00 at midnight."""
     end = one.end.strftime("%H:%M")
     return f"{one.start:%H:%M}-{'24:00' if end == '00:00' else end}"
 
 
-def tone(one: Window) -> str:
+def tone(one: Window | Cycle) -> str:
     """The class of a window's colour."""
+    if isinstance(one, Cycle):
+        return "r"
     return "d" if one.allowed is None else "p" if one.allowed else "u"
 
 

@@ -31,7 +31,8 @@ A live cluster is read every 30 seconds with your own credentials, and AWS as th
   --snapshot FILE     what `kerf snapshot` saved; neither the cluster nor AWS is asked
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --record DIR        the record of a controller (RECORD_FOLDER), one of its files, or s3://BUCKET/PREFIX: its
-                      decisions, the price over time, and every view as of a time; later decisions need a new start
+                      decisions, the price over time, savings, and every view as of a time; later decisions need a new
+                      start
   --plan PATH         changed manifests, a file or a folder; repeatable: before and after, as kerf plan computes them
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
@@ -92,6 +93,8 @@ def _serve(origin: Origin, history: History | None, planned: Planned | None, por
     from kerf.cli.answering.boards import Boards
     from kerf.cli.web import server
     from kerf.cli.web.app import create_app
+    from kerf.cli.web.reported import Events
+    from kerf.runtime.process.clock import SystemClock
 
     try:
         descriptor, bound = server.bound(port)
@@ -99,10 +102,12 @@ def _serve(origin: Origin, history: History | None, planned: Planned | None, por
         words = error.strerror or str(error)
         say(f"kerf ui: port {port}: cannot listen: {words}; --port 0 selects a free one", err=True)
         raise typer.Exit(1) from error
-    boards = Boards(origin)
+    boards = Boards(origin, report=lambda text: say(f"kerf ui: {text}", err=True))
     if origin.words:
         say(origin.words)
-    serving = server.server(create_app(boards, server.hosts(bound), history, planned), descriptor, bound)
+    events = Events(origin.connect, SystemClock()) if origin.connect is not None else None
+    app = create_app(boards, server.hosts(bound), history, planned, events=events)
+    serving = server.server(app, descriptor, bound)
     say(f"http://{server.HOST}:{bound} shows {origin.name}. Ctrl-C ends it.")
     boards.start()
     if planned is not None:
