@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.manifests.documents import Document, read
+from kerf.manifests.documents import Document, read
 from kerf_api import crds
 from tests.unit.api.corpus import Case as Judged
 from tests.unit.conversion.cases import AS_IT_IS, CASES, Case

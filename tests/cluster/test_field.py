@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli.manifests import documents
-from kerf.cli.manifests.documents import Document
+from kerf.manifests import documents
+from kerf.manifests.documents import Document
 from tests.field import Case, cases
 from tests.unit.api.table.explained import EXPLAINED
 from tests.unit.conversion.cases import FOLDER, read

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kerf.cli.manifests import file_rules
-from kerf.cli.manifests.checking import Content, Report, Wish, check
+from kerf.manifests import file_rules
+from kerf.manifests.checking import Content, Report, Wish, check
 
 FOLDER: Final = Path(__file__).parent
 NOTHING: Final = "nothing"

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerf.cli.manifests.checking import Content
-from kerf.cli.manifests.documents import Document, read
 from kerf.cli.rewriting.converting import Converted, convert_files
+from kerf.manifests.checking import Content
+from kerf.manifests.documents import Document, read
 from kerf_api.conversion import Wish, convert
 from tests.fuzz.wild import SCALARS, TEXTS
 from tests.unit.conversion.cases import CASES, Case

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerf.model.kubernetes.objects import Node, Pod
+from kerf.pods.topology_constraints import SPREAD, TopologyGroup
 from kerf.scheduling.answers.solution import Solution
-from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyGroup
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf_api import labels
 from kerf_api.v1.meta import decode

@@ -227,7 +227,7 @@ FOUND = list(expressions())
 
 def test_the_expressions_of_the_sources_are_found() -> None:
     assert len(FOUND) > 80
-    assert {"api/kerf_api/durations.py", "reconciler/kerf/cli/manifests/documents.py"} <= {
+    assert {"api/kerf_api/durations.py", "reconciler/kerf/manifests/documents.py"} <= {
         place.split(":")[0] for place, *_ in FOUND
     }
 

@@ -10,7 +10,7 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     answering/       the pages of `kerf why`               events/     events and conditions for `kerf events`
     gathering/       files, folders, Git, charts             rewriting/  manifests written with their comments
     reports/         findings in the formats of CI services
-    manifests/       YAML as documents with places           demonstration/  operating/
+    demonstration/   the live demo                           operating/  a controller that runs
     arguments.py  output.py  parser.py
     terminal.py      text fitted to a terminal               charts.py   charts as SVG
 """

@@ -22,6 +22,8 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
+from kerf.pods.buffer_pods import settled_pods, virtual_pods
+from kerf.pods.requirements import own_problem
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.nodes.supposed import standing
 from kerf.scheduling.placing.as_kube_scheduler import (
@@ -29,8 +31,6 @@ from kerf.scheduling.placing.as_kube_scheduler import (
     KubeSchedulerOrderByName,
     KubeSchedulerOrderLargeFirst,
 )
-from kerf.scheduling.pods.buffer_pods import settled_pods, virtual_pods
-from kerf.scheduling.pods.requirements import own_problem
 from kerf.scheduling.solve import SolveContext, SolveOptions, context_of, solve
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api.v1.nodepool import NodePool

@@ -15,8 +15,8 @@ from kerf.model.aws.instance_type import InstanceType
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Affinity, Expression, NodeAffinity, NodeSelector, NodeSelectorTerm, Pod
 from kerf.model.snapshot import Snapshot
+from kerf.pods.volumes import attachments
 from kerf.scheduling.offerings.learned import ATTACHABLE, sizes_for
-from kerf.scheduling.pods.volumes import attachments
 from kerf_api import labels
 
 #: By instance type, its learned amounts by name.

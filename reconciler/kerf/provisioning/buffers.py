@@ -19,7 +19,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Turn
 from kerf.model.plan import NOTHING, CreateNodeClaim, PatchObject, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.pods.buffer_pods import PROVISIONING, Resolution, resolutions
+from kerf.pods.buffer_pods import PROVISIONING, Resolution, resolutions
 from kerf.scheduling.solve import PodRefusal, Solution
 from kerf_api.v1 import conditions
 from kerf_api.v1.capacitybuffer import CapacityBuffer, CapacityBufferStatus

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
+from kerf.pods.requirements import own_problem
 from kerf.provisioning import missing
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.answers.edits import Respell
 from kerf.scheduling.answers.explanation import PoolAccount
 from kerf.scheduling.answers.patches import CORRECT, Cause, Field, FieldRef, Patch, of_fix, of_pod, owner_ref, within
-from kerf.scheduling.pods.requirements import own_problem
 from kerf.scheduling.refusals.spelling import value_near
 from kerf.scheduling.solve import PodRefusal
 from kerf_api import labels

@@ -10,7 +10,7 @@ from kerf.model.changes.pdbs import Pdbs
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.pods.requirements import own_problem
+from kerf.pods.requirements import own_problem
 from kerf.scheduling.solve import PodRefusal
 
 

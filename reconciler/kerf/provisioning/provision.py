@@ -22,6 +22,8 @@ from kerf.model.kubernetes.pods import virtual as is_virtual
 from kerf.model.memory import Memory, Turn
 from kerf.model.plan import INTERNAL_ERROR, CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import Batch, Snapshot
+from kerf.pods.buffer_pods import virtual_pods
+from kerf.pods.daemon_overhead import daemon_problems
 from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart, solve_early
 from kerf.provisioning.buffers import buffered, real_part, reports, without_room
 from kerf.provisioning.creations import creatable, creatable_part, creations_of
@@ -33,8 +35,6 @@ from kerf.provisioning.unread import kept_waiting, unread_refusals, unread_since
 from kerf.provisioning.waiting import TERMINATING
 from kerf.scheduling.facts.nodes import sites
 from kerf.scheduling.offerings.settling import SETTLING
-from kerf.scheduling.pods.buffer_pods import virtual_pods
-from kerf.scheduling.pods.daemon_overhead import daemon_problems
 from kerf.scheduling.seating.reserved import DEFERRED
 from kerf.scheduling.solve import PodRefusal, Solution
 from kerf.scheduling.work import WORK_BUDGET

@@ -14,8 +14,8 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR, Reason, Refusal
 from kerf.model.snapshot import Snapshot, StateNode
+from kerf.pods.requirements import accepted_by_node, tolerates_all
 from kerf.provisioning.boundary import Problems
-from kerf.scheduling.pods.requirements import accepted_by_node, tolerates_all
 from kerf.scheduling.solve import PodRefusal, Solution
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources

@@ -14,5 +14,5 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     topology/           the rule of topology constraints, and what is counted for it
     answers/            what a solve answers    facts/  what holds of nodes and pods whatever is solved
     offerings/          what new nodes can be: NodePools, instance types, prices, reservations
-    pods/               what a pod asks of a node           work.py    the steps of a pass, and their bound
+    work.py             the steps of a pass, and their bound
 """

@@ -17,6 +17,9 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory, Step, Turn
 from kerf.model.plan import INTERNAL_ERROR, Reason
 from kerf.model.snapshot import Snapshot, StateNode
+from kerf.pods.daemon_overhead import Daemon, daemons_of
+from kerf.pods.default_constraints import DefaultSpread
+from kerf.pods.sole_users import SoleUsers
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.facts import bound_pods
 from kerf.scheduling.facts.joining import NOT_INITIALIZED, late_pools, nodes_left
@@ -28,9 +31,6 @@ from kerf.scheduling.offerings.instance_types import Columns, Tables, TypeTable
 from kerf.scheduling.offerings.learned import labels_missing_for, taints_for
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.stock import out_of_stock
-from kerf.scheduling.pods.daemon_overhead import Daemon, daemons_of
-from kerf.scheduling.pods.default_constraints import DefaultSpread
-from kerf.scheduling.pods.sole_users import SoleUsers
 from kerf.scheduling.topology.counts import Tallies
 from kerf.scheduling.work import Work
 from kerf_api import labels

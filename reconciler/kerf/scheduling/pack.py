@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kerf.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.improving.merge import merged
 from kerf.scheduling.improving.search import improved
@@ -21,7 +22,6 @@ from kerf.scheduling.packing.fill import Filling
 from kerf.scheduling.packing.finalize import Packed, close
 from kerf.scheduling.placing.strategy import PLAIN, Strategy
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.seating.colocated import seat_together
 from kerf.scheduling.seating.devices import Seating
 from kerf_api.requirements import EMPTY, Requirements

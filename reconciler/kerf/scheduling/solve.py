@@ -15,6 +15,7 @@ from functools import partial
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import virtual
 from kerf.model.snapshot import Snapshot
+from kerf.pods.volumes import volume_demands
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.context import SolveContext, context_of
 from kerf.scheduling.devices.ledger import DeviceLedger, devices_of
@@ -32,7 +33,6 @@ from kerf.scheduling.packing.planned_domains import foresee
 from kerf.scheduling.placing.as_kube_scheduler import KubeSchedulerOrder
 from kerf.scheduling.placing.classes import PodClass, PodFacts, classes_of
 from kerf.scheduling.placing.pending_zones import effective_zones
-from kerf.scheduling.pods.volumes import volume_demands
 from kerf.scheduling.refusals.explain import Outcome, left_for_later, no_place, not_readable
 from kerf.scheduling.strategies import Round, StrategySearch
 from kerf.scheduling.topology.solve_counts import Topology

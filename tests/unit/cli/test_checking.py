@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.cli.manifests import file_rules
-from kerf.cli.manifests.checking import Content, Report, Wish, check
-from kerf.cli.manifests.ours import is_ours
+from kerf.manifests import file_rules
+from kerf.manifests.checking import Content, Report, Wish, check
+from kerf.manifests.ours import is_ours
 
 CLAIM = """\
 apiVersion: karpenter.sh/v1

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kerf.cli.manifests.written import flow, literal
 from kerf.cli.verbs import convert
+from kerf.manifests.written import flow, literal
 
 POOL = """\
 apiVersion: karpenter.sh/v1beta1

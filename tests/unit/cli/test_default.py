@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.manifests.documents import Document, read
 from kerf.cli.rewriting.filling import filled
 from kerf.cli.verbs import default
+from kerf.manifests.documents import Document, read
 from kerf_api.defaulting import default as defaulted
 from tests.sources import ROOT
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.manifests.documents import LARGEST, Document, read
-from kerf.cli.manifests.nodes import MOST_REPEATED, Node, Unreadable, locate, locate_key
+from kerf.manifests.documents import LARGEST, Document, read
+from kerf.manifests.nodes import MOST_REPEATED, Node, Unreadable, locate, locate_key
 
 DEEP = 100_000
 NINE = 9

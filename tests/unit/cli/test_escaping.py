@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kerf.cli.manifests import file_rules
-from kerf.cli.manifests.checking import Content, Finding, Report, Subject, Wish, check
-from kerf.cli.manifests.nodes import Place
 from kerf.cli.reports import escaping, formats
 from kerf.cli.verbs import convert, default, validate
+from kerf.manifests import file_rules
+from kerf.manifests.checking import Content, Finding, Report, Subject, Wish, check
+from kerf.manifests.nodes import Place
 from kerf_api.lint import Problem
 from kerf_api.lint.rulebook import book
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.cli.manifests.checking import Wish
+from kerf.manifests.checking import Wish
 
 from .test_checking import CLAIM, OTHER, report, rules
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.cli.manifests import file_rules
 from kerf.cli.verbs import explain
+from kerf.manifests import file_rules
 from kerf_api.lint.rulebook import book
 
 

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
-from kerf.cli.manifests.checking import Content, Report, Wish, check
 from kerf.cli.reports import formats
 from kerf.cli.verbs import validate
+from kerf.manifests.checking import Content, Report, Wish, check
 
 from .test_checking import CLAIM, OTHER, known
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from kerf.cli.gathering.origins import _without_braces
-from kerf.cli.manifests import file_rules
-from kerf.cli.manifests.checking import Content, Wish, check
-from kerf.cli.manifests.nodes import Unreadable
 from kerf.cli.rewriting import converting, filling
+from kerf.manifests import file_rules
+from kerf.manifests.checking import Content, Wish, check
+from kerf.manifests.nodes import Unreadable
 from kerf_api.conversion import Wish as Conversion
 from tests.sources import ROOT
 

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from kerf.cli.manifests import file_rules
-from kerf.cli.manifests.checking import Content, Wish, check
-from kerf.cli.manifests.documents import lines
-from kerf.cli.manifests.nodes import Unreadable
 from kerf.cli.reports import formats
 from kerf.cli.rewriting.filling import filled
+from kerf.manifests import file_rules
+from kerf.manifests.checking import Content, Wish, check
+from kerf.manifests.documents import lines
+from kerf.manifests.nodes import Unreadable
 from tests.sources import ROOT
 
 TEXTS = [path.read_text() for path in sorted((ROOT / "manifests" / "examples").glob("*.yaml"))]

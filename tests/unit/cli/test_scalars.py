@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.manifests import scalars
+from kerf.manifests import scalars
 
 
 @pytest.mark.parametrize("word", scalars.TRUE)

@@ -338,7 +338,7 @@ def test_a_file_that_fails_after_the_runs_costs_no_result(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kerf.cli.manifests.regular.write", full)
+    monkeypatch.setattr("kerf.manifests.regular.write", full)
     report = tmp_path / "j.xml"
     assert main([written(tmp_path, {}), "--junit", str(report)]) == 1
     printed = capsys.readouterr()
@@ -389,8 +389,7 @@ def test_a_name_with_line_breaks_prints_one_line(tmp_path: Path, capsys: pytest.
 
 def test_a_file_that_is_no_table_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "secret").write_text("root:hidden:20228\n")
-    workload = {"name": "web", "replicas": 1, "replicasFile": "secret"}
-    assert main([written(tmp_path, {"workloads": [workload]})]) == 2
+    assert main([written(tmp_path, {"workloads": [{"name": "web", "replicas": 1, "replicasFile": "secret"}]})]) == 2
     assert "hidden" not in capsys.readouterr().err
 
 

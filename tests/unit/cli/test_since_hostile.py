@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from kerf.cli.gathering import repository
-from kerf.cli.manifests import bounded
 from kerf.cli.verbs import validate
+from kerf.manifests import bounded
 from tests.gitops.repositories import commit, git, write
 from tests.gitops.repositories import repository as new_repository
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kerf.cli.manifests import file_rules, worlds
-from kerf.cli.manifests.checking import Content, Wish, check
 from kerf.cli.verbs import validate
+from kerf.manifests import file_rules, worlds
+from kerf.manifests.checking import Content, Wish, check
 from tests.sources import ROOT
 
 POOL = (ROOT / "manifests/examples/general-purpose.yaml").read_text()

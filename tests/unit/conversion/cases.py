@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from kerf.cli.manifests.checking import Content
 from kerf.cli.reports import formats
 from kerf.cli.rewriting.converting import Converted, convert_files
+from kerf.manifests.checking import Content
 from kerf_api.conversion import Wish
 
 FOLDER: Final = Path(__file__).parent / "cases"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.manifests.documents import Document, read
+from kerf.manifests.documents import Document, read
 from kerf_api import crds, old_names
 from kerf_api.lint import LintSettings, validate
 from kerf_api.lint.rulebook import book

@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks.document import rewrite
 from benchmarks.table import markdown
 from kerf.model.kubernetes.objects import Pod
-from kerf.scheduling.pods.requirements import relaxations_of
+from kerf.pods.requirements import relaxations_of
 from kerf.scheduling.solve import NewNode, Solution, SolveOptions, solve
 from kerf_api import labels
 from tests.sources import ROOT

@@ -27,7 +27,7 @@ from kerf.ec2 import interruptions
 from kerf.model.aws.interruptions import InterruptionKind, Message
 from kerf.model.backoff import POOL_STEPS, Steps
 from kerf.model.settings import Settings
-from kerf.scheduling.pods import requirements
+from kerf.pods import requirements
 from kerf.telemetry.catalogue.listed_events import INTERRUPTIONS
 from kerf_api.v1.budgets import allowed_disruptions
 from tests import worlds

@@ -12,11 +12,11 @@ from kerf.model import mismatches
 from kerf.model.mismatches import Mismatches, Record
 from kerf.model.plan import CreateNodeClaim, Plan
 from kerf.model.snapshot import Batch
+from kerf.pods.requirements import required_terms
 from kerf.provisioning.avoiding import avoiding
 from kerf.provisioning.provision import provision
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.placing.pod_shapes import PodShapes
-from kerf.scheduling.pods.requirements import required_terms
 from kerf_api import labels
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w

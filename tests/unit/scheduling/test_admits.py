@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from kerf.model.kubernetes.selectors import selector_of
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
+from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.admits import MANY, bounds
 
 

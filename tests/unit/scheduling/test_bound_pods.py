@@ -8,8 +8,8 @@ import pytest
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
+from kerf.pods.topology_constraints import TopologyGroup, term_group
 from kerf.scheduling.facts import nodes
-from kerf.scheduling.pods.topology_constraints import TopologyGroup, term_group
 from kerf.scheduling.solve import context_of, solve
 from kerf.scheduling.topology import counts
 from kerf.scheduling.topology.counts import BoundCounts, Tallies

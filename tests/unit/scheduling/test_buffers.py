@@ -15,8 +15,8 @@ from kerf.model.memory import Memory
 from kerf.model.plan import CreateNodeClaim, PatchObject, Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.model.snapshot import Batch, Snapshot
+from kerf.pods.buffer_pods import MOST_PODS, Resolution, resolutions, settled_pods, size, virtual_pods
 from kerf.provisioning.provision import provision
-from kerf.scheduling.pods.buffer_pods import MOST_PODS, Resolution, resolutions, settled_pods, size, virtual_pods
 from kerf_api import labels
 from kerf_api.resources import Resources
 from kerf_api.v1.capacitybuffer import CapacityBuffer

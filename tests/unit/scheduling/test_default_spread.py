@@ -9,9 +9,9 @@ import pytest
 
 from kerf.model.kubernetes.objects import Pod, TopologySpreadConstraint
 from kerf.model.kubernetes.selectors import Selector, selector_of
+from kerf.pods.default_constraints import DefaultSpread
 from kerf.scheduling.placing.classes import PodFacts, classes_of
 from kerf.scheduling.placing.pod_parts import shape_of
-from kerf.scheduling.pods.default_constraints import DefaultSpread
 from kerf.scheduling.solve import SolveOptions, context_of, solve
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kerf.pods.requirements import accepted_by_node, own_problem
 from kerf.scheduling.answers.edits import DropExpression
-from kerf.scheduling.pods.requirements import accepted_by_node, own_problem
 from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w

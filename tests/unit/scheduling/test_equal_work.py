@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.pods import topology_constraints
+from kerf.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.placing import domains, pod_parts
-from kerf.scheduling.pods import topology_constraints
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.solve import context_of, solve
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model.kubernetes.selectors import Selector
+from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyGroup
 from kerf.scheduling.nodes import existing
 from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.placing.host_counts import HostCounts
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyGroup
 from kerf.scheduling.solve import context_of, solve
 from kerf.scheduling.topology import admits
 from kerf_api import labels

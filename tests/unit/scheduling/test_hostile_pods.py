@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.pods import requirements
+from kerf.pods.host_ports import HeldPorts, clash
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
-from kerf.scheduling.pods import requirements
-from kerf.scheduling.pods.host_ports import HeldPorts, clash
 from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api.requirements import requirement
 from tests.unit.scheduling import worlds as w

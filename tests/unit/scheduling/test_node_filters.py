@@ -11,9 +11,9 @@ import pytest
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.selectors import selector_of
+from kerf.pods.topology_constraints import AFFINITY, SPREAD, TopologyGroup
 from kerf.scheduling.placing import routes
 from kerf.scheduling.placing.planned_counting import Counting, counting, countings
-from kerf.scheduling.pods.topology_constraints import AFFINITY, SPREAD, TopologyGroup
 from kerf.scheduling.topology.node_filters import NodeFilters
 from kerf_api import labels
 from kerf_api.requirements import EXISTS, GT, IN, NOT_IN, Requirements, requirement

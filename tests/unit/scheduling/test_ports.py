@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.scheduling.pods.host_ports import clash, host_ports
+from kerf.pods.host_ports import clash, host_ports
 from tests.referee import needs
 from tests.unit.scheduling import worlds as w
 

@@ -8,9 +8,9 @@ from typing import cast
 import numpy as np
 
 from kerf.model.kubernetes.selectors import Selector
+from kerf.pods.topology_constraints import SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.packing.draft import PoolDemand
 from kerf.scheduling.packing.spread_limits import SpreadLimits
-from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf_api import labels
 

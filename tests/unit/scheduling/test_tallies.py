@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kerf.model.kubernetes.selectors import selector_of
+from kerf.pods.requirements import asked_labels
+from kerf.pods.topology_constraints import SPREAD, TopologyGroup
 from kerf.scheduling.facts.bound_pods import BoundPods
-from kerf.scheduling.pods.requirements import asked_labels
-from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyGroup
 from kerf.scheduling.topology.counts import Tallies
 from kerf_api import labels
 from kerf_api.v1.meta import Taint

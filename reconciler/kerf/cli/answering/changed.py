@@ -15,7 +15,7 @@ from kerf.planning.changes import Change, Comparison, Key
 from kerf.snapshots.sanitizing import digest
 
 if TYPE_CHECKING:
-    from kerf.cli.manifests.checking import Content
+    from kerf.manifests.checking import Content
     from kerf.snapshots.captured import Captured
 
 #: A manifest with its place, `file:line`.

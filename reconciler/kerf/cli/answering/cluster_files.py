@@ -16,9 +16,9 @@ import msgspec
 from msgspec.structs import replace as changed
 
 from kerf.cli.gathering.sources import Source
-from kerf.cli.manifests import documents
-from kerf.cli.manifests.nodes import Unreadable
 from kerf.ec2.images import unlisted
+from kerf.manifests import documents
+from kerf.manifests.nodes import Unreadable
 from kerf.model import kinds
 from kerf.model.aws.cloud import ClassFacts, ClusterFacts, Image, PlacementGroup, Region, SecurityGroup, Subnet
 from kerf.model.kinds import Kind

@@ -14,7 +14,7 @@ from kerf.cli.gathering.sources import Source
 
 if TYPE_CHECKING:
     from kerf.cli.gathering.git import Earlier, History
-    from kerf.cli.manifests.checking import Content
+    from kerf.manifests.checking import Content
 
 Note = Callable[[str], None]
 
@@ -46,7 +46,7 @@ def _as_template(content: Content, charts: Sequence[str]) -> Content:
     within = any(path.startswith(os.path.join(chart, "templates", "")) for chart in charts)
     if not within or b"{{" not in content.data:
         return content
-    from kerf.cli.manifests import file_rules, ours
+    from kerf.manifests import file_rules, ours
 
     if not ours.mentions_ours(content.data):
         return replace(content, data=b"")

@@ -22,9 +22,9 @@ from typing import Final
 from kerf.cli.gathering import repository
 from kerf.cli.gathering.repository import Layout, Refused
 from kerf.cli.gathering.sources import STDIN, SUFFIXES, NotFound, Source, find
-from kerf.cli.manifests import bounded
-from kerf.cli.manifests.checking import Content
-from kerf.cli.manifests.documents import LARGEST
+from kerf.manifests import bounded
+from kerf.manifests.checking import Content
+from kerf.manifests.documents import LARGEST
 
 _LINK: Final = "120000"
 #: Bytes of all files that are read from a commit at once.

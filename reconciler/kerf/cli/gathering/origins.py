@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kerf.cli.gathering.sources import is_inside
-from kerf.cli.manifests import checking, documents, regular
-from kerf.cli.manifests.checking import Content, File, Finding, Manifest
-from kerf.cli.manifests.nodes import Node, Place, locate, locate_key
+from kerf.manifests import checking, documents, regular
+from kerf.manifests.checking import Content, File, Finding, Manifest
+from kerf.manifests.nodes import Node, Place, locate, locate_key
 from kerf_api.lint import Steps
 
 #: Nothing but spaces up to the end of a line.

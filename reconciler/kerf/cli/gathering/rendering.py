@@ -20,9 +20,9 @@ from kerf.cli.gathering import rendering_tools
 from kerf.cli.gathering.origins import OfChart, OfKustomization, Part
 from kerf.cli.gathering.rendering_tools import Failed, Runner
 from kerf.cli.gathering.sources import CHART, KUSTOMIZATIONS, ToolMissing, is_inside
-from kerf.cli.manifests import documents, file_rules, regular
-from kerf.cli.manifests.checking import Content, File, Origin
-from kerf.cli.manifests.documents import LARGEST, Document
+from kerf.manifests import documents, file_rules, regular
+from kerf.manifests.checking import Content, File, Origin
+from kerf.manifests.documents import LARGEST, Document
 from kerf_api.lint import Severity
 
 #: For the version that a chart may ask for: every build of Helm believes in another one.

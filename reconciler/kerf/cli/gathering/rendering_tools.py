@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from kerf.cli.gathering.sources import is_inside
-from kerf.cli.manifests import bounded, regular
-from kerf.cli.manifests.documents import LARGEST
+from kerf.manifests import bounded, regular
+from kerf.manifests.documents import LARGEST
 
 #: Bytes of address space of a tool: the runtime of Go reserves more than it uses.
 MEMORY: Final = 4 << 30

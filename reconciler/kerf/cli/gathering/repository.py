@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from kerf.cli.manifests import bounded, regular
+from kerf.manifests import bounded, regular
 
 _MOST_OUTPUT: Final = 1 << 29
 #: HEAD, a `.git` file and a `commondir` file hold one line.

@@ -12,9 +12,9 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from kerf.cli.gathering.git import Earlier
-from kerf.cli.manifests import checking, documents
-from kerf.cli.manifests.checking import Content, File, Finding, Manifest, Report, Wish
-from kerf.cli.manifests.nodes import Place
+from kerf.manifests import checking, documents
+from kerf.manifests.checking import Content, File, Finding, Manifest, Report, Wish
+from kerf.manifests.nodes import Place
 from kerf_api import lint
 from kerf_api.lint import Problem
 from kerf_api.lint.differences.changes import Changes, Located, changes

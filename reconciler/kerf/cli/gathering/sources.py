@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kerf.cli.manifests import regular
-from kerf.cli.manifests.documents import LARGEST
+from kerf.manifests import regular
+from kerf.manifests.documents import LARGEST
 
 if TYPE_CHECKING:
-    from kerf.cli.manifests.checking import Content
+    from kerf.manifests.checking import Content
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
@@ -115,7 +115,7 @@ def is_rendered(names: Iterable[str]) -> bool:
 
 def contents(found: Sequence[Source]) -> Iterator[Content]:
     """What is in the files, or why it cannot be read."""
-    from kerf.cli.manifests.checking import Content
+    from kerf.manifests.checking import Content
 
     for source in found:
         try:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from kerf.cli.manifests.checking import Finding, Report
+    from kerf.manifests.checking import Finding, Report
 
 #: Control characters, characters without width, marks of direction, breaks of lines, and halves of surrogates.
 _HIDDEN: Final = re.compile(

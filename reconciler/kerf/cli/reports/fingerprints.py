@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
-from kerf.cli.manifests.checking import Finding
+from kerf.manifests.checking import Finding
 
 
 def fingerprints(findings: Sequence[Finding]) -> list[str]:

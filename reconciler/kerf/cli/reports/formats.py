@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kerf.cli.manifests.checking import Finding, Report
 from kerf.cli.reports import escaping
+from kerf.manifests.checking import Finding, Report
 from kerf_api.lint import Severity
 
 _COLOURS: Final[Mapping[Severity, str]] = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from kerf.cli.manifests.checking import Report
 from kerf.cli.reports import escaping
 from kerf.cli.reports.fingerprints import fingerprints
+from kerf.manifests.checking import Report
 
 _SEVERITIES: Final = {"error": "major", "warning": "minor", "info": "info"}
 

@@ -11,8 +11,8 @@ from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from kerf.cli.manifests.checking import Finding, Report
 from kerf.cli.reports import escaping
+from kerf.manifests.checking import Finding, Report
 
 _ALLOWED: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

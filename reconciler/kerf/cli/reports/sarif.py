@@ -9,9 +9,9 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from kerf.cli.manifests.checking import Finding, Report
 from kerf.cli.reports import escaping
 from kerf.cli.reports.fingerprints import fingerprints
+from kerf.manifests.checking import Finding, Report
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}

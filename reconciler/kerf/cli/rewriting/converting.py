@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from kerf.cli.manifests import checking, documents, file_rules
-from kerf.cli.manifests.checking import Content, Finding, Manifest
-from kerf.cli.manifests.comments import Page
-from kerf.cli.manifests.documents import Document
-from kerf.cli.manifests.nodes import Place, Unreadable
 from kerf.cli.rewriting.rewriting import Sheet, Writer
+from kerf.manifests import checking, documents, file_rules
+from kerf.manifests.checking import Content, Finding, Manifest
+from kerf.manifests.comments import Page
+from kerf.manifests.documents import Document
+from kerf.manifests.nodes import Place, Unreadable
 from kerf_api.conversion import Conversion, Draft, Origin, Wish, convert
 from kerf_api.lint import Problem
 

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from kerf.cli.manifests import checking, documents
-from kerf.cli.manifests.documents import Document
-from kerf.cli.manifests.nodes import Node, Place, Unreadable
-from kerf.cli.manifests.written import flow, last_line, own_keys
+from kerf.manifests import checking, documents
+from kerf.manifests.documents import Document
+from kerf.manifests.nodes import Node, Place, Unreadable
+from kerf.manifests.written import flow, last_line, own_keys
 from kerf_api.defaulting import default
 
 MARK: Final = "  # default"

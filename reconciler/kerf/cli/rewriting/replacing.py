@@ -14,7 +14,7 @@ import stat
 from contextlib import suppress
 from typing import Final
 
-from kerf.cli.manifests import regular
+from kerf.manifests import regular
 
 _PREFIX: Final = ".kerf-convert-"
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kerf.cli.manifests.comments import Entry, Page
-from kerf.cli.manifests.nodes import Node, Steps
-from kerf.cli.manifests.written import flow, literal
+from kerf.manifests.comments import Entry, Page
+from kerf.manifests.nodes import Node, Steps
+from kerf.manifests.written import flow, literal
 from kerf_api.conversion import Draft, Origin
 
 _STEP: Final = 2

@@ -14,8 +14,8 @@ from kerf.cli.terminal import plain
 
 if TYPE_CHECKING:
     from kerf.cli.gathering.sources import Source
-    from kerf.cli.manifests.checking import Content
     from kerf.cli.rewriting.converting import Converted
+    from kerf.manifests.checking import Content
 
 _ABOUT: Final = """\
 Rewrite Provisioners, AWSNodeTemplates and everything of v1beta1 as NodePools, EC2NodeClasses and NodeClaims of v1, and

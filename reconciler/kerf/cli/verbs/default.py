@@ -20,9 +20,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("file", metavar="FILE", help="a file, or - for standard input")
     asked = parser.parse_args(arguments)
     from kerf.cli.gathering import sources
-    from kerf.cli.manifests.nodes import Unreadable
     from kerf.cli.reports import escaping
     from kerf.cli.rewriting import filling
+    from kerf.manifests.nodes import Unreadable
 
     source = sources.named(asked.file)
     try:

@@ -13,7 +13,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = Parser("kerf explain", description="Explain a rule: what it checks, why, and the fix.")
     parser.add_argument("rules", nargs="+", metavar="RULE", help="the ID of a rule, such as KERF-NP-120")
     asked = parser.parse_args(arguments)
-    from kerf.cli.manifests import ignores
+    from kerf.manifests import ignores
     from kerf_api.lint import rulebook
     from kerf_api.lint.rulebook import page
 

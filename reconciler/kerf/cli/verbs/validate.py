@@ -17,7 +17,7 @@ from kerf.cli.parser import Parser
 from kerf.cli.terminal import plain
 
 if TYPE_CHECKING:
-    from kerf.cli.manifests.checking import Report, Wish
+    from kerf.manifests.checking import Report, Wish
     from kerf_api.lint import LintSettings
 
 FORMATS: Final = ("text", "json", "sarif", "github", "gitlab", "junit")
@@ -42,8 +42,8 @@ def main(arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(arguments)
     _leave_out("cel.cli")
     from kerf.cli.gathering import gathering, sources
-    from kerf.cli.manifests import checking
     from kerf.cli.reports import escaping, formats
+    from kerf.manifests import checking
 
     try:
         written = _written(asked.write)
@@ -143,7 +143,7 @@ def _written(wanted: Sequence[str]) -> dict[str, str]:
 
 def _rules(names: Sequence[str]) -> frozenset[str]:
     """The rules to leave out. An unknown one is refused: it would silently leave out nothing."""
-    from kerf.cli.manifests import ignores
+    from kerf.manifests import ignores
 
     known = _known() if names else frozenset()
     for name in names:
@@ -154,7 +154,7 @@ def _rules(names: Sequence[str]) -> frozenset[str]:
 
 
 def _known() -> frozenset[str]:
-    from kerf.cli.manifests import file_rules
+    from kerf.manifests import file_rules
 
     return file_rules.known()
 

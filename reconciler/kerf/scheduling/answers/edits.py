@@ -24,7 +24,7 @@ from kerf.model.kubernetes.objects import (
     ResourceNeeds,
     Toleration,
 )
-from kerf.scheduling.pods.host_ports import HostPort
+from kerf.pods.host_ports import HostPort
 from kerf_api import labels, quantity
 from kerf_api.requirements import EXISTS, IN, NOT_IN
 from kerf_api.resources import Resources

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from kerf.model.kubernetes.devices import ResourceSliceSpec, SliceDevice
 from kerf.model.kubernetes.objects import NodeSelector
-from kerf.scheduling.pods.requirements import filled, term_requirements
+from kerf.pods.requirements import filled, term_requirements
 from kerf_api import quantity
 from kerf_api.requirements import EMPTY, Requirements
 

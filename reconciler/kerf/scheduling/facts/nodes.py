@@ -16,10 +16,10 @@ from kerf.model.kubernetes.objects import Pod, PodAffinityTerm
 from kerf.model.memory import Step, Turn
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot, StateNode
+from kerf.pods.host_ports import HostPort, host_ports
+from kerf.pods.topology_constraints import ANTI, TopologyGroup, required_anti_affinity, term_group
+from kerf.pods.volumes import Attachment, attachments
 from kerf.scheduling.facts.joining import late_at
-from kerf.scheduling.pods.host_ports import HostPort, host_ports
-from kerf.scheduling.pods.topology_constraints import ANTI, TopologyGroup, required_anti_affinity, term_group
-from kerf.scheduling.pods.volumes import Attachment, attachments
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
 from kerf_api.resources import Resources

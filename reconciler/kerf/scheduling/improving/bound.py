@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerf.model.kubernetes.objects import Toleration
+from kerf.pods.requirements import tolerates_all
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Floats, Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.offerings.reservations import BOUGHT
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.linear import Entries, most_under
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.pods.requirements import tolerates_all
 from kerf_api.requirements import Requirements
 from kerf_api.v1.meta import Taint
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from kerf.model.aws.instance_type import ACCELERATORS
 from kerf.model.kubernetes.objects import Volume
+from kerf.pods.topology_constraints import ANTI, TopologyGroup
 from kerf.scheduling.improving.bound import values
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.pods.topology_constraints import ANTI, TopologyGroup
 
 #: A NodePool is near its limits when they leave less than so many times what is planned.
 LEFT: Final = 4

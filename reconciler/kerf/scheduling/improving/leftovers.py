@@ -14,6 +14,7 @@ from itertools import groupby
 
 import numpy as np
 
+from kerf.pods.topology_constraints import AFFINITY
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.draft import Bin, PoolDemand, stocks_of
 from kerf.scheduling.packing.drafts import Draft
@@ -23,7 +24,6 @@ from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.second_tries import on_new_nodes
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.topology_constraints import AFFINITY
 from kerf.scheduling.topology.admits import bounds
 from kerf_api.requirements import EMPTY, Requirements
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from math import prod
 
+from kerf.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.draft import Bin, needs_company
 from kerf.scheduling.packing.drafts import Draft
 from kerf.scheduling.packing.effort import Effort
 from kerf.scheduling.packing.sizes import PER_NODE
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf_api.requirements import Requirements
 
 #: More nodes than these are left as they are.

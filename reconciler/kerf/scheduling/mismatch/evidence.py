@@ -19,11 +19,11 @@ from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.kubernetes.selectors import selector_of
 from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
+from kerf.pods.buffer_pods import RESOLUTIONS, Resolution, virtual_pods
+from kerf.pods.host_ports import clash, host_ports
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.offerings.learned import foreign_taints
 from kerf.scheduling.placing.pod_shapes import PodShapes
-from kerf.scheduling.pods.buffer_pods import RESOLUTIONS, Resolution, virtual_pods
-from kerf.scheduling.pods.host_ports import clash, host_ports
 from kerf_api import labels
 from kerf_api.resources import Resources, total
 from kerf_api.v1.meta import Taint

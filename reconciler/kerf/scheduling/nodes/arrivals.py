@@ -10,10 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kerf.scheduling.offerings.instance_types import Columns, Ints
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.host_ports import HeldPorts, HostPort
-from kerf.scheduling.pods.topology_constraints import (
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.host_ports import HeldPorts, HostPort
+from kerf.pods.topology_constraints import (
     ANTI,
     TopologyGroup,
     required_affinity,
@@ -21,6 +20,7 @@ from kerf.scheduling.pods.topology_constraints import (
     term_group,
     terms_groups,
 )
+from kerf.scheduling.offerings.instance_types import Columns, Ints
 from kerf.scheduling.topology.counts import BoundCounts, InverseGroup, Tallies
 
 #: The value of a label on the node, by its key; None where the node has no such label, or may have several values.

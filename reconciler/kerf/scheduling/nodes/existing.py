@@ -16,12 +16,12 @@ from kerf.model.aws.instance_type import OFFERING_LABELS
 from kerf.model.boundaries import broken
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot, StateNode
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.host_ports import HostPort, clash
+from kerf.pods.volumes import Attachment
 from kerf.scheduling.facts.nodes import NOBODY, Needs, NodeFacts, Residents, residents, site_of
 from kerf.scheduling.nodes.arrivals import Arrivals
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Columns, Ints, Tables, TypeTable
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.host_ports import HostPort, clash
-from kerf.scheduling.pods.volumes import Attachment
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirement, Requirements, requirement
 from kerf_api.v1.meta import Taint

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerf.model.kubernetes.objects import Pod, Toleration
+from kerf.pods.requirements import Demand, tolerates_all
+from kerf.pods.volumes import Attachment
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.nodes.volume_usage import Attached
 from kerf.scheduling.offerings.instance_types import Bools, Columns, Ints
-from kerf.scheduling.pods.requirements import Demand, tolerates_all
-from kerf.scheduling.pods.volumes import Attachment
 from kerf_api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
 from kerf_api.v1.meta import Taint
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
+from kerf.pods.volumes import Attachment, attachments
 from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.offerings.instance_types import MOST, Bools, Ints
-from kerf.scheduling.pods.volumes import Attachment, attachments
 
 
 @dataclass(frozen=True, slots=True)

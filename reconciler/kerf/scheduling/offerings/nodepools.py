@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerf.model.aws.instance_type import OFFERING_LABELS
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.host_ports import HeldPorts, HostPort
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Floats, Ints, TypeTable
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.host_ports import HeldPorts, HostPort
 from kerf.scheduling.work import Work
 from kerf_api import labels
 from kerf_api.requirements import Requirements

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kerf.pods.host_ports import HeldPorts
+from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.daemon_company import beside_daemons
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.admits import MANY, apart, bounds
 from kerf_api import labels
 from kerf_api.requirements import Requirements

@@ -12,6 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from kerf.pods.host_ports import HeldPorts
+from kerf.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Floats, Indices, Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.dealing import best_first, dealt, ones
@@ -19,8 +21,6 @@ from kerf.scheduling.packing.draft import Bin, PoolDemand
 from kerf.scheduling.packing.sizes import NodeSize, Sizes
 from kerf.scheduling.packing.spread_limits import SpreadLimits
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.topology.admits import bounds
 from kerf_api.requirements import Requirements
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kerf.pods.topology_constraints import TopologyConstraint, TopologyGroup
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.planned_domains import carried
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.topology_constraints import TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
+from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.packing.draft import PoolDemand
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf_api import labels
 
 

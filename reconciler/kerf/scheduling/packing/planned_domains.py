@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
+from kerf.pods.topology_constraints import SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.answers.nodeclaims import claim_labels
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.planned_counting import counted_domains, counting
 from kerf.scheduling.placing.routes import pin_requirements
-from kerf.scheduling.pods.topology_constraints import SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from kerf.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.planned_domains import NEW_HOST, carried_daemons, labelled
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.planned_counting import counting
 from kerf.scheduling.placing.second_tries import on_existing_nodes
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf_api import labels
 
 #: Planned nodes that are looked through in one step.

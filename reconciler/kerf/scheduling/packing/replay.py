@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from kerf.pods.topology_constraints import TopologyConstraint, TopologyGroup
 from kerf.scheduling.packing.finalize import Packed
 from kerf.scheduling.packing.planned_domains import brought_by
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.pods.topology_constraints import TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.admits import bounds
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kerf.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.offerings.instance_types import Bools, Indices, Ints
 from kerf.scheduling.packing.draft import PoolDemand
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.topology.admits import MANY
 
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from kerf.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.offerings.instance_types import Bools, Ints
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.domains import Opening
-from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.topology.admits import founded
 from kerf_api import labels
 

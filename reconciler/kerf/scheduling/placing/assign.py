@@ -15,6 +15,8 @@ from typing import Final
 import numpy as np
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.pods.host_ports import HeldPorts
+from kerf.pods.topology_constraints import ANTI, KeepsAway, TopologyConstraint
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.nodes.table import ExistingNodes
@@ -27,8 +29,6 @@ from kerf.scheduling.placing.domains import Opening
 from kerf.scheduling.placing.host_counts import HostCounts
 from kerf.scheduling.placing.strategy import PLAIN, Pins, Strategy
 from kerf.scheduling.placing.ways import ItemKey, PodGroup
-from kerf.scheduling.pods.host_ports import HeldPorts
-from kerf.scheduling.pods.topology_constraints import ANTI, KeepsAway, TopologyConstraint
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf.scheduling.topology.node_filters import NodeFilters

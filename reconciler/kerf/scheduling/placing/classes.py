@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.host_ports import HostPort, host_ports
+from kerf.pods.requirements import Demand, relaxations_of
+from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.nodes.volume_usage import NOTHING, Attaching
 from kerf.scheduling.placing.pod_parts import Shape, has_terms, shapes_of
 from kerf.scheduling.placing.reading import Marks, Reading
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.host_ports import HostPort, host_ports
-from kerf.scheduling.pods.requirements import Demand, relaxations_of
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import NO_TURNS, Turns, Work
 from kerf_api import labels

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass, Relaxation
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint
 from kerf.scheduling.topology.admits import bounds
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, IN, Requirements, requirement

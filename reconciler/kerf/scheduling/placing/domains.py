@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.pods.topology_constraints import AFFINITY, TopologyConstraint, TopologyGroup
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import Ask, NodeClaimTemplate, ask
@@ -17,7 +18,6 @@ from kerf.scheduling.placing.packing_work import Packing
 from kerf.scheduling.placing.routes import Route, Wide, expect_daemons, routes
 from kerf.scheduling.placing.strategy import Pins, by_key
 from kerf.scheduling.placing.ways import TURN, Choice, ItemKey, PodGroup, Spent, Way
-from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf.scheduling.work import Work

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from kerf.pods.topology_constraints import ANTI, TopologyGroup
 from kerf.scheduling.nodes.table import ExistingNodes
 from kerf.scheduling.offerings.instance_types import Ints
-from kerf.scheduling.pods.topology_constraints import ANTI, TopologyGroup
 from kerf_api import labels
 
 #: Anti-affinity over hostnames, then all other groups.

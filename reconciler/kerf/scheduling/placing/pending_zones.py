@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kerf.pods.topology_constraints import ANTI, TopologyConstraint, TopologyGroup
 from kerf.scheduling.placing.classes import PodClass, Relaxation
-from kerf.scheduling.pods.topology_constraints import ANTI, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirement, Requirements

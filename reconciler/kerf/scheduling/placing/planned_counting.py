@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from kerf.pods.topology_constraints import TopologyGroup, named_labels
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
-from kerf.scheduling.pods.topology_constraints import TopologyGroup, named_labels
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 

@@ -13,14 +13,14 @@ from itertools import product
 from math import prod
 from typing import Final, NamedTuple
 
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.offerings.nodepools import Ask, NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.daemon_company import BesideDaemons, beside_daemons, far_from_domain, suited
 from kerf.scheduling.placing.planned_counting import counting, countings, planned_labels
 from kerf.scheduling.placing.strategy import Pins
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.topology import admits
 from kerf.scheduling.topology.admits import Bounds
 from kerf_api import labels

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.placing.assign import Assignment, Batch
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
 
 
 def on_new_nodes(assignment: Assignment, place: Callable[[PodGroup, int], int], *, late: bool = False) -> None:

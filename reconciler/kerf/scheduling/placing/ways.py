@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.pods.topology_constraints import TopologyGroup
 from kerf.scheduling.offerings.instance_types import Ints
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.routes import Next, Route, Wide
 from kerf.scheduling.placing.strategy import Pins
-from kerf.scheduling.pods.topology_constraints import TopologyGroup
 from kerf_api.requirements import Requirements
 
 #: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:

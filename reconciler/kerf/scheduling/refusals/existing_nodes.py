@@ -11,12 +11,12 @@ from typing import Final
 
 import numpy as np
 
+from kerf.pods.topology_constraints import TopologyConstraint
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.answers.explanation import MOST_ROWS, NodesAccount
 from kerf.scheduling.offerings.instance_types import Bools
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.pods.topology_constraints import TopologyConstraint
 from kerf.scheduling.refusals.nearest import least_lack
 
 #: Of nodes that the caller excludes from the solve.

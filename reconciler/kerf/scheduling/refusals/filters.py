@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kerf.pods.topology_constraints import ANTI, TopologyConstraint
 from kerf.scheduling.answers.explanation import (
     HOST_PORTS,
     LIMITS,
@@ -31,7 +32,6 @@ from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Columns, I
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.daemon_company import beside_daemons, keeping_away
-from kerf.scheduling.pods.topology_constraints import ANTI, TopologyConstraint
 from kerf.scheduling.topology import admits
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements, requirement

@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from kerf.pods.topology_constraints import TopologyConstraint
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Ints
 from kerf.scheduling.offerings.stock import out_of_stock
-from kerf.scheduling.pods.topology_constraints import TopologyConstraint
 from kerf.scheduling.refusals.filters import Filters
 from kerf.scheduling.topology import admits
 from kerf_api import labels, quantity

@@ -12,6 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from kerf.pods.system_taints import is_system
+from kerf.pods.topology_constraints import ANTI
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.answers.edits import (
     AddLabel,
@@ -34,8 +36,6 @@ from kerf.scheduling.answers.edits import (
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Ints
 from kerf.scheduling.placing.assign import Assignment
 from kerf.scheduling.placing.classes import PodClass
-from kerf.scheduling.pods.system_taints import is_system
-from kerf.scheduling.pods.topology_constraints import ANTI
 from kerf.scheduling.refusals.filters import Filters
 from kerf.scheduling.refusals.nearest import FAR_FROM_IT, OF_IMAGES, open_to, without_each
 from kerf.scheduling.refusals.spelling import respelled

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from kerf.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.draft import Bin, PoolDemand, needs_company
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.topology.admits import bounds, founded_on_nodes
 
 #: So many stocks are looked at for the company of one pod.

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.devices.inventory import Host
 from kerf.scheduling.devices.ledger import DeviceLedger, Offer
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
 from kerf.scheduling.packing.draft import Bin, PoolDemand
 from kerf.scheduling.packing.finalize import Packed
-from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.topology.admits import bounds, founded_on_nodes
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement

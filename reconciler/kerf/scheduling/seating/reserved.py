@@ -14,6 +14,7 @@ import numpy as np
 
 from kerf.model.aws.instance_type import InstanceType
 from kerf.model.kubernetes.pods import virtual
+from kerf.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.offerings.instance_types import Columns, Ints
 from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
@@ -24,7 +25,6 @@ from kerf.scheduling.packing.finalize import Packed, close
 from kerf.scheduling.packing.sizes import NodeSize
 from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.ways import PodGroup
-from kerf.scheduling.pods.topology_constraints import AFFINITY, TopologyGroup
 from kerf.scheduling.seating.colocated import seat_together
 from kerf_api import labels
 from kerf_api.requirements import IN, NOT_IN, Requirements, requirement

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.offerings.instance_types import Bools, Ints
-from kerf.scheduling.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf_api import labels
 
 #: As many pods as there can be.

@@ -19,10 +19,9 @@ import numpy as np
 from kerf.model.kubernetes.objects import Namespace, Node, Pod
 from kerf.model.kubernetes.pods import place, terminating
 from kerf.model.kubernetes.selectors import Selector
-from kerf.scheduling.facts.bound_pods import BoundPods
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.requirements import asked_labels
-from kerf.scheduling.pods.topology_constraints import (
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.requirements import asked_labels
+from kerf.pods.topology_constraints import (
     ANTI,
     SPREAD,
     TopologyGroup,
@@ -30,6 +29,7 @@ from kerf.scheduling.pods.topology_constraints import (
     required_anti_affinity,
     term_group,
 )
+from kerf.scheduling.facts.bound_pods import BoundPods
 from kerf.scheduling.topology.label_table import LabelTable
 from kerf_api import labels
 from kerf_api.requirements import Requirements

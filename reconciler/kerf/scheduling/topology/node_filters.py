@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kerf.scheduling.pods.topology_constraints import ANTI, SPREAD, TopologyGroup, named_labels
+from kerf.pods.topology_constraints import ANTI, SPREAD, TopologyGroup, named_labels
 from kerf_api.requirements import Requirements
 from kerf_api.v1.meta import Taint
 

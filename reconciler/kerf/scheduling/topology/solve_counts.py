@@ -11,9 +11,9 @@ import numpy as np
 from kerf.model.kubernetes.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
 from kerf.model.kubernetes.selectors import Selector, selector_of
 from kerf.model.snapshot import StateNode
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.requirements import Demand, required_terms, selects_nothing
-from kerf.scheduling.pods.topology_constraints import (
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.requirements import Demand, required_terms, selects_nothing
+from kerf.pods.topology_constraints import (
     AFFINITY,
     ANTI,
     SPREAD,

@@ -8,10 +8,10 @@ from typing import Any, Final
 from kerf.cli.arguments import Mistake
 from kerf.cli.gathering import sources
 from kerf.cli.gathering.sources import Source
-from kerf.cli.manifests import documents
-from kerf.cli.manifests.documents import Document
-from kerf.cli.manifests.nodes import Node, Place, Unreadable
 from kerf.cli.verbs.simulation import shapes
+from kerf.manifests import documents
+from kerf.manifests.documents import Document
+from kerf.manifests.nodes import Node, Place, Unreadable
 from kerf.simulating.reading import Path, missing
 
 _TWICE: Final = "KERF-FILE-TWICE"

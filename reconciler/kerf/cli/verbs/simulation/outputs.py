@@ -10,8 +10,8 @@ from typing import Final
 
 from kerf.cli.arguments import Mistake
 from kerf.cli.gathering.sources import OUTPUTS, STDIN, Source
-from kerf.cli.manifests import regular
 from kerf.cli.reports import escaping
+from kerf.manifests import regular
 
 #: A device that is always full.
 _FULL: Final = "/dev/full"

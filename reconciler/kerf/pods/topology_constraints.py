@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from kerf.model.kubernetes.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
 from kerf.model.kubernetes.selectors import Selector, selector_of
-from kerf.scheduling.pods.daemon_overhead import Daemon
-from kerf.scheduling.pods.requirements import (
+from kerf.pods.daemon_overhead import Daemon
+from kerf.pods.requirements import (
     NO_TERMS,
     NodeTerms,
     accepted,

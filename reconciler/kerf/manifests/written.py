@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import yaml
 
-from kerf.cli.manifests import scalars
-from kerf.cli.manifests.nodes import Node
+from kerf.manifests import scalars
+from kerf.manifests.nodes import Node
 
 _KEEPS_BLANKS = re.compile(r"[|>][0-9]?\+")
 _WIDE: Final = 1 << 20

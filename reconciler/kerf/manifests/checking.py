@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from kerf.cli.manifests import documents, file_rules, ignores, ours, worlds
-from kerf.cli.manifests.documents import Document
-from kerf.cli.manifests.nodes import Node, Place, Unreadable, locate, locate_key
-from kerf.cli.manifests.ours import is_ours, mentions_ours
+from kerf.manifests import documents, file_rules, ignores, ours, worlds
+from kerf.manifests.documents import Document
+from kerf.manifests.nodes import Node, Place, Unreadable, locate, locate_key
+from kerf.manifests.ours import is_ours, mentions_ours
 from kerf_api import lint
 from kerf_api.lint import LintSettings, Problem, Severity, Steps
 from kerf_api.lint.problem import RANK, shown

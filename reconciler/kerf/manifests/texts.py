@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kerf.cli.manifests.nodes import Node, Place
-from kerf.cli.manifests.written import own_keys
+from kerf.manifests.nodes import Node, Place
+from kerf.manifests.written import own_keys
 
 _Span = tuple[int, int, int, int]
 _END: Final = 1 << 62

@@ -14,8 +14,8 @@ from kerf.model.boundaries import broken
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import DaemonSet, NodeSelectorTerm, Pod, Toleration
 from kerf.model.plan import Reason
-from kerf.scheduling.pods.host_ports import HostPort, host_ports
-from kerf.scheduling.pods.requirements import (
+from kerf.pods.host_ports import HostPort, host_ports
+from kerf.pods.requirements import (
     required_terms,
     selector_requirements,
     selects_nothing,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from kerf.cli.manifests.nodes import Builder, Node, Oddity, Place, Unreadable
+from kerf.manifests.nodes import Builder, Node, Oddity, Place, Unreadable
 from kerf_api.lint.problem import shown
 from kerf_api.lint.reading import placeholders
 from kerf_api.lint.reading.placeholders import Placeholder

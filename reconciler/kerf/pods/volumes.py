@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kerf.model.snapshot import Snapshot
-from kerf.scheduling.pods.requirements import contradicts, filled, term_requirements
+from kerf.pods.requirements import contradicts, filled, term_requirements
 from kerf_api import labels
 from kerf_api.requirements import DOES_NOT_EXIST, EMPTY, IN, Requirements, requirement
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from kerf.cli.manifests import file_rules
-from kerf.cli.manifests.nodes import Node, Place
-from kerf.cli.manifests.texts import Texts
+from kerf.manifests import file_rules
+from kerf.manifests.nodes import Node, Place
+from kerf.manifests.texts import Texts
 from kerf_api.lint import Problem, Steps, nearest
 
 WORD: Final = "kerf:ignore"

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent
 
-from kerf.cli.manifests import scalars
+from kerf.manifests import scalars
 
 #: Deeper than the linter bears, so that it can say so itself with a path.
 DEEPEST: Final = 100

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from kerf.cli.manifests.nodes import Node
+from kerf.manifests.nodes import Node
 from kerf_api import crds, labels
 from kerf_api.lint import Problem
 from kerf_api.lint.problem import at, shown

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from kerf.cli.manifests.nodes import Node, Place, Steps
-from kerf.cli.manifests.texts import Texts
-from kerf.cli.manifests.written import last_line, own_keys
+from kerf.manifests.nodes import Node, Place, Steps
+from kerf.manifests.texts import Texts
+from kerf.manifests.written import last_line, own_keys
 
 _BEGIN = re.compile(r"(?:^|(?<=\s))#")
 _MARKER = re.compile(r"(?:---|\.\.\.)(?=\s|$)")
