@@ -8,6 +8,8 @@ import pytest
 
 from kerf.model import kinds
 from kerf.model.kinds import Ref
+from kerf.ports import AlreadyExists
+from kerf.sandbox.api import api_server
 from kerf.sandbox.nodes.kubelets import NOT_READY
 from kerf.sandbox.world import World
 
@@ -140,3 +142,16 @@ def test_unhealthy_pod_counts_against_the_budget() -> None:
     assert (status.disruptions_allowed, status.current_healthy) == (0, 2)
     world.kube.evict(sick)
     assert world.kube.get(sick).metadata.deleting
+
+
+def test_a_generated_name_that_is_taken_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 10,000 pods of a Deployment some draw the same name."""
+    draws = iter(["first", "first", "second", *["second"] * 8])
+    monkeypatch.setattr(api_server, "suffix", lambda *_: next(draws))
+    world = World()
+    bare = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "web-"}, "spec": {"containers": []}}
+    names = [world.server.create(kinds.POD, bare).manifest["metadata"]["name"] for _ in range(2)]
+    assert names == ["web-first", "web-second"]
+    with pytest.raises(AlreadyExists):
+        world.server.create(kinds.POD, bare)
+    assert next(draws, None) is None

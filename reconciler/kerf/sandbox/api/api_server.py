@@ -33,6 +33,8 @@ _OWNED_BY_SERVER = (
 
 
 #: What a client may send without effect; another deletion time than the server's is refused.
+#: The most names that are drawn for an object with `generateName`.
+_DRAWS = 8
 _SILENTLY_KEPT = frozenset({*_OWNED_BY_SERVER, "resourceVersion"}) - {"deletionTimestamp"}
 
 
@@ -134,8 +136,8 @@ class ApiServer:
         given = fresh.get("metadata") or {}
         if given.get("resourceVersion"):
             raise Unavailable("resourceVersion should not be set on objects to be created")
-        name = given.get("name") or self._generated(given.get("generateName", ""))
         namespace = "" if kind.cluster_scoped else given.get("namespace") or "default"
+        name = given.get("name") or self._generated(kind, namespace, given.get("generateName", ""))
         if not name:
             raise Invalid(f"{kind.name}: name or generateName is required")
         if self.find(kind, namespace, name) is not None:
@@ -280,8 +282,14 @@ class ApiServer:
         text = digest("uid", self._seed, self._made)
         return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:32]}"
 
-    def _generated(self, prefix: str) -> str:
-        return prefix and prefix + suffix("name", self._seed, self._made, prefix)
+    def _generated(self, kind: Kind, namespace: str, prefix: str) -> str:
+        """A name with this prefix; empty without one. A name that is taken is drawn again, as by Kubernetes 1.32."""
+        if not prefix:
+            return ""
+        drawn = [prefix + suffix("name", self._seed, self._made, prefix)]
+        while self.find(kind, namespace, drawn[-1]) is not None and len(drawn) < _DRAWS:
+            drawn.append(prefix + suffix("name", self._seed, self._made, prefix, len(drawn)))
+        return drawn[-1]
 
 
 def _spec(manifest: Manifest) -> dict[str, Any]:
