@@ -110,7 +110,7 @@ def budgets(found: Budgets, now: datetime) -> Iterator[str]:
     for row in found.allowances:
         many = "any number" if row.allowed is None else f"{row.allowed} of {found.nodes}"
         left = "" if row.allowed is None else f", {row.left} left"
-        next_ = f"; a schedule changes that {at(row.changes, now)}" if row.changes is not None else ""
+        next_ = f"; a schedule changes that at {at(row.changes, now)}" if row.changes is not None else ""
         reasons.setdefault(f"{many} may be disrupted{left} ({row.row}){next_}", []).append(row.reason)
     for text, names in reasons.items():
         yield f"  {', '.join(names)}: {text}"
