@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -15,13 +16,16 @@ from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
     from kerf.cli.operating.outside import Outside
+    from kerf.kube.client import KubeClient
 
 _USAGE: Final = f"""\
 kerf status [--url URL] [-n NAMESPACE] [--kubeconfig FILE] [--context NAME] [-o FORMAT]
 
 Problems first, each with its object, cause, beginning, number of attempts and fix: actions that fail or are forbidden;
 pods without a place, by cause; NodePools, EC2NodeClasses and NodeClaims that are not Ready; guards that block changes;
-sources that are out of date. Then the leader, the loop, back-offs, offerings out of stock and refusals by reason.
+sources that are out of date; an admission webhook that the API server does not reach, if the kubeconfig is of the same
+cluster and the caller may create NodePools (a dry run). Then the leader, the loop, back-offs, offerings out of stock
+and refusals by reason.
 
 {debug_port.WHERE.format(command="kerf status")}
 
@@ -61,7 +65,7 @@ def status(
             raise Silent(f"{' '.join(context.args) or output!r} makes no sense here; see kerf status --help")
         if not url and (kubeconfig or kube_context):  # the port may be that of another cluster's controller
             raise Unreached(_NAMED)
-        problems = _asked(url, output == "json")
+        problems = _asked(url, (kubeconfig, kube_context), as_json=output == "json")
     except Unreached as error:
         problems = _outside(error, namespace, (kubeconfig, kube_context), as_json=output == "json")
     except Silent as error:
@@ -70,11 +74,12 @@ def status(
         raise typer.Exit(1)
 
 
-def _asked(url: str, as_json: bool) -> int:
-    """Print what the controller says; the number of problems. Raises Silent."""
+def _asked(url: str, where: tuple[str, str], *, as_json: bool) -> int:
+    """Print what the controller says, and how the webhook is; the number of problems. Raises Silent."""
     answer = debug_port.ask(url, "/status")
     try:
         found = json.loads(answer)
+        found["problems"] = [*found["problems"], *_webhook(found["replica"], where)]
         count = len(found["problems"])
         text = json.dumps(found, indent=2) if as_json else status_page.page(_visible(found))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -84,6 +89,31 @@ def _asked(url: str, as_json: bool) -> int:
     else:
         say(text, end="")
     return count
+
+
+def _webhook(replica: Mapping[str, Any], where: tuple[str, str]) -> list[Mapping[str, Any]]:
+    """The problem of the webhook, if there is one and the caller may see it."""
+    from kerf.cli.operating import webhook
+    from kerf.judgement import troubles
+    from kerf.ports import PortError
+
+    try:
+        found = webhook.trouble_beside(_kube(where), replica)
+    except PortError:
+        return []
+    return [] if found is None else [troubles.plain(found)]
+
+
+def _kube(where: tuple[str, str]) -> KubeClient:
+    """The API server of the caller's kubeconfig, or of the pod. Raises PortError."""
+    from kerf.runtime.process import connecting
+    from kerf.runtime.settings import settings
+
+    def poisoned(kind: Any, problem: str) -> None:
+        say(f"kerf status: a {kind.name} cannot be read: {problem}", err=True)
+
+    options = settings.parse([], {"CLUSTER_NAME": "any"})
+    return connecting.client(options, connecting.Where(*where), poisoned, patience=connecting.PATIENCE)
 
 
 def _visible(found: Any) -> Any:
@@ -114,17 +144,11 @@ def _look(silent: Unreached, namespace: str, where: tuple[str, str]) -> tuple[Ou
     from kerf.cli.operating import outside
     from kerf.model.instants import rfc3339
     from kerf.ports import PortError
-    from kerf.runtime.process import connecting
     from kerf.runtime.process.clock import SystemClock
-    from kerf.runtime.settings import settings
-
-    def poisoned(kind: Any, problem: str) -> None:
-        say(f"kerf status: a {kind.name} cannot be read: {problem}", err=True)
 
     now = SystemClock().now()
     try:
-        options = settings.parse([], {"CLUSTER_NAME": "any"})
-        kube = connecting.client(options, connecting.Where(*where), poisoned, patience=connecting.PATIENCE)
+        kube = _kube(where)
         now = outside.time(kube, now)
         return outside.look(kube, namespace, now), rfc3339(now)
     except PortError as error:
