@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .fault_records import EVERY, Record
+from .fault_records import EVERY, TIMESTAMP, Record
 
 CALM_STEPS: Final = 3600 // EVERY
 #: A counter is compared with half an hour before, and a gauge of a wait with its threshold.
@@ -42,7 +42,11 @@ def document(record: Record, waits: dict[str, str]) -> dict[str, Any]:
 
 def _values(record: Record, name: str, more: int) -> str:
     calm, during = record.calm[name], record.during[name]
-    before = f"_x{CALM_STEPS}" if calm is None else f"{calm:g}x{CALM_STEPS - 1}"
+    if TIMESTAMP in name:  # the file's time begins at 0; the last timestamp stays, and the clock goes on
+        began = CALM_STEPS * EVERY
+        calm = None if calm is None else calm + began
+        during = [None if one is None else one + began + at * EVERY for at, one in enumerate(during)]
+    before = f"_x{CALM_STEPS}" if calm is None else f"{calm:.10g}x{CALM_STEPS - 1}"
     known = " ".join("_" if value is None else f"{value:.10g}" for value in during)
     last = during[-1]
     if last is None:

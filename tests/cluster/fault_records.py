@@ -22,6 +22,8 @@ PAGE: Final = ROOT / "docs/reference/faults.md"
 TOOLS: Final = ("status", "why", "preflight", "condition", "event")
 #: Seconds between two scrapes of a record.
 EVERY: Final = 10
+#: In the name of a metric that is a time.
+TIMESTAMP: Final = "_timestamp_seconds"
 #: A series has a sum for each of these labels only: the alerts read no others.
 _SUMMED: Final = {"client_go_request_duration_seconds_bucket": ("verb", "le")}
 _LINE: Final = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
@@ -77,8 +79,11 @@ def read_metrics() -> frozenset[str]:
     return frozenset(name for one in alerts() for name in re.findall(r"\b(\w+)\{", one.expr))
 
 
-def series(texts: Mapping[str, str]) -> dict[str, float]:
-    """The series that alerts read, of texts of /metrics by job; and `up` of each job, as Prometheus has it."""
+def series(texts: Mapping[str, str], now: float) -> dict[str, float]:
+    """The series that alerts read, of texts of /metrics by job; and `up` of each job, as Prometheus has it.
+
+    Timestamps are seconds from `now`.
+    """
     found: dict[str, float] = {}
     names = read_metrics()
     for job, text in texts.items():
@@ -87,7 +92,8 @@ def series(texts: Mapping[str, str]) -> dict[str, float]:
             match = _LINE.match(line)
             if match is not None and match[1] in names and match[3] != "NaN":
                 key = _named(match[1], match[2] or "", job)
-                found[key] = found.get(key, 0.0) + float(match[3])
+                value = float(match[3]) - (now if TIMESTAMP in match[1] else 0.0)
+                found[key] = found.get(key, 0.0) + value
     return found
 
 

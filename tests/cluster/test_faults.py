@@ -27,6 +27,9 @@ KEPT: Final = os.environ.get("KERF_FAULTS", "")
 LEAST_SECONDS: Final = 5 * EVERY
 #: With `kerf status`; an alert names each fault, too.
 LEAST_TOOLS: Final = 2
+#: Metrics are as of the last reconcile, so they are later than `kerf status`.
+SCRAPES_AFTER: Final = 3
+_TROUBLES: Final = re.compile(r"^kerf_troubles\{.*\} [1-9]", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,7 @@ def at_rest(kerf: Faulty) -> None:
     kerf.kubectl("scale", "deployment/web", "--replicas=4")
     kerf.wait(lambda: len(kerf.running()) == 4, 300, "four pods run")
     kerf.wait(lambda: status(kerf).startswith("all is well"), 400, "all is well")
+    kerf.wait(lambda: not _TROUBLES.search(kerf.metrics()), 120, "the metrics count no trouble")
 
 
 def texts(kerf: Faulty, fault: Fault) -> dict[str, Callable[[], str]]:
@@ -107,6 +111,7 @@ class Watching:
                 self._kerf.keep_running()
                 if tool not in self.seen:
                     self._ask(tool, began)
+        time.sleep(SCRAPES_AFTER * EVERY)
         stop.set()
         scraper.join()
 
@@ -123,7 +128,8 @@ class Watching:
 
     def _series(self) -> dict[str, float]:
         kerf = self._kerf
-        return fault_records.series({"kerf": kerf.metrics(), "kerf-webhook": kerf.webhook_metrics()})
+        texts = {"kerf": kerf.metrics(), "kerf-webhook": kerf.webhook_metrics()}
+        return fault_records.series(texts, time.time())
 
     def _ask(self, tool: str, began: float) -> None:
         new = (line for line in self._told(tool) if line not in self._calm.get(tool, ()))
