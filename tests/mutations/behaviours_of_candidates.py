@@ -249,7 +249,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A disk of the node itself keeps its pod there.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_is_local",
+                "reconciler/kerf/pods:_is_local",
                 "volume.spec.local is not None or volume.spec.host_path is not None",
                 "volume.spec.host_path is not None",
             ),

@@ -11,13 +11,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     132: (
         "Where a storage class may make volumes is not looked at.",
-        (Edit("reconciler/kerf/scheduling:_of_class", "tuple(terms) or (EMPTY,)", "(EMPTY,)"),),
+        (Edit("reconciler/kerf/pods:_of_class", "tuple(terms) or (EMPTY,)", "(EMPTY,)"),),
     ),
     133: (
         "Only volumes of the node itself bind a pod to a place.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_affinity_terms",
+                "reconciler/kerf/pods:_affinity_terms",
                 "[term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else found",
                 "[term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else [EMPTY for _ in found]",
             ),
@@ -27,7 +27,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A volume of a host path pins the host.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_is_local",
+                "reconciler/kerf/pods:_is_local",
                 "volume.spec.local is not None or volume.spec.host_path is not None",
                 "volume.spec.local is not None",
             ),
@@ -35,7 +35,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     136: (
         "Of a volume's alternatives only the first is tried.",
-        (Edit("reconciler/kerf/scheduling:volume_demands", "_MOST_ALTERNATIVES", "1"),),
+        (Edit("reconciler/kerf/pods:volume_demands", "_MOST_ALTERNATIVES", "1"),),
     ),
     138: (
         "A node takes as many pods as it can attach volumes, whatever each brings.",
@@ -43,13 +43,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     139: (
         "Of default classes the oldest counts.",
-        (Edit("reconciler/kerf/scheduling:_default_class", "-1", "0"),),
+        (Edit("reconciler/kerf/pods:_default_class", "-1", "0"),),
     ),
     140: (
         "A volume that is being deleted can be had.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_of_volume",
+                "reconciler/kerf/pods:_of_volume",
                 "volume is None or volume.metadata.deleting",
                 "volume is None",
             ),
@@ -159,7 +159,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "nodeAffinityPolicy Ignore is not looked at on nodes that are there.",
         (
             Edit(
-                "reconciler/kerf/scheduling:TopologyGroup.admits_node",
+                "reconciler/kerf/pods:TopologyGroup.admits_node",
                 "node_terms(self.filter_pod) if self.honors_affinity else NO_TERMS",
                 "node_terms(self.filter_pod)",
             ),
@@ -179,7 +179,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of anti-affinity only what is preferred is looked at.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.relaxation",
+                "reconciler/kerf/pods:_Required.relaxation",
                 "self.anti_affinity + tuple((w.pod_affinity_term for w in wishes.anti_affinity))",
                 "tuple((w.pod_affinity_term for w in wishes.anti_affinity))",
             ),
@@ -219,7 +219,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A list of namespaces adds to the pod's own.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_reach",
+                "reconciler/kerf/pods:_reach",
                 "term.namespaces or (pod.metadata.namespace,)",
                 "(*term.namespaces, pod.metadata.namespace)",
             ),
@@ -229,7 +229,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A share of a workload is rounded down.",
         (
             Edit(
-                "reconciler/kerf/scheduling:size",
+                "reconciler/kerf/pods:size",
                 "-(-max(workload_replicas, 0) * max(spec.percentage, 0) // 100)",
                 "max(workload_replicas, 0) * max(spec.percentage, 0) // 100",
             ),

@@ -89,7 +89,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Host ports count only where an address is given.",
         (
             Edit(
-                "reconciler/kerf/scheduling:host_ports",
+                "reconciler/kerf/pods:host_ports",
                 "(number := _number(pod, port)) > 0",
                 "(number := _number(pod, port)) and port.host_ip",
             ),
@@ -109,7 +109,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set's template speaks for it, not its newest pod.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_speaker",
+                "reconciler/kerf/pods:_speaker",
                 "living if living is not None else Pod(metadata=template.metadata, spec=template.spec)",
                 "Pod(metadata=template.metadata, spec=template.spec)",
             ),
@@ -119,7 +119,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set is kept away by a taint that is only soft.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Daemon.accepts",
+                "reconciler/kerf/pods:Daemon.accepts",
                 "(*self.tolerations, _SOFT)",
                 "self.tolerations",
             ),
@@ -129,7 +129,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set is expected where a label that it wants is not defined.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Daemon.terms_for",
+                "reconciler/kerf/pods:Daemon.terms_for",
                 "ready.compatible(term, labels.WELL_KNOWN)",
                 "ready.conflict(term) is None",
             ),
@@ -139,7 +139,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of a daemon set's alternatives only the first is looked at.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_daemon",
+                "reconciler/kerf/pods:_daemon",
                 "terms",
                 "terms[:1]",
             ),
@@ -183,7 +183,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set that waits for an initialised node is not expected on a new one.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_GROWN_UP",
+                "reconciler/kerf/pods:_GROWN_UP",
                 "(labels.REGISTERED, labels.INITIALIZED)",
                 "(labels.REGISTERED,)",
             ),

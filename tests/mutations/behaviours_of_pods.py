@@ -46,7 +46,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Known capacity types are refused, unknown ones are not.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_problems",
+                "reconciler/kerf/pods:_problems",
                 "not capacity.values & {labels.ON_DEMAND, labels.SPOT, labels.RESERVED}",
                 "capacity.values & {labels.ON_DEMAND, labels.SPOT, labels.RESERVED}",
             ),
@@ -71,7 +71,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The heaviest preference is not held to.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required._asked",
+                "reconciler/kerf/pods:_Required._asked",
                 "Requirements(every) if preferred else strict",
                 "strict",
             ),
@@ -79,7 +79,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     26: (
         "Restricted labels in a pod's selector are not noticed.",
-        (Edit("reconciler/kerf/scheduling:_problems_of_labels", "set(pod.spec.node_selector)", "set[str]()"),),
+        (Edit("reconciler/kerf/pods:_problems_of_labels", "set(pod.spec.node_selector)", "set[str]()"),),
     ),
     29: (
         "Keys for which a NodePool leaves values open get no label.",
@@ -107,21 +107,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     32: (
         "Something is said about pods that have opted out.",
-        (Edit("reconciler/kerf/scheduling:_problems_of_labels", "''", "'has opted out'"),),
+        (Edit("reconciler/kerf/pods:_problems_of_labels", "''", "'has opted out'"),),
     ),
     33: (
         "The last required term is given up, too.",
-        (Edit("reconciler/kerf/scheduling:relaxations_of", "wishes.terms[-1:]", "()"),),
+        (Edit("reconciler/kerf/pods:relaxations_of", "wishes.terms[-1:]", "()"),),
     ),
     34: (
         "The alternatives between the first and the last are skipped.",
-        (Edit("reconciler/kerf/scheduling:_Required.by_term", "wishes.terms[1:]", "wishes.terms[-1:]"),),
+        (Edit("reconciler/kerf/pods:_Required.by_term", "wishes.terms[1:]", "wishes.terms[-1:]"),),
     ),
     36: (
         "Preferences for nodes are never given up.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Wishes.relaxed",
+                "reconciler/kerf/pods:_Wishes.relaxed",
                 "('affinity', 'anti_affinity', 'preferred', 'soft_spreads')",
                 "('affinity', 'anti_affinity', 'soft_spreads')",
             ),
@@ -131,7 +131,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of a pod's preferences the lightest is held to longest.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_wishes",
+                "reconciler/kerf/pods:_wishes",
                 "-t.weight",
                 "t.weight",
             ),
@@ -141,7 +141,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod's node selector is forgotten.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required._asked",
+                "reconciler/kerf/pods:_Required._asked",
                 "(*self.selector, *_rows(term))",
                 "(*_rows(term),)",
             ),
@@ -151,7 +151,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of preferences the lightest comes first.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_preferred_rows",
+                "reconciler/kerf/pods:_preferred_rows",
                 "wishes.preferred[0]",
                 "wishes.preferred[-1]",
             ),
@@ -161,7 +161,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A soft taint is never put up with.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.relaxation",
+                "reconciler/kerf/pods:_Required.relaxation",
                 "(*self.tolerations, _SOFT)",
                 "self.tolerations",
             ),
@@ -171,7 +171,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A soft taint is put up with at first, and avoided at last.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_Required.relaxation",
+                "reconciler/kerf/pods:_Required.relaxation",
                 "wishes.avoids_soft_taints",
                 "not wishes.avoids_soft_taints",
             ),
@@ -179,13 +179,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     43: (
         "PREFERENCE_POLICY Ignore leaves soft spreads in force.",
-        (Edit("reconciler/kerf/scheduling:_wishes", "soft if respect_preferences else ()", "soft"),),
+        (Edit("reconciler/kerf/pods:_wishes", "soft if respect_preferences else ()", "soft"),),
     ),
     44: (
         "PREFERENCE_POLICY Ignore leaves preferred anti-affinity in force.",
         (
             Edit(
-                "reconciler/kerf/scheduling:_wishes",
+                "reconciler/kerf/pods:_wishes",
                 "far is not None and respect_preferences",
                 "far is not None",
             ),

@@ -102,7 +102,7 @@ BUGS = (
         "Default spread constraints count whom any Service of the namespace selects.",
         (
             Edit(
-                "reconciler/kerf/scheduling:DefaultSpread._selector",
+                "reconciler/kerf/pods:DefaultSpread._selector",
                 "all((own.get(key) == value for key, value in selector.items()))",
                 "selector",
             ),
@@ -175,7 +175,7 @@ BUGS = (
         "Nodes are told apart by a label's present name only, so one with the old name counts like any other.",
         (
             Edit(
-                "reconciler/kerf/scheduling:asked_labels",
+                "reconciler/kerf/pods:asked_labels",
                 "keys | {old for old, new in labels.ALIASES.items() if new in keys}",
                 "keys",
             ),

@@ -72,10 +72,7 @@ def test_endpoints_and_partitions_are_those_of_the_whole_list() -> None:
     trimmed, whole = service_models.session(), get_session()
     for region in ("us-west-2", "cn-north-1", "us-gov-west-1", "eu-isoe-west-1", "mars-1"):
         for service in OPERATIONS:
-            ours, theirs = (
-                boto3.session.Session(region_name=region, botocore_session=one).client(service).meta
-                for one in (trimmed, whole)
-            )
+            ours, theirs = (one.create_client(service, region_name=region).meta for one in (trimmed, whole))
             assert (ours.endpoint_url, ours.partition) == (theirs.endpoint_url, theirs.partition)
     assert trimmed.get_available_regions("ec2") == whole.get_available_regions("ec2")
 

@@ -24,8 +24,8 @@ def _why(*arguments: str) -> Any:
     ("at", "decided", "words"),
     [
         (["--at", EARLY], "00:00:00Z", "gets a new node of NodePool general"),
-        (["--at", "2026-01-01T00:03:00"], "00:03:00Z", "has a node already"),
-        ([], "00:07:00Z", "has a node already"),
+        (["--at", "2026-01-01T00:03:00"], "00:03:00Z", "is already on node"),
+        ([], "00:07:00Z", "is already on node"),
     ],
 )
 def test_a_pod_as_of_a_time(at: list[str], decided: str, words: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kerf.ec2.instance_types import catalogue
 from kerf.model import kinds
 from kerf.model.aws.interruptions import Message
 from kerf.model.kinds import Ref
@@ -99,16 +98,13 @@ def test_a_message_that_cannot_be_taken_in_costs_no_other() -> None:
 
 
 @pytest.mark.parametrize("leads", [True, False])
-def test_types_that_cannot_be_worked_out_are_told_of_though_deciding_fails(
-    leads: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_types_that_cannot_be_worked_out_are_told_of_though_deciding_fails(leads: bool) -> None:
     def fails(*_: object) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(catalogue, "build", fails)
     world = World()
     world.kube.create(kinds.NODE_CLASS, node_class())
-    loop = controller(world, fails, rehearse=fails, may_act=lambda: leads)
+    loop = controller(world, fails, rehearse=fails, build=fails, may_act=lambda: leads)
     loop.tick()
     assert errors(loop, "decide")
     assert errors(loop, "types") == 1

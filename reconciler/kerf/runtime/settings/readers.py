@@ -19,7 +19,7 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 #: Whole numbers as Go reads them, which knows no blanks, no underscores and no digits of other scripts.
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 #: A bucket and a prefix of readable characters, without an empty or relative folder in it.
-_BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._=-]*)*/?")
+_BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9_-][A-Za-z0-9._=-]*+)*+/?")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GATES = {
     "NodeRepair": "node_repair",
