@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,15 @@ def test_a_replica_that_waits_says_who_leads(night: Night) -> None:
     assert code == 1
     assert "! replica/pod-2_x: only watching: somebody" in page
     assert "leader    pod-1_y, by the lease kerf/l" in page
+
+
+def test_a_recorder_that_fails_is_a_problem_of_its_replica(night: Night) -> None:
+    night.loop.tick()
+    night.replica = replace(REPLICA, recording=("the record is not uploaded: 403: Forbidden",))
+    code, page = night.kerf("status")
+    assert code == 1
+    assert "! replica/pod-1_uuid: the record is not uploaded: 403: Forbidden" in page
+    assert "decisions are not affected" in page
 
 
 def test_a_loop_that_does_not_answer_is_told_with_where_the_threads_stand(night: Night) -> None:
