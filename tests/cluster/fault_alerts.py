@@ -26,13 +26,15 @@ def seconds(wait: str) -> int:
 
 
 def document(record: Record, waits: dict[str, str]) -> dict[str, Any]:
-    """The file: no alert before the fault, and at its end each alert that must name it."""
+    """The file: no alert before the fault, and after it each alert that must name it has fired."""
     steps = max(len(values) for values in record.during.values())
     longest = max(seconds(waits[name]) for name in record.alerts) + _MORE_SECONDS
     last = CALM_STEPS * EVERY + steps * EVERY + longest
     rows = [{"series": name, "values": _values(record, name, longest // EVERY)} for name in record.during]
     names = "|".join(record.alerts)
-    firing = f'group by (alertname) (ALERTS{{alertstate="firing",alertname=~"{names}"}})'
+    # An alert about a rate ends some time after the last attempt that failed.
+    ever = f'max_over_time(ALERTS{{alertstate="firing",alertname=~"{names}"}}[{last}s])'
+    firing = f"group by (alertname) ({ever})"
     samples = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in record.alerts]
     calm = {"expr": 'group by (alertname) (ALERTS{alertstate="firing"})', "eval_time": f"{CALM_STEPS * EVERY - EVERY}s"}
     fault = {"expr": firing, "eval_time": f"{last - EVERY}s", "exp_samples": samples}

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kerf.disruption.forced import interruption
+from kerf.judgement.troubles import PATIENCE
 from kerf.model import kinds, overlays
 from kerf.model.aws.accounts import Measured
 from kerf.model.failures import STUCK
@@ -184,7 +185,8 @@ class Telemetry(Troubles):
         pools = list(snapshot.node_pools.values())
         gauges.replace("karpenter_nodepools_limit", _series(pools, lambda pool: pool.spec.limits or {}))
         gauges.replace("karpenter_nodepools_usage", _series(pools, lambda pool: pool.status.resources))
-        gauges.replace(trouble_counts.NAME, trouble_counts.counts(snapshot))
+        silent_schedulers = self.series.pods.silent_schedulers(PATIENCE)
+        gauges.replace(trouble_counts.NAME, trouble_counts.counts(snapshot, silent_schedulers))
 
     def _scheduled(self, plan: Plan, snapshot: Snapshot) -> None:
         """The outcome of the latest pass; it stands until the next, or until no pod waits for one."""

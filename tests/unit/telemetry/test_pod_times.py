@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from kerf.model import kinds
 from kerf.model.cluster import build
@@ -87,6 +88,10 @@ class Replica:
                 key = sample.labels.get("name", sample.labels.get("quantile", ""))
                 found.setdefault(sample.name, {})[key] = sample.value
         return found
+
+    def family(self, name: str) -> list[Sample]:
+        families = text_string_to_metric_families(self.telemetry.metrics.text().decode())
+        return [sample for family in families for sample in family.samples if sample.name == name]
 
     def waits(self, pod: str = "p") -> dict[str, float]:
         found = self.samples()
@@ -323,3 +328,28 @@ def test_work_under_way_has_an_age_and_the_queue_its_labels() -> None:
     here.sees(pod())
     here.passes()
     assert value("karpenter_scheduler_queue_depth", solver) == 1
+
+
+def test_a_scheduler_that_neither_binds_nor_refuses_a_pod_is_silent_until_it_does() -> None:
+    here, patience = Replica(), timedelta(minutes=2)
+    unanswered = with_status(pod(), "Pending")
+    own = with_status(pod("own", schedulerName="own"), "Pending")
+    for one in (unanswered, own, pod("refused"), with_status(pod("bound"), "Pending", "n")):
+        here.sees(one)
+    found = here.telemetry.series.pods.silent_schedulers
+    assert found(patience) == set()
+    here.clock.sleep(110)
+    assert found(patience) == {"default-scheduler", "own"}
+    here.sees(pod())
+    assert found(patience) == {"own"}
+    here.loses(own)
+    assert found(patience) == set()
+
+
+def test_a_silent_scheduler_is_a_trouble() -> None:
+    here = Replica()
+    here.sees(with_status(pod(), "Pending"))
+    here.clock.sleep(200)
+    here.passes()
+    codes = {s.labels["code"]: s.value for s in here.family("kerf_troubles")}
+    assert codes == {"ActionFails": 0, "NotReady": 0, "GuardTripped": 0, "LaunchRefused": 0, "NotScheduled": 1}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from heapq import nsmallest
 
 from kerf.model.kubernetes import pods
@@ -37,7 +37,7 @@ class _Wait:
     """A pod that does not run yet. `asking`: it wants a node; `seen` since when this leader knows that.
 
     `decided`: what to do for it was decided once. `served` is when a place was first found for it in a NodePool whose
-    nodes register.
+    nodes register. `unanswered` is the scheduler that has neither bound nor refused it; empty otherwise.
     """
 
     namespace: str
@@ -48,6 +48,7 @@ class _Wait:
     seen: datetime | None = None
     decided: bool = False
     served: datetime | None = None
+    unanswered: str = ""
 
 
 class PodTimes:
@@ -83,6 +84,7 @@ class PodTimes:
                 self._bound(wait, new)
             wait.bound = True
         wait.asking = pods.provisionable(new)
+        wait.unanswered = new.spec.scheduler_name if pods.unanswered(new) else ""
         if wait.asking and wait.seen is None and telling:
             wait.seen = self._clock.now()
 
@@ -148,6 +150,12 @@ class PodTimes:
             wait.seen, wait.decided, wait.served = (now if leading and wait.asking else None), False, None
 
     # --- those that wait ----------------------------------------------------------------------------------------
+    def silent_schedulers(self, patience: timedelta) -> frozenset[str]:
+        """The schedulers that have neither bound nor refused a pod for so long."""
+        latest = self._clock.now() - patience
+        waits = (wait for wait in self._waits.values() if wait.unanswered and wait.created is not None)
+        return frozenset(wait.unanswered for wait in waits if wait.created is not None and wait.created <= latest)
+
     def text(self, give_way: GiveWay = at_once) -> bytes:
         """A series for each pod that waits for something, in Prometheus' text format."""
         now, waits = self._clock.now(), list(self._waits.values())
