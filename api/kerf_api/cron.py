@@ -9,6 +9,7 @@ a restriction, so that it is ORed with the other day field. We read a schedule i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -69,6 +70,17 @@ class Cron:
         except (CronSimError, StopIteration, OverflowError):
             return None
         return found if found.year <= start.year + HORIZON_YEARS else None
+
+    def after(self, instant: datetime) -> Iterator[datetime]:
+        """The times strictly after `instant` at which the schedule fires within about five years, in UTC."""
+        start = instant.astimezone(UTC)
+        try:
+            for found in CronSim(self.fields, start):
+                if found.year > start.year + HORIZON_YEARS:
+                    return
+                yield found
+        except (CronSimError, OverflowError):
+            return
 
 
 @lru_cache(maxsize=1024)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from msgspec import ValidationError
@@ -32,9 +33,11 @@ _NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]{1,19}", re.ASCII)
 
 AnyBudget = Budget | Mapping[str, Any]
 
-#: So many windows that touch one another count as one without an end, as do those of a longer time.
-_TOUCHING: Final = 300
+#: Windows that touch one another for so long, or so many of them, count as one without an end.
 _LONGEST: Final = timedelta(days=8)
+_TOUCHING: Final = 3000
+#: By the number of fields of a schedule that restrict it: the time after which its gaps are the same again.
+_PERIODS: Final = {0: timedelta(hours=1), 1: timedelta(hours=1), 2: timedelta(days=1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +94,15 @@ def changes(budget: Budget, now: datetime) -> datetime | None:
 @lru_cache(maxsize=4096)  # asked for in every pass, and the same until the schedule fires again
 def _end(schedule: cron.Cron, length: timedelta, hit: datetime) -> datetime | None:
     """The end of the windows that touch the one that begins at `hit`; None for one too far away."""
-    last = hit + _LONGEST
-    for _ in range(_TOUCHING):
-        end = hit + length
-        following = schedule.next_after(hit)
-        if following is None or following > end:
+    fields = schedule.fields.split()
+    restricting = max((place for place, field in enumerate(fields, 1) if field != "*"), default=0)
+    last, end = hit + _PERIODS.get(restricting, _LONGEST), hit + length
+    for following in islice(schedule.after(hit), _TOUCHING):
+        if following > end:
             return end
         if following > last:
             return None
-        hit = following
+        end = following + length
     return None
 
 

@@ -19,6 +19,7 @@ from kerf_api.v1.budgets import EMPTY, UNDERUTILIZED
 from kerf_api.v1.nodeclaim import NodeClaim
 
 _REASONS: Final = (EMPTY, UNDERUTILIZED)
+_HOUR, _MICROSECOND = timedelta(hours=1), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ class Tally:
     _began: datetime | None = None
     _counted_to: datetime | None = None
     _rate: int = 0
-    _dollar_seconds: int = 0
+    #: In millionths of a dollar per hour, times microseconds: decisions follow each other within a second.
+    _price_time: int = 0
     _unpriced: int = 0
 
     def concerns(self, claims: Mapping[str, NodeClaim], names: Iterable[str]) -> bool:
@@ -110,7 +112,7 @@ class Tally:
         self._began = self._began or now
         passed = now - (self._counted_to or now)
         if passed > timedelta(0):
-            self._dollar_seconds += self._rate * round(passed.total_seconds())
+            self._price_time += self._rate * (passed // _MICROSECOND)
         self._counted_to = max(now, self._counted_to or now)
 
     def found(self) -> Savings | None:
@@ -118,7 +120,7 @@ class Tally:
         if self._began is None or self._counted_to is None:
             return None
         pools = sorted(self._pools.values(), key=lambda one: (-one.saved, one.name))
-        amount = self._dollar_seconds // 3600
+        amount = self._price_time // (_HOUR // _MICROSECOND)
         return Savings(tuple(pools), self._began, self._counted_to, amount, self._unpriced, len(self._running))
 
     def _count(self, view: View, one: _Running) -> None:

@@ -11,6 +11,7 @@ from flask import Flask, Response, request
 from kerf.cli.answering.amounts import many
 from kerf.cli.gate import claims
 from kerf.cli.gate.claims import Ambiguous, Sent, Unauthenticated
+from kerf.cli.gate.kept_views import Unready
 from kerf.cli.gate.limits import Crowded
 from kerf.cli.gate.readings import Readings
 from kerf.cli.gate.reviews import REQUIRED, Reviews
@@ -77,7 +78,15 @@ def install(app: Flask, gate: Gate, boards: ViewedBoards) -> None:
             admit(gate.viewer(Sent(raw.headers, raw.peer, request.remote_addr or "")))
         except Refused as refused:
             return _answer(refused)
-        return boards.kept()
+        try:
+            return boards.kept()
+        except Unready:
+            text = "the views are being made: try again in 5 seconds"
+            return _answer(Refused(HTTPStatus.SERVICE_UNAVAILABLE, text, 5))
+        except Exception:  # the page of the error would need the same views
+            app.logger.exception("the views cannot be made")
+            text = "Kerf cannot make the views. This is a bug of Kerf: report it with the log of this page"
+            return _answer(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, text))
 
     @app.after_request
     def whole(response: Response) -> Response:

@@ -19,6 +19,10 @@ from kerf.cli.gate.claims import Identity
 THREADS: Final = 16
 #: Seconds that a request waits for the reviews of all namespaces.
 PATIENCE_SECONDS: Final = 10.0
+#: Requests of one person that wait long; a further one gets the answers so far. Each occupies a thread of the page.
+MOST_WAITING: Final = 1
+#: Seconds that each request waits, whoever else does.
+_SHORT_SECONDS: Final = 1.0
 #: Seconds until a flight ends without the remaining answers.
 LONGEST_SECONDS: Final = 30.0
 
@@ -42,6 +46,7 @@ class _Flight:
         self._allowed = set[str]()
         self._lock = threading.Lock()
         self.ended: Final = threading.Event()
+        self._seats: Final = threading.BoundedSemaphore(MOST_WAITING)
         self.failure: BaseException | None = None
 
     def next(self, now: float) -> str | None:
@@ -50,6 +55,16 @@ class _Flight:
             if now >= self._until:
                 self.ended.set()
             return self._left.popleft() if self._left and not self.ended.is_set() else None
+
+    def wait(self, seconds: float) -> None:
+        """Until the flight ends, so many seconds at most; a second while another request waits that long."""
+        if self.ended.wait(min(seconds, _SHORT_SECONDS)):
+            return
+        if self._seats.acquire(blocking=False):
+            try:
+                self.ended.wait(max(0.0, seconds - _SHORT_SECONDS))
+            finally:
+                self._seats.release()
 
     def answered(self, name: str, allowed: bool) -> bool:
         """Note an answer. Whether it is the last one."""
@@ -93,7 +108,7 @@ class Flights:
         if not names:
             return Answered(names)
         flight = self._flight(who, names)
-        flight.ended.wait(self._patience)
+        flight.wait(self._patience)
         if flight.failure is not None:
             raise flight.failure
         return flight.found()

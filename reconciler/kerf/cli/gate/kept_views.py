@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -22,11 +22,17 @@ MOST_VIEWS: Final = 16
 STALE_SECONDS: Final = 120.0
 #: Of the pages of one set of namespaces. An answer of "why" or a label of costs takes a second in a large cluster.
 MOST_BYTES: Final = 2_000_000
+#: Seconds that a request waits for views that are not there yet.
+PATIENCE_SECONDS: Final = 8.0
 #: Views that are made at once: they need a whole CPU each.
 _MAKERS: Final = 1
 
 #: The namespaces whose pods are shown with their names; None: all.
 Shown = frozenset[str] | None
+
+
+class Unready(Exception):
+    """The views are still being made; a later request finds them."""
 
 
 class Source(Protocol):
@@ -133,7 +139,8 @@ class KeptViews:
                     del self._rows[shown]
 
     def made(self, shown: Shown) -> Made:
-        """The views of the latest reading, or the earlier ones while these are made. There must be a reading."""
+        """The views of the latest reading, or the earlier ones while these are made. There must be a reading.
+        Raises Unready, and the error of views that cannot be made."""
         with self._lock:
             row = self._row(shown)
             if row.made is not None and row.current:
@@ -141,14 +148,21 @@ class KeptViews:
             making = self._begin(shown, row)
             if row.made is not None and row.age(self._now()) <= STALE_SECONDS:
                 return row.made
-        return making.result()
+        try:
+            return making.result(PATIENCE_SECONDS)
+        except (TimeoutError, CancelledError) as error:
+            if making.done() and not making.cancelled():
+                raise
+            raise Unready from error
 
     def _row(self, shown: Shown) -> _Row:
         row = self._rows.setdefault(shown, _Row())
         row.asked = True
         self._rows.move_to_end(shown)
         while len(self._rows) > MOST_VIEWS:
-            self._rows.popitem(last=False)
+            _, dropped = self._rows.popitem(last=False)
+            if dropped.making is not None:
+                dropped.making.cancel()
         return row
 
     def _begin(self, shown: Shown, row: _Row) -> Future[Made]:

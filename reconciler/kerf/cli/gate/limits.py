@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from kerf.cli.gate.recent import Recent
@@ -21,6 +23,8 @@ OVER_ALL: Final = (40.0, 200)
 #: Addresses with a row of their own; a forgotten one begins with a full bucket.
 MOST_ADDRESSES: Final = 4096
 _KEPT_SECONDS: Final = 600.0
+#: TokenReviews of new tokens at once: a slow authenticator must not occupy the threads that an address gets.
+AT_ONCE: Final = 2
 #: The part of an IPv6 address that one machine can vary is not counted.
 _IPV6_PREFIX: Final = 64
 
@@ -38,8 +42,20 @@ class ReviewLimits:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now: Final = now
+        self._free: Final = threading.BoundedSemaphore(AT_ONCE)
         self._all: Final = Limiter(*OVER_ALL, now)
         self._addresses: Final = Recent[str, Limiter](_KEPT_SECONDS, MOST_ADDRESSES, now)
+
+    @contextmanager
+    def turn(self, address: str) -> Iterator[None]:
+        """A TokenReview of a new token for this address. Raises Crowded."""
+        self.take(address)
+        if not self._free.acquire(blocking=False):
+            raise Crowded(1)
+        try:
+            yield
+        finally:
+            self._free.release()
 
     def take(self, address: str) -> None:
         """Count a TokenReview for this address. Raises Crowded."""

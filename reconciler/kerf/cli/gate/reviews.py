@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 from kerf.cli.gate.claims import Identity
@@ -75,9 +76,9 @@ class Reviews:
         known = self._tokens.get(key)
         if known is not None or self._wrong.get(key):
             return known
-        if not (trusted := self._trusted.get(key)):
-            self._limits.take(address)
-        who = self._token_review(token)
+        trusted = self._trusted.get(key)
+        with nullcontext() if trusted else self._limits.turn(address):
+            who = self._token_review(token)
         if who is None:
             self._wrong.put(key, True)
         else:

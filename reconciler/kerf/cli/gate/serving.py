@@ -98,6 +98,8 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self.cfg.set("limit_request_field_size", LONGEST_TOKEN + _BESIDE_TOKEN)
         # No client sets the scheme or the path of its requests by headers, not even one on this machine.
         self.cfg.set("forwarded_allow_ips", "")
+        # The worker collects the bytes of an answer: there is no socket through which the system could send a file.
+        self.cfg.set("sendfile", False)
         self.cfg.set("post_worker_init", lambda worker: self._readings.start(self._every))
         self.cfg.set("worker_exit", lambda arbiter, worker: self._readings.stop())
 

@@ -67,7 +67,10 @@ class ViewedBoards:
     def kept(self) -> Response | None:
         """The page of the current request as it was made of the same views before; None without one."""
         viewer = _viewer()
-        text = None if viewer is None or request.method != "GET" else _made(viewer).pages.get(self._address())
+        if viewer is None:
+            return None
+        made = _made(viewer)
+        text = made.pages.get(self._address()) if request.method == "GET" else None
         return None if text is None else Response(text, mimetype=_HTML)
 
     def keep(self, response: Response) -> None:
@@ -79,7 +82,7 @@ class ViewedBoards:
 
     def _address(self) -> Hashable:
         """All that a page depends on beside its views."""
-        return request.full_path, self.name, self.problem
+        return request.path, request.query_string, self.name, self.problem
 
 
 def _made(viewer: Viewer) -> Made:

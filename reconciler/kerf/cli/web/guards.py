@@ -28,6 +28,7 @@ _HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _METHODS: Final = ("GET", "HEAD")
+_FOREIGN: Final = ("cross-site", "same-site")
 #: A shorter answer fits one packet.
 _COMPRESSED_FROM: Final = 1400
 
@@ -45,6 +46,9 @@ def guard(app: Flask, hosts: Iterable[str], scheme: str) -> None:
             return _bare("Host: not an address of this page: open it by an address that it was started with")
         if request.headers.get("Origin", "").lower() not in ("", *origins):
             return _bare("Origin: the request comes from another site: open the page itself")
+        # An image or a script of another site has no Origin, but would take a stream of events or compute a page.
+        if request.headers.get("Sec-Fetch-Site") in _FOREIGN and request.headers.get("Sec-Fetch-Mode") != "navigate":
+            return _bare("Sec-Fetch-Site: the request comes from another site: open the page itself")
         return None
 
     @app.after_request

@@ -98,7 +98,7 @@ class _Reading:
         claims = step.objects(kinds.NODE_CLAIM)
         changed = [one.removeprefix(_CLAIM).split(" ")[0] for one in step.changed if one.startswith(_CLAIM)]
         names = list(claims) if first else changed
-        if names and self.savings.concerns(claims, names):
+        if (first or names) and self.savings.concerns(claims, names):
             self.savings.take(view(step.captured().snapshot), names)
         else:
             self.savings.advance(step.decision.at)
