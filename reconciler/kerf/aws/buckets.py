@@ -6,6 +6,7 @@ Source: Amazon S3 API reference, PutObject, GetObject, ListObjectsV2 and DeleteO
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -38,24 +39,34 @@ class Bucket:
         """Create or replace an object."""
         self._call("PutObject", "put_object", Key=self._prefix + name, Body=data, **_encrypted(self._encryption))
 
-    def sizes(self) -> dict[str, int]:
-        """The bytes of each object, by name. Objects of deeper folders are left out."""
-        found: dict[str, int] = {}
+    def objects(self) -> dict[str, tuple[int, datetime]]:
+        """The bytes of each object and the store's time of its upload, by name; none of deeper folders."""
+        found: dict[str, tuple[int, datetime]] = {}
         token: dict[str, str] = {}
         for _ in range(MOST_PAGES):
             page = self._call("ListObjectsV2", "list_objects_v2", Prefix=self._prefix, Delimiter="/", **token)
-            found |= {one["Key"].removeprefix(self._prefix): one["Size"] for one in page.get("Contents", ())}
-            if not page.get("IsTruncated"):
-                return found
-            token = {"ContinuationToken": page["NextContinuationToken"]}
+            rows = page.get("Contents", ())
+            try:
+                found |= {row["Key"].removeprefix(self._prefix): (row["Size"], row["LastModified"]) for row in rows}
+                if not page.get("IsTruncated"):
+                    return found
+                token = {"ContinuationToken": page["NextContinuationToken"]}
+            except KeyError as error:
+                problem = f"the answer has no {error.args[0]}; the store must have ListObjectsV2"
+                raise Unavailable(f"s3:ListObjectsV2: {problem}") from error
         raise Unavailable(f"s3:ListObjectsV2: its pages do not end ({MOST_PAGES})")
 
-    def fetch(self, name: str, path: Path) -> None:
-        """Save an object as a file. Raises OSError, too."""
+    def fetch(self, name: str, path: Path, most_bytes: int) -> int:
+        """Save an object as a file; its bytes. It may have grown since it was listed. Raises OSError, too."""
         body = self._call("GetObject", "get_object", Key=self._prefix + name)["Body"]
+        size = 0
         with path.open("xb") as file:
             for piece in _pieces(partial(body.read, _PIECE)):
+                size += len(piece)
+                if size > most_bytes:
+                    raise Unavailable(f"s3:GetObject: {name} has more than {most_bytes:,} bytes")
                 file.write(piece)
+        return size
 
     def delete(self, name: str) -> None:
         """Delete an object; one that is gone is no error."""

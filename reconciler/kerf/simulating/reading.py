@@ -93,9 +93,9 @@ def _row(number: int, row: list[str], before: list[Replicas], end: timedelta) ->
         raise ValueError(f"line {number}: {error}; write a duration and a number, such as 30m,12") from error
     if before and found.at.value <= before[-1].at.value:
         raise ValueError(f"line {number}: {found.at} is not after the time of the row before; sort the rows by time")
-    if found.at.value > end:
+    if found.at.value >= end:
         words = "write an earlier time or a longer duration"
-        raise ValueError(f"line {number}: {found.at} is after the end of the scenario ({shortest(end)}); {words}")
+        raise ValueError(f"line {number}: {found.at} is not before the end of the scenario ({shortest(end)}); {words}")
     return found
 
 

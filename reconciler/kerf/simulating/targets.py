@@ -141,6 +141,9 @@ def _require_objects(path: Path, step: Step, known: _Known) -> None:
             raise BadScenario(place, f"{name} is no object; write KIND/NAME or KIND/NAMESPACE/NAME")
         if kind not in BY_NAME:
             raise BadScenario(place, missing("kind", kind, BY_NAME))
+        if kind == "Namespace":
+            words = "the simulation keeps the objects of a deleted Namespace; delete its workloads by name instead"
+            raise BadScenario(place, words)
         own = rest if BY_NAME[kind].cluster_scoped else full(rest)
         if kind not in _GENERATED and own not in known.objects[kind]:
             raise BadScenario(place, _absent(kind, own, known.objects[kind]))

@@ -101,7 +101,7 @@ class Happenings:
             self._world.server.patch(kinds.NODE, *nodes[machine.provider_id], patch)
 
     def _lose(self, given: scenario.ZoneLoss) -> None:
-        self._ec2.stock_out("*", given.zone, "*", self._world.clock.now() + given.for_.value)
+        self._close((_EVERY[0], given.zone, _EVERY[0]), self._world.clock.now() + given.for_.value)
         self._fail(scenario.Machines(zone=given.zone))
 
     def _slow(self, given: scenario.NodeTimes) -> None:
@@ -127,7 +127,11 @@ class Happenings:
         self._stage.shortages.all.append(Shortage(self._path, STOCK, given, until))
         rows = (given.instance_types or _EVERY, given.zones or _EVERY, given.capacity_types or _EVERY)
         for row in product(*rows):
-            self._ec2.stock_out(*row, until)
+            self._close(row, until)
+
+    def _close(self, row: tuple[str, str, str], until: datetime) -> None:
+        """A shorter stock-out does not end a longer one."""
+        self._ec2.stock_out(*row, max(until, self._ec2.stocks.outs.get(row, until)))
 
     def _limit(self, given: scenario.Quota) -> None:
         of, shortages = scenario.Offerings(capacity_types=(given.capacity_type,)), self._stage.shortages.all

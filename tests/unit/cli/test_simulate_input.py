@@ -60,7 +60,7 @@ def test_a_fault_is_refused_with_its_place(
         ("time,replicas\n5m,2\n5m,3\n", "line 3: 5m is not after the time"),
         ("time,replicas\n5m,-2\n", "line 2: '-2' is no number of replicas"),
         ("time,replicas\n5m,1.5\n", "line 2: '1.5' is no number of replicas"),
-        ("time,replicas\n25m,2\n", "line 2: 25m is after the end of the scenario (20m)"),
+        ("time,replicas\n25m,2\n", "line 2: 25m is not before the end of the scenario (20m)"),
         ('time,replicas\n"5m,2\n', "line 2: unexpected end of data"),
         ("time,replicas\n5m," + "1" * 200_000 + "\n", "line 2: field larger than field limit"),
         ("time,replicas\n5m,2,3\n", "line 2: too many values"),

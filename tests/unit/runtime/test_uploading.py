@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -176,12 +176,25 @@ def _name(hour: int, run: str = "aaaa") -> str:
     return f"20260101T{hour:02d}0000000000Z-{run}-00000001.record"
 
 
+def _stored(*hours: int) -> dict[str, tuple[int, datetime]]:
+    return {_name(hour): (100, datetime(2026, 1, 1, hour, tzinfo=UTC)) for hour in hours}
+
+
 def test_bounds_keep_the_newest_parts() -> None:
-    sizes = {_name(hour): 100 for hour in range(6)}
-    assert kept(sizes, 300, DAY) == {_name(hour) for hour in (3, 4, 5)}
-    assert kept(sizes, 10_000, timedelta(hours=2)) == {_name(hour) for hour in (2, 3, 4, 5)}
-    assert kept(sizes, 10, DAY) == {_name(5)}
-    assert kept({"notes.txt": 1}, 10, DAY) == set()
+    stored = _stored(*range(6))
+    assert kept(stored, {}, 300, DAY) == {_name(hour) for hour in (3, 4, 5)}
+    assert kept(stored, {}, 10_000, timedelta(hours=2)) == {_name(hour) for hour in (3, 4, 5)}
+    assert kept(stored, {_name(6): 100}, 10, DAY) == {_name(6)}
+    assert kept({"notes.txt": (1, datetime.now(UTC))}, {}, 10, DAY) == set()
+
+
+def test_a_wrong_clock_of_a_controller_deletes_no_other_part() -> None:
+    ahead = "20990101T000000000000Z-bbbb-00000001.record"
+    stored = {**_stored(0, 1, 2), ahead: (100, datetime(2026, 1, 1, 3, tzinfo=UTC))}
+    assert kept(stored, {_name(4): 100}, 10_000, DAY) == {*stored, _name(4)}
+    back = "20200101T000000000000Z-bbbb-00000001.record"
+    assert kept(_stored(0, 1, 2), {back: 100}, 300, DAY) == {_name(1), _name(2), back}
+    assert "20261399T000000000000Z-x-1.record" in kept({"20261399T000000000000Z-x-1.record": stored[ahead]}, {}, 1, DAY)
 
 
 def test_only_old_parts_of_the_record_are_deleted(s3: Any, url: str, tmp_path: Path) -> None:
@@ -312,7 +325,7 @@ def test_more_than_a_page_of_objects_is_listed(s3: Any, url: str) -> None:
     for number in range(5):
         s3.put_object(Bucket=stores.BUCKET, Key=f"kerf/demo/{number}", Body=b"x" * number)
     found = Bucket(Clients(stores.REGION, endpoint_url=url, on_client=small_pages), PREFIX)
-    assert found.sizes() == {str(number): number for number in range(5)}
+    assert {name: size for name, (size, _) in found.objects().items()} == {str(number): number for number in range(5)}
 
 
 def test_a_bucket_needs_a_folder() -> None:

@@ -33,6 +33,7 @@ GONE: Final = frozenset(
         "InvalidLaunchTemplateId.NotFound",
         "InvalidPlacementGroup.Unknown",
         "NoSuchEntity",
+        "NoSuchKey",
         "ParameterNotFound",
         "QueueDoesNotExist",
         "ReceiptHandleIsInvalid",

@@ -17,7 +17,6 @@ from kerf.cli.reports import escaping
 from kerf.cli.terminal import say
 from kerf.kube.client import KubeClient
 from kerf.model.failures import Failure
-from kerf.model.instants import rfc3339
 from kerf.model.kinds import Kind
 from kerf.model.snapshot import Snapshot
 from kerf.ports import PortError
@@ -130,7 +129,7 @@ def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[s
     if (file or record) and arguments:
         raise Mistake(f"{arguments[0]}: the settings are those of the {'snapshot' if file else 'record'}")
     if found := recorded(verb, record, at) if record or at else of_file(file) if file else None:
-        words = f"The cluster of the decision of {rfc3339(found.snapshot.now)}." if record else ""
+        words = f"The cluster of the decision of {records.words_of(found.snapshot.now)}." if record else ""
         return Origin(file or record, lambda: found.snapshot, words=words, capture=lambda: found)
     own = options(arguments, offline=bool(paths))
     if not paths:

@@ -131,6 +131,11 @@ def captured(record: Record) -> Captured:
         raise Mistake(f"the decision of {rfc3339(step.decision.at)}: {error}") from error
 
 
+def words_of(at: datetime) -> str:
+    """A time in UTC with its fractions: --at of the same words finds the same decision."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def instant(option: str, text: str) -> datetime | None:
     """A time of the command line; None for an empty one. Without a zone it is UTC. Raises Mistake."""
     if not text:
@@ -139,4 +144,7 @@ def instant(option: str, text: str) -> datetime | None:
         at = datetime.fromisoformat(text)
     except ValueError as error:
         raise Mistake(f"{option} {text}: it is no time, such as 2026-03-01T03:12:00Z") from error
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    try:
+        return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise Mistake(f"{option} {text}: the time is out of range") from error

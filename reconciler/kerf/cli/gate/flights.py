@@ -21,7 +21,7 @@ THREADS: Final = 16
 PATIENCE_SECONDS: Final = 10.0
 #: Requests of one person that wait long; a further one gets the answers so far. Each occupies a thread of the page.
 MOST_WAITING: Final = 1
-#: Seconds that each request waits, whoever else does.
+#: Seconds that each request waits, also while another one waits longer.
 _SHORT_SECONDS: Final = 1.0
 #: Seconds until a flight ends without the remaining answers.
 LONGEST_SECONDS: Final = 30.0

@@ -40,33 +40,32 @@ class Store(Protocol):
     def put(self, name: str, data: bytes) -> None:
         """Create or replace an object."""
 
-    def sizes(self) -> Mapping[str, int]:
-        """The bytes of each object."""
+    def objects(self) -> Mapping[str, tuple[int, datetime]]:
+        """The bytes of each object, and the store's time of its upload."""
 
     def delete(self, name: str) -> None:
         """Delete an object."""
 
 
-def kept(sizes: Mapping[str, int], most_bytes: int, longest: timedelta) -> set[str]:
-    """The names within the bounds, the newest first. The newest one is always kept.
+def kept(
+    stored: Mapping[str, tuple[int, datetime]], new: Mapping[str, int], most_bytes: int, longest: timedelta
+) -> set[str]:
+    """The names within the bounds: new ones, then stored ones, the latest upload first. The first is always kept.
 
-    A part is older than `longest` when the part after it began so long before the newest one.
+    The store's times of uploads decide, not those of the names: the clock of a controller can be wrong.
     """
+    old = {name: one for name, one in stored.items() if NAME.fullmatch(name) and name not in new}
+    latest = max((at for _, at in old.values()), default=None)
+    young = [name for name, (_, at) in old.items() if latest is None or latest - at <= longest]
+    names = [*reversed([*new]), *sorted(young, key=lambda name: (old[name][1], name), reverse=True)]
     found: set[str] = set()
-    total, following = 0, None
-    names = sorted((name for name in sizes if NAME.fullmatch(name)), reverse=True)
+    total = 0
     for name in names:
-        total += sizes[name]
-        old = following is not None and _began(names[0]) - _began(following) > longest
-        if found and (old or total > most_bytes):
+        total += new[name] if name in new else old[name][0]
+        if found and total > most_bytes:
             break
         found.add(name)
-        following = name
     return found
-
-
-def _began(name: str) -> datetime:
-    return datetime.strptime(name.partition("Z")[0], _TIME).replace(tzinfo=UTC)
 
 
 class Uploader:
@@ -87,6 +86,8 @@ class Uploader:
         #: The bytes of each file that the store has, or does not need; the time of the last copy of the newest file.
         self._done: dict[Path, int] = {}
         self._copied = 0.0
+        #: Whether old objects are still to be deleted, after an error.
+        self._overdue = False
         #: The latest error, as long as it lasts. Other threads read it.
         self.error: Exception | None = None
         self._ending = threading.Event()
@@ -117,19 +118,23 @@ class Uploader:
         Returns whether there was anything to do. Raises PortError, OSError.
         """
         found = {name: (path, size) for path, size in self._changed(whole=whole) if (name := _name(path))}
-        if not found:
+        if not found and not self._overdue:
             return False
-        stored = self._store.sizes()
-        keep = kept({**stored, **{name: size for name, (_, size) in found.items()}}, *self._bounds)
+        stored = self._store.objects()
+        new = {name: size for name, (_, size) in found.items() if name not in stored or stored[name][0] != size}
+        keep = kept(stored, new, *self._bounds)
         for name, (path, size) in found.items():
             with suppress(FileNotFoundError):  # the ring has deleted the oldest file meanwhile
-                if name in keep and stored.get(name) != size:
+                if name in keep and name in new:
                     self._store.put(name, path.read_bytes())
             self._done[path] = size
-        self._copied = monotonic()
+        if found:
+            self._copied = monotonic()
+        self._overdue = True
         for name in sorted(stored):
             if NAME.fullmatch(name) and name not in keep:
                 self._store.delete(name)
+        self._overdue = False
         return True
 
     def _changed(self, *, whole: bool) -> Iterator[tuple[Path, int]]:
@@ -145,12 +150,12 @@ class Uploader:
 
 
 def _name(path: Path) -> str:
-    """The name of a part's object; empty when its header is not complete, or it is deleted. Raises OSError."""
+    """The name of a part's object; empty when its header is not complete, or it is deleted, or cannot be read."""
     part = Part()
     try:
         with path.open("rb") as file:
             began = part.head(files.lines(iter(partial(file.read, _PIECE), b""), lambda: None))
-    except (Unreadable, FileNotFoundError):
+    except (Unreadable, OSError):  # one file of another user must not keep the others from the bucket
         return ""
     run = part.start.run if part.start is not None else ""
     name = f"{began.astimezone(UTC).strftime(_TIME)}Z-{run}-{path.stem}{SUFFIX}"

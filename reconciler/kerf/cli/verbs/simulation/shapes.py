@@ -85,6 +85,7 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "V1PodTemplateSpec": ("spec",),
     POD_SPEC: ("containers",),
     "V1Container": ("name",),
+    "V1PriorityClass": ("value",),
     "V1TopologySpreadConstraint": ("maxSkew", "topologyKey", "whenUnsatisfiable"),
     "V1PodAffinityTerm": ("topologyKey",),
     "V1WeightedPodAffinityTerm": ("podAffinityTerm", "weight"),
