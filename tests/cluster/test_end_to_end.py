@@ -230,7 +230,7 @@ def test_why_says_of_a_node_what_the_event_says_and_when_it_goes(kerf: Installat
     assert "waiting for the first look" not in told
     kerf.kubectl("annotate", "node", name, "karpenter.sh/do-not-disrupt-")
     _empty(kerf)
-    assert any("Disrupting the node: Empty (no pods that would" in m for m in kerf.events("DisruptionTerminating"))
+    assert any("Disrupting the node: Empty (no reschedulable pods" in m for m in kerf.events("DisruptionTerminating"))
 
 
 # --- aids -------------------------------------------------------------------------------------------------------

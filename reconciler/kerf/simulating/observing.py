@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from kerf.disruption.consolidation.eligibility import WHEN_EMPTY
 from kerf.model import kinds
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import of_daemon_set, workload
@@ -57,8 +58,17 @@ class Observer:
             claim, life = record.value, self._nodes[record.value.metadata.uid]
             names = (f"node/{claim.status.node_name}", f"nodeclaim/{claim.name}", f"nodepool/{claim.pool_name}")
             life.drifted = claim.is_true("Drifted")
-            life.blocker = next((refusals[name] for name in names if name in refusals), "")
+            quiet = self._policy(claim)  # the controller has no event for it
+            life.blocker = next((refusals[name] for name in names if name in refusals), quiet)
         return self.observed
+
+    def _policy(self, claim: NodeClaim) -> str:
+        """The field of its NodePool that keeps a node in use, or nothing."""
+        found = (one.value for one in self._world.server.records(kinds.NODE_POOL) if one.value.name == claim.pool_name)
+        pool = next(found, None)
+        if pool is None or pool.spec.disruption.consolidation_policy != WHEN_EMPTY:
+            return ""
+        return f"consolidationPolicy of NodePool {pool.name} is {WHEN_EMPTY}, and the node is in use"
 
     def priced(self) -> None:
         """Note the number and the price of running instances as of now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 from itertools import product
@@ -82,12 +82,13 @@ class Happenings:
         for machine in self._chosen(given):
             self._ec2.end(machine, at_once=True)
 
-    def _missed(self, given: scenario.Machines, found: int, kind: str) -> None:
+    def _missed(self, given: scenario.Machines, found: int, kind: str, zones: Set[str]) -> None:
         """Note a selection without an instance, or with less than its `count`."""
         wanted = (("in", given.zone), ("of type", given.instance_type), ("of NodePool", given.node_pool))
         which = "".join(f" {word} {value}" for word, value in wanted if value)
         if not found:
-            self.misses.append(f"{self._path}: there was no {kind}{which}")
+            others = f"; there were some in {', '.join(sorted(zones))}" if zones else ""
+            self.misses.append(f"{self._path}: there was no {kind}{which}{others}")
         elif given.count is not None and found < given.count:
             have = f"only {found} {kind}{'' if found == 1 else 's'}{which}"
             self.misses.append(
@@ -116,9 +117,11 @@ class Happenings:
     ) -> list[Machine]:
         """The live instances that are selected, the oldest first; `among` are the provider IDs of those with a node."""
         found = [one for one in self._ec2.instances.values() if one.state in ("pending", "running")]
-        found = [one for one in found if _selected(one, given) and (not spot or one.capacity_type == labels.SPOT)]
+        found = [one for one in found if not spot or one.capacity_type == labels.SPOT]
         found = [one for one in found if among is None or one.provider_id in among]
-        self._missed(given, len(found), "spot instance" if spot else "instance" if among is None else "node")
+        zones = {one.zone for one in found}
+        found = [one for one in found if _selected(one, given)]
+        self._missed(given, len(found), "spot instance" if spot else "instance" if among is None else "node", zones)
         return sorted(found, key=lambda one: one.number)[: given.count]
 
     # --- the account and its API ----------------------------------------------------------------------------------

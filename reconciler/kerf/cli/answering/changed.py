@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from kerf.manifests.checking import Content
     from kerf.snapshots.captured import Captured
 
+#: Kinds whose pods a plan takes from the cluster, and the most of them that it names.
+_WORKLOADS, _NAMES = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "CronJob", "Pod"), 3
+
 #: A manifest with its place, `file:line`.
 Row = tuple[str, Mapping[str, Any]]
 
@@ -28,6 +31,7 @@ class Changed:
 
     change: Change
     before: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
 
 
 def of_files(paths: Sequence[str]) -> Changed:
@@ -40,7 +44,7 @@ def of_files(paths: Sequence[str]) -> Changed:
     if paths and not applied:
         kinds = ", ".join(sorted(changes.KINDS))
         raise Mistake(f"{' '.join(paths)}: no object of a kind that changes a plan ({kinds})")
-    return Changed(Change(applied))
+    return Changed(Change(applied), assumed=_left_out(one for _, one in found))
 
 
 def since(paths: Sequence[str], ref: str, note: gathering.Note) -> Changed:
@@ -72,9 +76,20 @@ def comparable(found: Changed, captured: Captured, key: bytes, deleted: Iterable
     if change and captured.names != "plain":
         raise Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
     if not captured.of_file:
-        return change, []
+        return change, [*found.assumed]
     comparison = Comparison(captured.snapshot, partial(digest, key) if key else None, found.before)
-    return comparison.comparable(change), comparison.assumed
+    return comparison.comparable(change), [*found.assumed, *comparison.assumed]
+
+
+def _left_out(manifests: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The workloads among the files, which a plan does not apply."""
+    found = (one for one in manifests if one.get("kind") in _WORKLOADS)
+    names = [f"{one['kind']} {'/'.join(filter(None, changes.key(one)[1:]))}" for one in found]
+    if not names:
+        return ()
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    listed = f"{', '.join(names[:_NAMES])}{more}"
+    return (f"workloads of the files are not applied, and pods stay those of the cluster: {listed}",)
 
 
 def _once(rows: Iterable[Row]) -> tuple[Mapping[str, Any], ...]:
