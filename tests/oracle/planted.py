@@ -21,28 +21,28 @@ def _misread(name: str, place: str, old: str, new: str) -> Misreading:
 
 MISREADINGS: tuple[Misreading, ...] = (
     # host ports
-    _misread("sidecars have no host ports", "reconciler/kerf/scheduling:_ports", "'Always'", "'Never'"),
+    _misread("sidecars have no host ports", "reconciler/kerf/pods:_ports", "'Always'", "'Never'"),
     _misread(
         "init containers keep host ports",
-        "reconciler/kerf/scheduling:_ports",
+        "reconciler/kerf/pods:_ports",
         "if container.restart_policy == 'Always':\n    yield from container.ports",
         "yield from container.ports",
     ),
     _misread(
         "0.0.0.0 is one address",
-        "reconciler/kerf/scheduling:HeldPorts.clash",
+        "reconciler/kerf/pods:HeldPorts.clash",
         "address == _ANY or _ANY in held or address in held",
         "address in held",
     ),
     _misread(
         "host ports of any protocol clash",
-        "reconciler/kerf/scheduling:HeldPorts.clash",
+        "reconciler/kerf/pods:HeldPorts.clash",
         "self._addresses.get((number, protocol))",
         "tuple((a for key in self._addresses if key[0] == number for a in self._addresses[key])) or None",
     ),
     _misread(
         "host ports of any address clash",
-        "reconciler/kerf/scheduling:HeldPorts.clash",
+        "reconciler/kerf/pods:HeldPorts.clash",
         "address == _ANY or _ANY in held or address in held",
         "True",
     ),
@@ -95,7 +95,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     ),
     _misread(
         "an empty term matches every node",
-        "reconciler/kerf/scheduling:filled",
+        "reconciler/kerf/pods:filled",
         "[term for term in terms if term.match_expressions or term.match_fields]",
         "terms",
     ),
@@ -107,16 +107,16 @@ MISREADINGS: tuple[Misreading, ...] = (
     ),
     # volumes
     _misread(
-        "labels of volumes do not count", "reconciler/kerf/scheduling:_of_volume", "_labelled(volume)", "(EMPTY,)"
+        "labels of volumes do not count", "reconciler/kerf/pods:_of_volume", "_labelled(volume)", "(EMPTY,)"
     ),
     _misread(
         "node affinity of volumes does not count",
-        "reconciler/kerf/scheduling:_affinity_terms",
+        "reconciler/kerf/pods:_affinity_terms",
         "required is None",
         "True",
     ),
     _misread(
-        "allowedTopologies do not count", "reconciler/kerf/scheduling:_of_class", "tuple(terms) or (EMPTY,)", "(EMPTY,)"
+        "allowedTopologies do not count", "reconciler/kerf/pods:_of_class", "tuple(terms) or (EMPTY,)", "(EMPTY,)"
     ),
     _misread(
         "attach limits do not count",
@@ -126,14 +126,14 @@ MISREADINGS: tuple[Misreading, ...] = (
     ),
     _misread(
         "ReadWriteOncePod is ReadWriteOnce",
-        "reconciler/kerf/scheduling:_MODE",
+        "reconciler/kerf/pods:_MODE",
         "'ReadWriteOncePod'",
         "'ReadWriteOncePods'",
     ),
     # spread
     _misread(
         "nodeAffinityPolicy is Ignore",
-        "reconciler/kerf/scheduling:TopologyGroup.admits_node",
+        "reconciler/kerf/pods:TopologyGroup.admits_node",
         "accepted(self.terms, node_labels)",
         "True",
     ),
@@ -157,7 +157,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     ),
     _misread(
         "a node that lacks a key of the spread counts",
-        "reconciler/kerf/scheduling:TopologyGroup.admits_node",
+        "reconciler/kerf/pods:TopologyGroup.admits_node",
         "not all((key in node_labels for key in self.keys))",
         "False",
     ),
@@ -197,7 +197,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     # company
     _misread(
         "a pod counts that one of several affinity terms selects",
-        "reconciler/kerf/scheduling:terms_groups",
+        "reconciler/kerf/pods:terms_groups",
         "terms[1:]",
         "terms[:0]",
     ),
@@ -233,13 +233,13 @@ MISREADINGS: tuple[Misreading, ...] = (
     ),
     _misread(
         "namespaces do not count",
-        "reconciler/kerf/scheduling:_reach",
+        "reconciler/kerf/pods:_reach",
         "term.namespaces or (pod.metadata.namespace,)",
         "(pod.metadata.namespace,)",
     ),
     _misread(
         "an empty namespaceSelector selects no namespace",
-        "reconciler/kerf/scheduling:_reach",
+        "reconciler/kerf/pods:_reach",
         "return None",
         "return frozenset(term.namespaces)",
     ),
