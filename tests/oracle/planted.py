@@ -106,9 +106,7 @@ MISREADINGS: tuple[Misreading, ...] = (
         "False",
     ),
     # volumes
-    _misread(
-        "labels of volumes do not count", "reconciler/kerf/pods:_of_volume", "_labelled(volume)", "(EMPTY,)"
-    ),
+    _misread("labels of volumes do not count", "reconciler/kerf/pods:_of_volume", "_labelled(volume)", "(EMPTY,)"),
     _misread(
         "node affinity of volumes does not count",
         "reconciler/kerf/pods:_affinity_terms",
