@@ -64,12 +64,7 @@ class Cron:
 
         `instant` must know its time zone. None when the schedule does not fire within about five years.
         """
-        start = instant.astimezone(UTC)
-        try:
-            found = next(CronSim(self.fields, start))
-        except (CronSimError, StopIteration, OverflowError):
-            return None
-        return found if found.year <= start.year + HORIZON_YEARS else None
+        return next(self.after(instant), None)
 
     def after(self, instant: datetime) -> Iterator[datetime]:
         """The times strictly after `instant` at which the schedule fires within about five years, in UTC."""

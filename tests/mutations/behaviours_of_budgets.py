@@ -158,7 +158,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Schedules are in the time zone of who asks.",
         (
             Edit(
-                "api:Cron.next_after",
+                "api:Cron.after",
                 "instant.astimezone(UTC)",
                 "instant.replace(tzinfo=UTC)",
             ),

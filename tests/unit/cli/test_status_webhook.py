@@ -10,12 +10,8 @@ import pytest
 
 from kerf.cli.operating import webhook
 from kerf.ports import Forbidden, Invalid, Lease, PortError, Unavailable
-from tests.unit.runtime.preflights import ApiServer
+from tests.unit.runtime.preflights import INSTALLED, TRIED, ApiServer
 
-HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-TRIED = "/apis/karpenter.sh/v1/nodepools?dryRun=All"
-SERVICE = {"service": {"namespace": "kerf", "name": "kerf-webhook"}}
-INSTALLED = {HOOKS: {"items": [{"webhooks": [{"name": "validation.webhook.kerf.sh", "clientConfig": SERVICE}]}]}}
 EXPIRED = Unavailable('POST: 500 failed calling webhook "validation.webhook.kerf.sh": x509: certificate has expired')
 REPLICA = {"lease": "kerf/karpenter-leader-election", "leader": "kerf-1"}
 

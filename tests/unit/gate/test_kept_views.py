@@ -1,4 +1,4 @@
-"""Views are made in the background: nobody waits while there are earlier ones, and none is shown for long."""
+"""Views are made in the background: no request waits while there are earlier ones, and none is shown for long."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_views_that_are_asked_for_are_made_before_the_next_request() -> None:
     assert second.made == [frozenset({"a"})]
     third = world.follow("third")
     world.settle()
-    assert third.made == []  # nobody asked since the second reading
+    assert third.made == []  # no request since the second reading
 
 
 def test_earlier_views_are_shown_for_a_bounded_time() -> None:

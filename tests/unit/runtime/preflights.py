@@ -13,6 +13,11 @@ from kerf.model.kinds import Kind
 from kerf.ports import AlreadyGone, Listing
 
 DENIED, GONE = "AccessDeniedException", "ResourceNotFoundException"
+#: Paths of a preflight's questions about the webhook, and the answer of a cluster that has Kerf's.
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+TRIED = "/apis/karpenter.sh/v1/nodepools?dryRun=All"
+_SERVICE = {"service": {"namespace": "kerf", "name": "kerf-webhook"}}
+INSTALLED = {HOOKS: {"items": [{}, {"webhooks": [{"name": "validation.webhook.kerf.sh", "clientConfig": _SERVICE}]}]}}
 
 
 @dataclass

@@ -18,7 +18,7 @@ from kerf.runtime.preflight.situation import Given, Situation
 from kerf.runtime.settings.options import Options
 from kerf.runtime.settings.settings import SettingsError
 
-from .preflights import DENIED, GONE, Account, ApiServer
+from .preflights import DENIED, GONE, HOOKS, INSTALLED, TRIED, Account, ApiServer
 
 DEPLOYMENTS = "/apis/apps/v1/deployments"
 OWN = {"name": "LAUNCH_KEY_SECRET", "value": "kerf-launch-key"}
@@ -322,10 +322,6 @@ def test_the_clock_of_the_controller(api: ApiServer, how: str, words: str) -> No
 
 
 # --- webhook ------------------------------------------------------------------------------------------------------
-HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-TRIED = "/apis/karpenter.sh/v1/nodepools?dryRun=All"
-SERVICE = {"service": {"namespace": "kerf", "name": "kerf-webhook"}}
-INSTALLED = {HOOKS: {"items": [{}, {"webhooks": [{"name": "validation.webhook.kerf.sh", "clientConfig": SERVICE}]}]}}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from flask import abort, g, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from kerf.cli.answering.boards import Boards, Views
-from kerf.cli.answering.records import instant
+from kerf.cli.answering.records import instant, words_of
 from kerf.cli.arguments import Mistake
 from kerf.cli.web.history import History
 from kerf.views.board import Board
@@ -66,7 +66,7 @@ class Sources:
         except Mistake as error:
             abort(HTTPStatus.BAD_REQUEST, str(error))
         g.board = found
-        g.at = at.isoformat().replace("+00:00", "Z")
+        g.at = words_of(at)
         return found
 
     def board_of_error(self) -> Board:

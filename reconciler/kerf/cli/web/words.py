@@ -12,6 +12,7 @@ from flask import Flask, g, request
 from kerf.cli.answering.amounts import cores, gib, many
 from kerf.cli.answering.node_page import at
 from kerf.cli.answering.plan_page import price
+from kerf.cli.answering.records import words_of
 from kerf.cli.reports.escaping import visible
 from kerf.cli.web.history import Moment
 from kerf.model.instants import length
@@ -32,7 +33,7 @@ def install(app: Flask) -> None:
         "spoken": spoken,
         "parts": parts,
         "place": place,
-        "instant": instant,
+        "instant": words_of,
     }
     app.jinja_env.globals |= {"at": _at, "link": _link, "href": _href, "kept": _kept, "latest": _latest}
     app.jinja_env.finalize = _shown
@@ -107,8 +108,3 @@ def tone(one: Window | Cycle) -> str:
 def place(moments: Sequence[Moment], at: datetime) -> int:
     """The number of the latest moment up to a time."""
     return max(sum(one.at <= at for one in moments) - 1, 0)
-
-
-def instant(at: datetime) -> str:
-    """A time of an address, to the microsecond."""
-    return at.isoformat().replace("+00:00", "Z")

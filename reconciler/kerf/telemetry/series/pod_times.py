@@ -153,7 +153,7 @@ class PodTimes:
     def silent_schedulers(self, patience: timedelta) -> frozenset[str]:
         """The schedulers that have neither bound nor refused a pod for so long."""
         latest = self._clock.now() - patience
-        waits = (wait for wait in self._waits.values() if wait.unanswered and wait.created is not None)
+        waits = (wait for wait in self._waits.values() if wait.unanswered)
         return frozenset(wait.unanswered for wait in waits if wait.created is not None and wait.created <= latest)
 
     def text(self, give_way: GiveWay = at_once) -> bytes:
