@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cluster
 
 GUIDE = ROOT / "docs/getting-started.md"
 #: What comes first, and is what the tests run on.
-FIRST = "python3 -m pip install ."
+FIRST = "python3 -m pip install --constraint constraints.txt ."
 #: What moto's stack lacks comes after it: the association, and what a cluster has.
 STACK = "aws cloudformation deploy"
 LAST_OF_INSTALLATION = "helm install kerf charts/kerf"
