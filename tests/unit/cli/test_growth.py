@@ -98,9 +98,9 @@ def test_a_larger_file_takes_more_work_in_proportion(verb: Callable[[bytes], Non
 
 
 @pytest.mark.long
-def test_megabytes_of_pools_take_work_in_proportion() -> None:
+def test_ten_megabytes_of_pools_take_work_in_proportion() -> None:
     shape = POOL.replace("name: general", "name: general-{}", 1)
-    count = 2_000_000 // len(shape)
+    count = 10_000_000 // len(shape)
     pools = [shape.replace("{}", str(number)) for number in range(count)]
     half, whole = (_calls(_checked, "---\n".join(pools[:part]).encode()) for part in (count // 2, count))
     assert whole < 2.2 * half
