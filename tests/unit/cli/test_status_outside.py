@@ -16,7 +16,7 @@ from kerf.ports import AlreadyGone, Forbidden, Lease, Listing, Unavailable
 from kerf_api.v1.meta import decode
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-LABELS = {"app.kubernetes.io/component": "controller", "helm.sh/chart": "kerf-0.1.0"}
+LABELS = {"app.kubernetes.io/component": "controller"}
 
 
 def ago(minutes: float) -> str:
@@ -24,11 +24,15 @@ def ago(minutes: float) -> str:
 
 
 def deployment(replicas: int = 2, **status: Any) -> dict[str, Any]:
-    env = [{"name": "LEADER_ELECTION_NAME", "value": "own-lease"}]
+    env = [
+        {"name": "LEADER_ELECTION_NAME", "value": "own-lease"},
+        {"name": "LAUNCH_KEY_SECRET", "value": "kerf-launch-key"},
+    ]
+    containers = [{"name": "proxy"}, {"name": "controller", "args": ["run"], "env": env}]
     spec = {
         "replicas": replicas,
         "selector": {"matchLabels": {"app.kubernetes.io/name": "kerf"}},
-        "template": {"spec": {"containers": [{"name": "controller", "env": env}]}},
+        "template": {"spec": {"containers": containers}},
     }
     return {"metadata": {"name": "kerf", "namespace": "kerf", "labels": LABELS}, "spec": spec, "status": status}
 
@@ -124,6 +128,19 @@ def test_without_a_namespace_it_is_looked_for_in_all_of_them() -> None:
     assert server.asked[1].startswith(
         "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io/component%3Dcontroller"
     )
+
+
+def test_it_is_known_by_its_container_whatever_it_is_called() -> None:
+    foreign = {"name": "controller", "args": ["run"]}
+    named = [deployment(readyReplicas=1), deployment(), deployment()]
+    named[0]["metadata"] = {"name": "autoscaler", "namespace": "platform"}
+    named[1]["metadata"] = {"name": "kerf", "namespace": "other"}
+    named[1]["spec"]["template"]["spec"]["containers"] = [foreign]
+    named[2]["spec"]["template"]["spec"]["containers"] = [{"name": "controller"}]
+    server = Server(deployments=named)
+    found = look(server, "")
+    assert (found.namespace, found.problems) == ("platform", [])
+    assert any(path.endswith("/platform/leases/own-lease") for path in server.asked)
 
 
 def test_a_crash_loop_is_told_with_the_last_end_and_the_command_for_its_log() -> None:

@@ -25,6 +25,7 @@ from kerf.model.plan import Reason
 from kerf.ports import AlreadyGone, Lease, Listing, PortError
 from kerf.runtime.leadership.leases import KARPENTER
 from kerf.runtime.observe import reported
+from kerf.runtime.preflight.installed import container_of
 from kerf.runtime.process.connecting import own_namespace
 from kerf_api.v1.meta import decode
 
@@ -89,7 +90,7 @@ def _installed(kube: Reads, found: Outside) -> Installed:
     )
     if listed is None:
         return Installed(found.namespace, None)
-    own = [one for one in listed if _is_kerf(one["metadata"])]
+    own = [one for one in listed if container_of(one) is not None]
     if not own:
         return Installed(found.namespace, [])
     first = own[0]
@@ -117,10 +118,6 @@ def _list(kube: Reads, path: str, selector: str) -> list[Manifest]:
     return sorted(items or [], key=lambda one: str(one["metadata"]["name"]))
 
 
-def _is_kerf(meta: Manifest) -> bool:
-    return meta["name"] == "kerf" or str(meta.get("labels", {}).get("helm.sh/chart", "")).startswith("kerf-")
-
-
 def _warnings(kube: Reads, namespace: str) -> dict[str, str]:
     """The newest warning about each object."""
     path = f"/api/v1/namespaces/{namespace}/events?fieldSelector={quote('type=Warning')}&limit=500"
@@ -131,8 +128,8 @@ def _warnings(kube: Reads, namespace: str) -> dict[str, str]:
 
 def _lease_of(deployment: Manifest, namespace: str) -> tuple[str, str]:
     """Namespace and name, by the settings of the container."""
-    containers = deployment["spec"]["template"]["spec"].get("containers", ())
-    rows = {row["name"]: row.get("value", "") for one in containers[:1] for row in one.get("env", ())}
+    container = container_of(deployment) or {}
+    rows = {row["name"]: row.get("value", "") for row in container.get("env", ())}
     return rows.get("LEADER_ELECTION_NAMESPACE") or namespace, rows.get("LEADER_ELECTION_NAME") or KARPENTER
 
 

@@ -54,26 +54,36 @@ def find(asker: Asker, namespace: str = "") -> Installed | None:
     return replace(found[0], others=[str(one) for one in found[1:]]) if found else None
 
 
-def _installed(deployment: Mapping[str, Any]) -> Installed | None:
-    spec = deployment["spec"]
-    pod = spec["template"]["spec"]
-    for container in pod.get("containers") or ():
+def container_of(deployment: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The container of a Deployment that runs Kerf's controller, whatever the Deployment is called; as JSON.
+
+    A container with the environment variable of the controller's Secret whose first argument is `run`.
+    """
+    for container in deployment["spec"]["template"]["spec"].get("containers") or ():
         rows = container.get("env") or ()
-        arguments = [str(word) for word in container.get("args") or ()]
-        if arguments[:1] != ["run"] or not any(row["name"] == _OWN for row in rows):
-            continue
-        space = deployment["metadata"]["namespace"]
-        references = [row["name"] for row in rows if _OBJECTS & (row.get("valueFrom") or {}).keys()]
-        sources = [str(one.get("prefix") or next(iter(one))) for one in container.get("envFrom") or ()]
-        return Installed(
-            namespace=space,
-            name=deployment["metadata"]["name"],
-            account=Account(space, pod.get("serviceAccountName") or "default"),
-            environment={row["name"]: str(row.get("value") or "") for row in rows if "valueFrom" not in row},
-            elsewhere=references + sources,
-            arguments=arguments[1:],
-            dns_policy=pod.get("dnsPolicy") or "ClusterFirst",
-            image=container["image"],
-            selector=spec["selector"].get("matchLabels") or {},
-        )
+        if (container.get("args") or ("",))[0] == "run" and any(row["name"] == _OWN for row in rows):
+            found: Mapping[str, Any] = container
+            return found
     return None
+
+
+def _installed(deployment: Mapping[str, Any]) -> Installed | None:
+    container = container_of(deployment)
+    if container is None:
+        return None
+    spec, space = deployment["spec"], deployment["metadata"]["namespace"]
+    pod = spec["template"]["spec"]
+    rows = container["env"]
+    references = [row["name"] for row in rows if _OBJECTS & (row.get("valueFrom") or {}).keys()]
+    sources = [str(one.get("prefix") or next(iter(one))) for one in container.get("envFrom") or ()]
+    return Installed(
+        namespace=space,
+        name=deployment["metadata"]["name"],
+        account=Account(space, pod.get("serviceAccountName") or "default"),
+        environment={row["name"]: str(row.get("value") or "") for row in rows if "valueFrom" not in row},
+        elsewhere=references + sources,
+        arguments=[str(word) for word in container["args"][1:]],
+        dns_policy=pod.get("dnsPolicy") or "ClusterFirst",
+        image=container["image"],
+        selector=spec["selector"].get("matchLabels") or {},
+    )
