@@ -26,6 +26,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
 from kerf.model.snapshot import LaunchFailure
 from kerf.provisioning.provision import NOT_YET
+from kerf_api.texts import shortened
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -144,9 +145,7 @@ def _fix(failure: Failure) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    found = sorted(set(names))
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(found[:_NAMED]) + more
+    return shortened(sorted(set(names)), _NAMED)
 
 
 # --- launches ---------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import NOTHING, Event, Plan, Reason, Source
 from kerf.model.writes import annotate
 from kerf_api import labels
+from kerf_api.texts import shortened
 from kerf_api.v1 import conditions
 from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -131,10 +132,9 @@ def _as(trial: Trial, canary: Canary, phase: str) -> Trial:
 
 
 def _named(failing: list[Pod]) -> str:
-    more = f" and {len(failing) - _SHOWN} more" if len(failing) > _SHOWN else ""
-    shown = ", ".join(pods.named(pod) for pod in failing[:_SHOWN])
+    shown = shortened([pods.named(pod) for pod in failing], _SHOWN)
     words = "fails while most other pods of its controller" if len(failing) == 1 else "fail while most of the others"
-    return f"{shown}{more} {words} are ready"
+    return f"{shown} {words} are ready"
 
 
 # --- the pods -----------------------------------------------------------------------------------------------------
