@@ -13,6 +13,7 @@ from kerf.cli.gathering import gathering, sources
 from kerf.planning import changes
 from kerf.planning.changes import Change, Comparison, Key
 from kerf.snapshots.sanitizing import digest
+from kerf_api.texts import shortened
 
 if TYPE_CHECKING:
     from kerf.manifests.checking import Content
@@ -87,9 +88,8 @@ def _left_out(manifests: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     names = [f"{one['kind']} {'/'.join(filter(None, changes.key(one)[1:]))}" for one in found]
     if not names:
         return ()
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    listed = f"{', '.join(names[:_NAMES])}{more}"
-    return (f"workloads of the files are not applied, and pods stay those of the cluster: {listed}",)
+    text = "workloads of the files are not applied, and pods stay those of the cluster"
+    return (f"{text}: {shortened(names, _NAMES)}",)
 
 
 def _once(rows: Iterable[Row]) -> tuple[Mapping[str, Any], ...]:

@@ -8,7 +8,6 @@ from typing import Final
 
 from flask import Flask, Response, request
 
-from kerf.cli.answering.amounts import many
 from kerf.cli.gate import claims
 from kerf.cli.gate.claims import Ambiguous, Sent, Unauthenticated
 from kerf.cli.gate.kept_views import Unready
@@ -17,6 +16,7 @@ from kerf.cli.gate.readings import Readings
 from kerf.cli.gate.reviews import REQUIRED, Reviews
 from kerf.cli.gate.viewed import ViewedBoards, Viewer, admit
 from kerf.ports import PortError
+from kerf_api.texts import counted
 
 _LISTS: Final = ", ".join(kind.plural for kind in REQUIRED)
 
@@ -52,7 +52,7 @@ class Gate:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster has not been read yet: try again")
             return Viewer(self.readings.views, self.reviews.namespaces(who, reading.namespaces), self.readings.failing)
         except Crowded as error:
-            text = f"too many new tokens: try again in {many(error.seconds, 'second')}"
+            text = f"too many new tokens: try again in {counted(error.seconds, 'second')}"
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, text, error.seconds) from error
         except Ambiguous as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error

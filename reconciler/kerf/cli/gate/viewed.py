@@ -9,10 +9,10 @@ from typing import Final
 
 from flask import Response, g, has_request_context, request
 
-from kerf.cli.answering.amounts import many
 from kerf.cli.gate.flights import Answered
 from kerf.cli.gate.kept_views import KeptViews, Made
 from kerf.views.board import Board
+from kerf_api.texts import counted
 
 _HTML: Final = "text/html"
 
@@ -97,10 +97,10 @@ def _scope(answered: Answered) -> str:
     """The namespaces with names, and those that may get them; empty for all."""
     if answered.namespaces is None:
         return ""
-    shown = f" · {many(len(answered.namespaces), 'namespace')} with their pods' names"
+    shown = f" · {counted(len(answered.namespaces), 'namespace')} with their pods' names"
     if not answered.unanswered:
         return shown
-    return f"{shown} · permissions in {many(answered.unanswered, 'namespace')} are not known yet: reload the page"
+    return f"{shown} · permissions in {counted(answered.unanswered, 'namespace')} are not known yet: reload the page"
 
 
 def _viewer() -> Viewer | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kerf.cli.arguments import Mistake
 from kerf.cli.parser import Parser
 from kerf.cli.terminal import say
+from kerf_api.texts import counted, shortened
 
 if TYPE_CHECKING:
     from kerf.cli.answering.records import Record
@@ -144,9 +145,9 @@ def _replay(record: Record, *, everything: bool) -> int:
         say(f"... and {different - _SHOWN} more; --all lists them")
     if not number:
         raise Mistake(_NONE)
-    say(f"{_count(number, 'decision')} from {_time(span[0])} to {_time(span[-1])}: {number - different} are the same")
+    say(f"{counted(number, 'decision')} from {_time(span[0])} to {_time(span[-1])}: {number - different} are the same")
     if missed:
-        say(f"{_count(missed, 'decision')} not recorded: the recorder could not follow the controller")
+        say(f"{counted(missed, 'decision')} not recorded: the recorder could not follow the controller")
     return _code(record, different)
 
 
@@ -176,26 +177,25 @@ def _list(record: Record, *, everything: bool) -> int:
             number += 1
             if everything or step.decision.actions:
                 say("\n".join(map(escaping.visible, _lines(step))))
-    say(f"{_count(number, 'decision')}")
+    say(f"{counted(number, 'decision')}")
     return _UNREADABLE if record.damaged else _SAME
 
 
 def _lines(step: Step) -> Iterator[str]:
     decision = step.decision
     if decision.missed:
-        yield f"({_count(decision.missed, 'decision')} before it not recorded)"
+        yield f"({counted(decision.missed, 'decision')} before it not recorded)"
     yield f"{_time(decision.at)}  {_changed(step.changed)}"
     for act in decision.actions:
         yield f"    {act.key}  ({act.reason})"
     if decision.more_actions:
-        yield f"    and {_count(decision.more_actions, 'action')} more"
+        yield f"    and {counted(decision.more_actions, 'action')} more"
 
 
 def _changed(names: Sequence[str]) -> str:
     if not names:
         return "no object changed"
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return f"changed: {', '.join(names[:_NAMES])}{more}"
+    return f"changed: {shortened(names, _NAMES)}"
 
 
 # --- saved ------------------------------------------------------------------------------------------------------
@@ -211,7 +211,3 @@ def _save(record: Record, output: str) -> int:
 
 def _time(at: datetime) -> str:
     return at.isoformat().replace("+00:00", "Z")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
