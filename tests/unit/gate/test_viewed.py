@@ -9,9 +9,6 @@ import msgspec
 import pytest
 from flask import Flask, Response
 
-from kerf.cli.gate.claims import Identity
-from kerf.cli.gate.flights import Answered
-from kerf.cli.gate.reviews import Reviews
 from kerf.model import kinds
 from kerf.model.changes.pdbs import Budget
 from kerf.model.kubernetes.objects import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
@@ -166,20 +163,3 @@ def test_the_pods_of_a_failed_canary_are_hidden() -> None:
     (pool,) = found[kinds.NODE_POOL.name]
     assert SECRET not in str(pool.metadata.annotations)
     assert "some of its pods fail" in str(pool.metadata.annotations)
-
-
-def test_reviews_of_many_namespaces_are_kept_together() -> None:
-    """Also when they took longer than an answer is kept."""
-    times = iter(range(10**6))
-    asked = list[str]()
-
-    def answer(_: str, path: str, body: object) -> object:
-        asked.append(path)
-        return {"status": {"allowed": "shop" in str(body)}}
-
-    reviews = Reviews(answer, ["kerf-ui"], now=lambda: float(next(times)))
-    names = frozenset([*(f"team-{number}" for number in range(50)), "shop"])
-    assert reviews.namespaces(Identity("sam"), names) == Answered(frozenset({"shop"}))
-    before = len(asked)
-    assert reviews.namespaces(Identity("sam"), names) == Answered(frozenset({"shop"}))
-    assert len(asked) - before <= 1

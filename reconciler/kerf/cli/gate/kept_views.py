@@ -155,6 +155,12 @@ class KeptViews:
                 raise
             raise Unready from error
 
+    def within(self, names: frozenset[str]) -> frozenset[str]:
+        """The largest set among these namespaces that has views; the empty set without one."""
+        with self._lock:
+            sets = [shown for shown, row in self._rows.items() if shown is not None and row.made is not None]
+        return max((shown for shown in sets if shown <= names), key=len, default=frozenset())
+
     def _row(self, shown: Shown) -> _Row:
         row = self._rows.setdefault(shown, _Row())
         row.asked = True

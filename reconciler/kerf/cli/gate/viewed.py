@@ -34,6 +34,12 @@ def admit(viewer: Viewer) -> None:
     g.viewer = viewer
 
 
+def admitted() -> Viewer | None:
+    """The person of the current request after its check; None before it and outside of requests."""
+    found: Viewer | None = g.get("viewer") if has_request_context() else None
+    return found
+
+
 class ViewedBoards:
     """See `kerf.cli.answering.boards.Views`. Outside of an admitted request there is an empty cluster."""
 
@@ -42,14 +48,14 @@ class ViewedBoards:
 
     @property
     def current(self) -> Board:
-        viewer = _viewer()
+        viewer = admitted()
         if viewer is None:
             return self._nothing
         return _made(viewer).board
 
     @property
     def name(self) -> str:
-        viewer = _viewer()
+        viewer = admitted()
         if viewer is None:
             return "Kerf"
         return f"cluster {self._cluster} · prices that come with Kerf{_scope(viewer.answered)}"
@@ -61,12 +67,12 @@ class ViewedBoards:
 
     @property
     def problem(self) -> str:
-        viewer = _viewer()
+        viewer = admitted()
         return "the API server refused or did not answer; the log has the error" if viewer and viewer.failing else ""
 
     def kept(self) -> Response | None:
         """The page of the current request as it was made of the same views before; None without one."""
-        viewer = _viewer()
+        viewer = admitted()
         if viewer is None:
             return None
         made = _made(viewer)
@@ -75,7 +81,7 @@ class ViewedBoards:
 
     def keep(self, response: Response) -> None:
         """Keep a page for later requests of people with the same permissions."""
-        viewer = _viewer()
+        viewer = admitted()
         whole = request.method == "GET" and response.status_code == HTTPStatus.OK and response.mimetype == _HTML
         if viewer is not None and whole:
             _made(viewer).pages.put(self._address(), response.get_data())
@@ -98,11 +104,9 @@ def _scope(answered: Answered) -> str:
     if answered.namespaces is None:
         return ""
     shown = f" · {many(len(answered.namespaces), 'namespace')} with their pods' names"
-    if not answered.unanswered:
-        return shown
-    return f"{shown} · permissions in {many(answered.unanswered, 'namespace')} are not known yet: reload the page"
-
-
-def _viewer() -> Viewer | None:
-    found: Viewer | None = g.get("viewer") if has_request_context() else None
-    return found
+    if answered.failed:
+        names = many(answered.failed, "namespace")
+        shown += f" · permissions in {names} cannot be read, so their pods are shown without names"
+    if answered.unanswered:
+        shown += f" · permissions in {many(answered.unanswered, 'namespace')} are not known yet: reload the page"
+    return shown
