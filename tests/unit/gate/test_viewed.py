@@ -14,7 +14,7 @@ from kerf.model.changes.pdbs import Budget
 from kerf.model.kubernetes.objects import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kerf.views import redaction
 from kerf_api.v1.meta import ObjectMeta
-from tests.unit.gate.worlds import SECRET, Cluster, Tried, objects
+from tests.unit.gate.worlds import HOST, SECRET, Cluster, Tried, objects
 
 #: Values for the parts of addresses: names that are there, names that are hidden, and names in place of these.
 PARTS = {
@@ -116,6 +116,30 @@ def test_a_stream_is_not_begun() -> None:
     tried.app.add_url_rule("/updates", "updates", lambda: Response(iter(["data: 1\n\n"]), mimetype="text/event-stream"))
     answer = tried.get("/updates", token="admin-token")
     assert (answer.status_code, answer.data) == (204, b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "place"),
+    [
+        ("/nodes//x", 308, "/nodes/x"),
+        ("/nodes//node-a?at=1", 308, "/nodes/node-a?at=1"),
+        ("/static//kerf.css", 308, "/static/kerf.css"),
+        *((path, 404, None) for path in ("/nodes", "/nodes/", "/next/", "/static/", "/static/../app.py", "/pods/a")),
+        *((path, 404, None) for path in ("/%00", "/nodes/%ff", "/%2e%2e/etc/passwd", "/nodes/a%0d%0ab", "/events")),
+    ],
+)
+def test_addresses_that_are_no_page(tried: Tried, path: str, status: int, place: str | None) -> None:
+    """Never an empty success. The place is one of this page's own host."""
+    answer = tried.get(path, token="admin-token")
+    assert (answer.status_code, bool(answer.data)) == (status, True)
+    assert answer.headers.get("Location") == (None if place is None else f"http://{HOST}{place}")
+
+
+def test_an_answer_in_parts_is_sent_as_a_whole() -> None:
+    tried = Tried(Cluster())
+    tried.app.add_url_rule("/parts", "parts", lambda: Response(iter(["a", "b"]), mimetype="text/plain"))
+    answer = tried.get("/parts", token="admin-token")
+    assert (answer.status_code, answer.data) == (200, b"ab")
 
 
 def test_the_objects_of_a_reader_hold_no_other_name() -> None:

@@ -84,15 +84,16 @@ class _Turn:
 
 
 class _Row:
-    """The views of one set of namespaces, and the turn that they are of. `asked`: since the latest reading."""
+    """The views of one set of namespaces, and the turn that they are of. `asked`: since the latest reading;
+    `failing`: the latest attempt to make views has failed."""
 
-    __slots__ = ("asked", "made", "making", "turn")
+    __slots__ = ("asked", "failing", "made", "making", "turn")
 
     def __init__(self) -> None:
         self.turn: _Turn | None = None
         self.made: Made | None = None
         self.making: Future[Made] | None = None
-        self.asked = False
+        self.asked = self.failing = False
 
     def age(self, now: float) -> float:
         """Seconds since these views are not the latest; 0 for the latest ones and before the first ones."""
@@ -107,10 +108,15 @@ class KeptViews:
     """Belongs to any thread."""
 
     def __init__(
-        self, now: Callable[[], float] = time.monotonic, timed: Callable[[float], None] = lambda seconds: None
+        self,
+        now: Callable[[], float] = time.monotonic,
+        timed: Callable[[float], None] = lambda seconds: None,
+        failed: Callable[[BaseException, bool], None] = lambda error, known: None,
     ) -> None:
-        """`timed` receives the seconds that the views of one set of namespaces took."""
-        self._now, self._timed = now, timed
+        """`timed` receives the seconds that the views of one set of namespaces took; `failed` an error in making views,
+        and whether views of this set or another one have failed since the latest success."""
+        self._now, self._timed, self._failed = now, timed, failed
+        self._failing = False
         self._lock: Final = threading.Lock()
         self._rows: Final = OrderedDict[Shown, _Row]()
         self._turn: _Turn | None = None
@@ -161,6 +167,11 @@ class KeptViews:
             sets = [shown for shown, row in self._rows.items() if shown is not None and row.made is not None]
         return max((shown for shown in sets if shown <= names), key=len, default=frozenset())
 
+    def failing(self, shown: Shown) -> bool:
+        """Whether the latest attempt to make the views of this set has failed."""
+        with self._lock:
+            return shown in self._rows and self._rows[shown].failing
+
     def _row(self, shown: Shown) -> _Row:
         row = self._rows.setdefault(shown, _Row())
         row.asked = True
@@ -185,10 +196,13 @@ class KeptViews:
             began = self._now()
             made = Made(turn.reading.board(shown))
             self._timed(self._now() - began)
-        except BaseException:
+        except BaseException as error:
             with self._lock:
-                row.making = None
+                row.making, row.failing = None, True
+                known, self._failing = self._failing, True
+            self._failed(error, known)
             raise
         with self._lock:
             row.made, row.turn, row.making = made, turn, None
+            row.failing = self._failing = False
         return made

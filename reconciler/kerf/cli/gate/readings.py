@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -44,21 +45,34 @@ class Reading:
         return board(looking.capture(files, types, self.settings, VirtualClock(self.now)).snapshot)
 
 
+#: The background work of the page, by which its failures are counted.
+READING, VIEWS = "reading", "views"
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Receivers of the background work: the text of a failure when it begins, the work of each failure (READING or
+    VIEWS), and the seconds that the views of one set of namespaces took."""
+
+    report: Callable[[str], None]
+    failed: Callable[[str], None] = lambda work: None
+    timed: Callable[[float], None] = lambda seconds: None
+
+
 class Readings:
-    """The latest reading; a thread replaces it. `report` receives the text of an error when it begins."""
+    """The latest reading; a thread replaces it."""
 
     def __init__(
         self,
         kube: looking.Lists,
         settings: Settings,
         now: Callable[[], datetime],
-        report: Callable[[str], None],
-        timed: Callable[[float], None] = lambda seconds: None,
+        watch: Watch,
     ) -> None:
-        self._kube, self._settings, self._now, self._report = kube, settings, now, report
+        self._kube, self._settings, self._now, self._watch = kube, settings, now, watch
         self._latest: Reading | None = None
         #: The views of each person's namespaces.
-        self.views: Final = KeptViews(timed=timed)
+        self.views: Final = KeptViews(timed=watch.timed, failed=self._views_failed)
         self._error = ""
         self._stopped = threading.Event()
 
@@ -83,16 +97,26 @@ class Readings:
 
     def read(self) -> None:
         """List every kind once. After an error the earlier reading stays."""
-        now = self._now()
         try:
+            now = self._now()
             found = {kind.name: self._kube.list(kind).items for kind in kinds.watched(self._settings)}
+            reading = Reading.of(found, now, self._settings)
+            self.views.follow(reading)
+            self._latest, self._error = reading, ""
         except Exception as error:  # the thread must not end, or the page would stay old without a word
-            if not self._error:
-                self._report(f"the cluster cannot be read: {error}")
-            self._error = str(error) or type(error).__name__
-            return
-        self._latest, self._error = Reading.of(found, now, self._settings), ""
-        self.views.follow(self._latest)
+            known, self._error = self._error, str(error) or type(error).__name__
+            self._failed(READING, "" if known else f"the cluster cannot be read: {self._error}")
+
+    def _views_failed(self, error: BaseException, known: bool) -> None:
+        text = f"the views cannot be made: {type(error).__name__}: {error}; this is a bug of Kerf"
+        self._failed(VIEWS, "" if known else text)
+
+    def _failed(self, work: str, text: str) -> None:
+        """Count a failure, and report its text if there is one."""
+        with suppress(Exception):  # a closed standard error ends no thread
+            self._watch.failed(work)
+            if text:
+                self._watch.report(text)
 
     def _follow(self, every: float) -> None:
         self.read()

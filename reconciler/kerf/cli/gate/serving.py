@@ -20,7 +20,7 @@ from kerf.cli.gate.access import Gate
 from kerf.cli.gate.claims import LONGEST_TOKEN
 from kerf.cli.gate.metrics import PageMetrics
 from kerf.cli.gate.options import Options
-from kerf.cli.gate.readings import Reading, Readings
+from kerf.cli.gate.readings import Reading, Readings, Watch
 from kerf.cli.gate.reviews import Reviews
 from kerf.cli.gate.viewed import ViewedBoards
 from kerf.cli.web.app import create_app
@@ -65,7 +65,7 @@ def run(
 ) -> None:
     """Serve until a signal ends the process. Raises OSError, OverflowError when an address is in use."""
     metrics = PageMetrics()
-    readings = Readings(clients.lists, settings, clock.now, report, metrics.made)
+    readings = Readings(clients.lists, settings, clock.now, Watch(report, metrics.failed, metrics.made))
     ask = partial(clients.reviews.request, read_seconds=_REVIEW_SECONDS)
     reviews = Reviews(ask, options.audiences, reviewed=metrics.reviewed)
     _Server(page(readings, reviews, options, settings, clock), options, readings, metrics).run()

@@ -68,7 +68,12 @@ class ViewedBoards:
     @property
     def problem(self) -> str:
         viewer = admitted()
-        return "the API server refused or did not answer; the log has the error" if viewer and viewer.failing else ""
+        if viewer is None:
+            return ""
+        if viewer.failing:
+            return "the API server refused or did not answer; the log has the error"
+        bug = viewer.views.failing(viewer.answered.namespaces)
+        return "its views cannot be made; this is a bug of Kerf: the log has the error" if bug else ""
 
     def kept(self) -> Response | None:
         """The page of the current request as it was made of the same views before; None without one."""
