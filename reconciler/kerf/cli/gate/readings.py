@@ -18,31 +18,38 @@ from kerf.model import kinds
 from kerf.model.settings import Settings
 from kerf.runtime.observe import looking
 from kerf.sandbox.clock import VirtualClock
+from kerf.scheduling.facts.nodes import Needs
 from kerf.views.board import Board, board
-from kerf.views.redaction import redacted
+from kerf.views.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The objects by kind as of a time. `namespaces` are those that have pods."""
+    """The objects by kind as of a time. `namespaces` are those that have pods.
+
+    `redaction` and `needs` are shared by all views of the reading.
+    """
 
     objects: Mapping[str, Sequence[Any]]
     now: datetime
     settings: Settings
     namespaces: frozenset[str]
+    redaction: Redaction
+    needs: Needs
 
     @classmethod
     def of(cls, objects: Mapping[str, Sequence[Any]], now: datetime, settings: Settings) -> Reading:
         """With the namespaces of its pods."""
         spaces = frozenset(one.metadata.namespace for one in objects.get(kinds.POD.name, ()))
-        return cls(objects, now, settings, spaces)
+        objects = cluster_files.without_bundle(cluster_files.ClusterFiles(objects)).objects
+        return cls(objects, now, settings, spaces, Redaction(objects), Needs())
 
     def board(self, namespaces: frozenset[str] | None) -> Board:
         """The views with the names of pods of these namespaces; None: of all."""
-        shown = self.objects if namespaces is None else redacted(self.objects, namespaces)
-        files = cluster_files.without_bundle(cluster_files.ClusterFiles(shown))
+        files = cluster_files.ClusterFiles(self.objects if namespaces is None else self.redaction.shown(namespaces))
         types = cluster_files.ShippedTypes.beside(self.objects)
-        return board(looking.capture(files, types, self.settings, VirtualClock(self.now)).snapshot)
+        snapshot = looking.capture(files, types, self.settings, VirtualClock(self.now)).snapshot
+        return board(snapshot, needs=self.needs)
 
 
 #: The background work of the page, by which its failures are counted.
