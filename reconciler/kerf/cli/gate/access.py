@@ -55,10 +55,13 @@ class Gate:
             if reading is None:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster has not been read yet: try again")
             views, answered = self.readings.views, self.reviews.namespaces(who, reading.namespaces)
-            if answered.unanswered:
-                # These permissions are of this moment only: no views are made and kept for them.
-                answered = replace(answered, namespaces=views.within(answered.namespaces or frozenset()))
-            return Viewer(views, answered, self.readings.failing)
+            if answered.namespaces is None:
+                return Viewer(views, answered, self.readings.failing)
+            # Permissions that are not all known are of this moment only: no views are made and kept for them.
+            find = views.within if answered.unanswered else views.seat
+            shown = find(answered.namespaces)
+            left_out = 0 if answered.unanswered else len(answered.namespaces - shown)
+            return Viewer(views, replace(answered, namespaces=shown), self.readings.failing, left_out)
 
     def confirm(self, sent: Sent, viewer: Viewer) -> None:
         """Check again that the person of a request may see the views of its answer. Raises Refused."""

@@ -108,7 +108,7 @@ class Readings:
             now = self._now()
             found = {kind.name: self._kube.list(kind).items for kind in kinds.watched(self._settings)}
             reading = Reading.of(found, now, self._settings)
-            self.views.follow(reading)
+            self.views.follow(reading, len(found.get(kinds.POD.name, ())))
             self._latest, self._error = reading, ""
         except Exception as error:  # the thread must not end, or the page would stay old without a word
             known, self._error = self._error, str(error) or type(error).__name__

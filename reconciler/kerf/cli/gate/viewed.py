@@ -21,12 +21,13 @@ _HTML: Final = "text/html"
 class Viewer:
     """A person whose request was admitted: the views to choose from, and the namespaces whose pods are shown.
 
-    `failing`: a later reading has failed.
+    `failing`: a later reading has failed. `left_out` permitted namespaces have no names: too many other sets are in use.
     """
 
     views: KeptViews
     answered: Answered
     failing: bool = False
+    left_out: int = 0
 
 
 def admit(viewer: Viewer) -> None:
@@ -58,7 +59,7 @@ class ViewedBoards:
         viewer = admitted()
         if viewer is None:
             return "Kerf"
-        return f"cluster {self._cluster} · prices that come with Kerf{_scope(viewer.answered)}"
+        return f"cluster {self._cluster} · prices that come with Kerf{_scope(viewer.answered, viewer.left_out)}"
 
     @property
     def live(self) -> bool:
@@ -104,11 +105,14 @@ def _made(viewer: Viewer) -> Made:
     return found
 
 
-def _scope(answered: Answered) -> str:
+def _scope(answered: Answered, left_out: int) -> str:
     """The namespaces with names, and those that may get them; empty for all."""
     if answered.namespaces is None:
         return ""
     shown = f" · {many(len(answered.namespaces), 'namespace')} with their pods' names"
+    if left_out:
+        spaces = many(left_out, "namespace")
+        shown += f" · pods of {spaces} are shown without names: too many people with other permissions use the page"
     if answered.failed:
         names = many(answered.failed, "namespace")
         shown += f" · permissions in {names} cannot be read, so their pods are shown without names"
