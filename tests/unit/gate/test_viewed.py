@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from flask import Flask, Response
+from msgspec.structs import replace
 
 from kerf.model import kinds
 from kerf.model.changes.pdbs import Budget
@@ -149,6 +150,25 @@ def test_the_objects_of_a_reader_hold_no_other_name() -> None:
     assert pods == ["shop-1", "shop-2", "shop-3", "pod-3", "pod-4"]
     assert [one.metadata.name for one in found["PersistentVolume"]] == ["pv-shop"]
     assert [one.metadata.name for one in found["VolumeAttachment"]] == ["csi-shop"]
+
+
+def test_readers_share_the_objects_that_they_see_alike() -> None:
+    """A further reader costs lists of references, not objects."""
+    made = redaction.Redaction(Cluster().objects)
+    none, shop = made.shown(()), made.shown({"shop"})
+    hidden = {id(one) for one in none["Pod"]}
+    assert sum(id(one) in hidden for one in shop["Pod"]) == 2
+    for kind in ("NodeClaim", "NodePool", "Node"):
+        assert list(map(id, none[kind])) == list(map(id, shop[kind]))
+
+
+def test_numbers_of_hidden_pods_do_not_follow_their_names() -> None:
+    """Else the gaps between them would show where hidden names stand among shown ones."""
+    cluster = Cluster()
+    pods = [replace(one, metadata=replace(one.metadata, uid=one.metadata.name[::-1])) for one in cluster.objects["Pod"]]
+    found = redaction.Redaction({**cluster.objects, "Pod": pods}).shown(())["Pod"]
+    assert sorted(one.metadata.name for one in found) == ["pod-1", "pod-2", "pod-3", "pod-4"]
+    assert [one.metadata.name for one in found if one.spec.node_name == "node-a"] == ["pod-1", "pod-2"]
 
 
 def test_hidden_budgets_have_their_effect_without_amounts() -> None:
