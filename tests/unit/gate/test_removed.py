@@ -47,7 +47,9 @@ def test_a_permission_that_is_removed_meanwhile(
         else:
             monkeypatch.setitem(table, user, left)
 
-    answer = Slow(monkeypatch, remove).tried.get("/pending", token="shop-token")
+    tried = Slow(monkeypatch, remove).tried
+    answer = tried.get("/pending", token="shop-token")
+    assert tried.answered == [status]
     assert (answer.status_code, "shop-3" in answer.text) == (status, False)
     assert status != 503 or answer.headers["Retry-After"] == "1"
 

@@ -239,7 +239,7 @@ class Tried:
     def __init__(self, cluster: Cluster, proxies: Iterable[str] = (), read: bool = True, **times: Any) -> None:
         from pathlib import Path
 
-        self.reported, self.failures = list[str](), list[str]()
+        self.reported, self.failures, self.answered = list[str](), list[str](), list[int]()
         settings, clock = Settings("test"), VirtualClock(NOW)
         self.readings = Readings(cluster, settings, clock.now, Watch(self.reported.append, self.failures.append))
         self.reviews = Reviews(cluster.request, ("kerf-ui",), **times)
@@ -247,7 +247,7 @@ class Tried:
             self.readings.read()
         proxy = (Path("ca.crt"), frozenset(proxies)) if proxies else None
         options = Options(("127.0.0.1", 8445), proxy=proxy, hosts=frozenset({HOST}))
-        self.app = page(self.readings, self.reviews, options, settings, clock)
+        self.app = page(self.readings, self.reviews, options, settings, clock, self.answered.append)
 
     def get(
         self,

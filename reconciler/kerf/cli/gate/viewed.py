@@ -21,7 +21,7 @@ _HTML: Final = "text/html"
 class Viewer:
     """A person whose request was admitted: the views to choose from, and the namespaces whose pods are shown.
 
-    `failing`: a later reading has failed. `left_out` permitted namespaces have no names: too many other sets are in use.
+    `failing`: a later reading has failed. `left_out` permitted namespaces have no names: too many sets are in use.
     """
 
     views: KeptViews
