@@ -25,7 +25,7 @@ IN_USE_SECONDS: Final = 120.0
 #: Seconds after a new reading for which the earlier views are shown at most.
 STALE_SECONDS: Final = 120.0
 #: Of the pages of one set of namespaces. An answer of "why" or a label of costs takes a second in a large cluster.
-MOST_BYTES: Final = 2_000_000
+MOST_BYTES: Final = 1_000_000
 #: Seconds that a request waits for views that are not there yet.
 PATIENCE_SECONDS: Final = 8.0
 #: Views that are made at once: they need a whole CPU each.
