@@ -6,6 +6,7 @@ objects.py       objects in files and folders
 shapes.py        fields of manifests
 repeating.py     many runs in parallel processes
 page.py          results as text
+bars.py          nodes and cost over time as text
 variants.py      sets of NodePools and autoscalers to compare
 spreads.py       the spread of figures over many runs
 side_by_side.py  results of several variants as one table
