@@ -4,6 +4,7 @@ simulate.py      the command
 loading.py       a scenario file and the files that it names
 objects.py       objects in files and folders
 shapes.py        fields of manifests
+pod_rules.py     rules between the fields of pods and workloads
 repeating.py     many runs in parallel processes
 page.py          results as text
 bars.py          nodes and cost over time as text
