@@ -14,6 +14,7 @@ from kerf.planning.changes import Key, key
 from kerf.sandbox.api.kinds import BY_NAME
 from kerf.sandbox.aws import catalogue
 from kerf.sandbox.world import ZONES
+from kerf.simulating import pools
 from kerf.simulating.observing import workload_of
 from kerf.simulating.reading import BadScenario, Path, camel, missing, steps
 from kerf.simulating.scenario import Offerings, Scenario, Step
@@ -48,6 +49,8 @@ def require(case: Case) -> None:
     _require_world(scenario)
     _require_once(case)
     known = _known(case)
+    every = (*case.manifests, *(one for some in case.applied.values() for one in some))
+    pools.require(every, known.objects[kinds.NODE_CLASS.name], known.region)
     for number, event in enumerate(scenario.weather):
         for name in event.__struct_fields__:
             given = getattr(event, name)

@@ -67,6 +67,17 @@ def selector(**fields: Any) -> dict[str, Any]:
     return objects({**deployment("api", {}), "spec": {**deployment("api", {})["spec"], "selector": fields}})
 
 
+def required(key: str, *values: str) -> dict[str, Any]:
+    row = {"key": key, "operator": "In", "values": [*values]}
+    return objects(node_pool("typo", {"requirements": [row]}))
+
+
+def without_class() -> dict[str, Any]:
+    pool = node_pool("other", {})
+    pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = "defualt"
+    return objects(pool)
+
+
 def asserted(name: str, **fields: Any) -> dict[str, Any]:
     return {"assertions": [{name: fields}]}
 
@@ -320,4 +331,23 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         objects({**deployment("api", {}), "metadata": {"name": "api", "namespace": "A"}}),
         'world.objects[2].metadata.namespace: the API server refuses Deployment api: "A" is no name of a Namespace',
     ),
+    # NodePools that can never have a node.
+    (
+        without_class(),
+        "objects[2].spec.template.spec.nodeClassRef.name: NodePool other: there is no EC2NodeClass defualt; did you",
+    ),
+    (
+        required("topology.kubernetes.io/zon", "us-west-2a"),
+        "world.objects[2].spec.template.spec.requirements[0].key: NodePool typo: no node has the label topology.kub",
+    ),
+    (
+        required("node.kubernetes.io/instance-type", "m5.larg"),
+        "node.kubernetes.io/instance-type In [m5.larg]: there is no value m5.larg; did you mean m5.large?",
+    ),
+    (required("topology.kubernetes.io/zone", "us-west-2x"), "there is no value us-west-2x; did you mean us-west-2"),
+    (
+        required("kubernetes.io/os", "linuxx"),
+        "kubernetes.io/os In [linuxx]: there is no value linuxx; did you mean linux",
+    ),
+    (required("kubernetes.io/arch", "amd"), "kubernetes.io/arch In [amd]: there is no value amd; did you mean amd64?"),
 ]
