@@ -9,6 +9,7 @@ results.py       figures and verdicts as values
 world.py         the world at the start: the sandbox's or a snapshot's
 catalogues.py    instance types that runs of one process share
 account.py       AWS whose selectors always select
+unused.py        objects that have no effect
 misses.py        assertions that had nothing to judge
 effects.py       whether weather can have an effect
 shortages.py     launches without capacity, and their weather
