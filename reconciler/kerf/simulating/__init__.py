@@ -16,6 +16,7 @@ shortages.py     launches without capacity, and their weather
 throttling.py    requests that are refused for a time
 workloads.py     Deployments and their replicas over time
 targets.py       names that cannot exist in the world
+pods.py          labels and PriorityClasses that pods name
 pools.py         NodePools that can never have a node
 checking.py      rules between the fields of a scenario
 autoscalers/     models of other autoscalers, to compare with

@@ -16,6 +16,7 @@ from kerf.planning.changes import Key, key
 from kerf.sandbox.api.kinds import BY_NAME
 from kerf.sandbox.aws import catalogue
 from kerf.sandbox.world import ZONES
+from kerf.simulating import pods as named_pods
 from kerf.simulating import pools as node_pools
 from kerf.simulating.observing import workload_of
 from kerf.simulating.reading import BadScenario, Path, camel, missing, steps
@@ -61,6 +62,7 @@ def require(case: Case) -> None:
     _require_once(case)
     known = _known(case)
     every = (*case.manifests, *(one for some in case.applied.values() for one in some))
+    named_pods.require(scenario, every)
     node_pools.require(every, known.objects[kinds.NODE_CLASS.name], known.region)
     for number, event in enumerate(scenario.weather):
         for name in event.__struct_fields__:
@@ -71,7 +73,7 @@ def require(case: Case) -> None:
         for name in assertion.__struct_fields__:
             _require_subject(("assertions", number, camel(name)), getattr(assertion, name), known)
     if case.captured is None:  # a snapshot has no PriorityClasses
-        _require_priorities(scenario, {*known.objects["PriorityClass"], *_SYSTEM})
+        named_pods.require_priorities(scenario, every, {*known.objects["PriorityClass"], *_SYSTEM})
     for number, step in enumerate(scenario.timeline):
         _require_objects(("timeline", number), step, known)
 
@@ -93,14 +95,6 @@ def _require_once(case: Case) -> None:
             own_place = f"{given.place}: " if given.place else ""
             words = f"{own_place}another {kind} {space}/{name}".replace(" /", " ")
             raise BadScenario(given.path, f"{words} is in {where}, and only one would have an effect; remove one")
-
-
-def _require_priorities(scenario: Scenario, classes: set[str]) -> None:
-    for number, workload in enumerate(scenario.workloads):
-        name = workload.pod.get("priorityClassName")
-        if isinstance(name, str) and name not in classes:
-            words = missing("PriorityClass", name, classes)
-            raise BadScenario(("workloads", number, "pod", "priorityClassName"), words)
 
 
 def _require_world(scenario: Scenario) -> None:

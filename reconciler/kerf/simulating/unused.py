@@ -26,8 +26,14 @@ _NOT_RUN: Final[Mapping[str, str]] = {
 
 def warning(given: Given) -> str:
     """The warning for an object of a kind that a simulation does not use; empty for one that changes no pod."""
-    fix = _NOT_RUN.get(given.kind)
-    return f"{_named(given)} has no effect: the simulation does not run this kind; {fix}" if fix else ""
+    words = not_run(given.kind)
+    return f"{_named(given)} has no effect: {words}" if words else ""
+
+
+def not_run(kind: str) -> str:
+    """The problem with a kind that changes pods in a cluster and its fix; empty for other kinds."""
+    fix = _NOT_RUN.get(kind)
+    return f"the simulation does not run this kind; {fix}" if fix else ""
 
 
 def budgets(case: Case) -> Iterator[str]:

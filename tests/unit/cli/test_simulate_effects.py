@@ -70,6 +70,15 @@ def test_the_objects_of_a_deleted_namespace_are_deleted(tmp_path: Path, capsys: 
     assert run["figures"]["nodes_most"] > 0
 
 
+@pytest.mark.parametrize(
+    "label", ["node.kubernetes.io/instance-class", "kubernetes.io/role", "example.com/zon", "team"]
+)
+def test_labels_of_users_are_no_slips(tmp_path: Path, label: str) -> None:
+    row = {"key": label, "operator": "In", "values": ["a"]}
+    change = {**objects(node_pool("own", {"requirements": [row]})), **web(pod={"nodeSelector": {label: "a"}})}
+    assert File(written(tmp_path, change)).case().scenario.workloads[0].pod["nodeSelector"] == {label: "a"}
+
+
 # --- snapshots ------------------------------------------------------------------------------------------------------
 POD: dict[str, Any] = {
     "apiVersion": "v1",

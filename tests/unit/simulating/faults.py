@@ -72,6 +72,11 @@ def required(key: str, *values: str) -> dict[str, Any]:
     return objects(node_pool("typo", {"requirements": [row]}))
 
 
+def with_pod(**fields: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = deployment("api", {})["spec"]
+    return {**spec, "template": {**spec["template"], "spec": {**spec["template"]["spec"], **fields}}}
+
+
 def without_class() -> dict[str, Any]:
     pool = node_pool("other", {})
     pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = "defualt"
@@ -350,4 +355,26 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "kubernetes.io/os In [linuxx]: there is no value linuxx; did you mean linux",
     ),
     (required("kubernetes.io/arch", "amd"), "kubernetes.io/arch In [amd]: there is no value amd; did you mean amd64?"),
+    # Names in pods and limits.
+    (pod(nodeSelector={"karpenter.sh/capacity-typ": "spot"}), "did you mean karpenter.sh/capacity-type?"),
+    (
+        spread(topologyKey="topology.kubernetes.io/zon"),
+        "topologySpreadConstraints[0].topologyKey: no node has the label topology.kubernetes.io/zon; did you mean topo",
+    ),
+    (
+        objects({**deployment("api", {}), "spec": with_pod(priorityClassName="hihg")}),
+        "spec.template.spec.priorityClassName: Deployment api: there is no PriorityClass hihg; here are system-",
+    ),
+    (
+        objects({**deployment("api", {}), "spec": with_pod(nodeSelector={"kubernetes.io/arh": "arm64"})}),
+        "spec.template.spec.nodeSelector.kubernetes.io/arh: Deployment api: no node has the label kubernetes.io/arh;",
+    ),
+    (
+        objects(node_pool("other", {"limits": {"cpus": "10"}})),
+        "spec.limits.cpus: NodePool other: there is no resource cpus; did you mean cpu?; this limit would have",
+    ),
+    (
+        objects({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}}),
+        "world.objects[2].kind: the simulation does not run this kind; describe the replicas in overTime of a workload",
+    ),
 ]

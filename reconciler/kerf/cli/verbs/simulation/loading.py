@@ -101,7 +101,8 @@ class File:
         for number, one in enumerate(part.objects):
             place: Path = (*path, "objects", number)
             if one.get("kind") not in shapes.USED:
-                raise BadScenario((*place, "kind"), missing("kind", str(one.get("kind", "")), shapes.USED))
+                kind = str(one.get("kind", ""))
+                raise BadScenario((*place, "kind"), unused.not_run(kind) or missing("kind", kind, shapes.USED))
             for steps, words in shapes.faults(one):
                 raise BadScenario((*place, *steps), f"the API server refuses {objects.named(one)}: {words}")
             yield Given(place, one)
