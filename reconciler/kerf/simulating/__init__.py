@@ -9,16 +9,14 @@ results.py       figures and verdicts as values
 world.py         the world at the start: the sandbox's or a snapshot's
 catalogues.py    instance types that runs of one process share
 account.py       AWS whose selectors always select
-unused.py        objects that have no effect
 misses.py        assertions that had nothing to judge
 effects.py       whether weather can have an effect
 shortages.py     launches without capacity, and their weather
 throttling.py    requests that are refused for a time
 workloads.py     Deployments and their replicas over time
 targets.py       names that cannot exist in the world
-pods.py          labels and PriorityClasses that pods name
-pools.py         NodePools that can never have a node
 checking.py      rules between the fields of a scenario
+objects/         objects that cannot have an effect
 autoscalers/     models of other autoscalers, to compare with
 reading.py       YAML values to a scenario, errors with their path
 scenario.py      the types of a scenario file

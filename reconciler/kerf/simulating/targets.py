@@ -16,8 +16,8 @@ from kerf.planning.changes import Key, key
 from kerf.sandbox.api.kinds import BY_NAME
 from kerf.sandbox.aws import catalogue
 from kerf.sandbox.world import ZONES
-from kerf.simulating import pods as named_pods
-from kerf.simulating import pools as node_pools
+from kerf.simulating.objects import pods as named_pods
+from kerf.simulating.objects import pools as node_pools
 from kerf.simulating.observing import workload_of
 from kerf.simulating.reading import BadScenario, Path, camel, missing, steps
 from kerf.simulating.scenario import Offerings, Scenario, Step

@@ -13,7 +13,8 @@ from kerf.cli.arguments import Mistake
 from kerf.cli.gathering import sources
 from kerf.cli.gathering.sources import Source
 from kerf.cli.verbs.simulation import objects, shapes
-from kerf.simulating import checking, reading, targets, unused
+from kerf.simulating import checking, reading, targets
+from kerf.simulating.objects import unused
 from kerf.simulating.reading import BadScenario, Path, missing
 from kerf.simulating.scenario import Replicas, Scenario, Setup, Step
 from kerf.simulating.world import Case, Given

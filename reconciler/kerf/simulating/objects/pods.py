@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
-from kerf.simulating.pools import near_label, refused
+from kerf.simulating.objects.pools import near_label, refused
 from kerf.simulating.reading import BadScenario, Path, missing
 from kerf.simulating.scenario import Scenario
 from kerf.simulating.workloads import manifests
