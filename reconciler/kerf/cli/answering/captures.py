@@ -163,3 +163,12 @@ def of_file(path: str) -> Captured:
         raise Mistake(f"{path}: {error.strerror or error}") from error
     except reading.Unreadable as error:
         raise Mistake(f"{path}: {error}") from error
+
+
+def compressed(found: Captured, *, hash_names: bool = False) -> bytes:
+    """The content of a file of `kerf snapshot`; with `hash_names` it has pseudonyms in place of names."""
+    from kerf.runtime.process import saving
+    from kerf.snapshots import naming, writing
+
+    lines = writing.lines(found, digest_key() or saving.new_key())
+    return files.compressed(naming.renamed(lines) if hash_names else lines)
