@@ -202,3 +202,9 @@ def test_a_reservation_that_cannot_be_used_is_listed_and_unavailable(
 def test_without_the_gate_reservations_are_no_offerings() -> None:
     shut = replace(SETTINGS, gates=FeatureGates(reserved_capacity=False))
     assert reserved(CapacityReservation("cr-1", "m5.large", ZONES[0], 2), settings=shut) == one("m5.large")
+
+
+def test_types_do_not_depend_on_the_number_of_free_addresses() -> None:
+    """`Built` takes the types of such facts to be the same."""
+    few, many = (tuple(Subnet(f"subnet-{z}", z, f"id-{z}", free_addresses=n) for z in ZONES) for n in (1, 4000))
+    assert catalogue("m5.large", subnets=few) == catalogue("m5.large", subnets=many[::-1])

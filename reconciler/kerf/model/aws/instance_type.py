@@ -101,7 +101,7 @@ class Offering:
 
     def suits(self, wanted: Requirements) -> bool:
         """Whether what is wanted of zone, capacity type, zone ID and reservation admits it."""
-        return in_market(tuple(wanted.get(key) for key in OFFERING_LABELS), self.market)
+        return in_market(map(wanted.get, OFFERING_LABELS), self.market)
 
 
 @dataclass(frozen=True, slots=True)
