@@ -128,9 +128,13 @@ def first(
         pools.setdefault(one.pool.name, []).append(one)
     for members in pools.values():
         pool = members[0].pool
-        chosen = _chosen(view, pool, members, alone) if trial_of(view, pool).phase == PENDING else members
+        if trial_of(view, pool).phase != PENDING:
+            kept += members
+            continue
+        chosen = _chosen(view, pool, members, alone)
         kept += chosen
-        waiting += [(one, _blocker(view, pool, trial_of(view, pool))) for one in members if one not in chosen]
+        keys = {one.key for one in chosen}
+        waiting += [(one, _blocker(view, pool, trial_of(view, pool))) for one in members if one.key not in keys]
     return kept, waiting
 
 
