@@ -170,7 +170,7 @@ def test_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_part_that_the_controller_deletes_meanwhile_is_no_damage(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "2.record").write_bytes(RECORD.read_bytes())
     record = records.Record([tmp_path / "1.record", tmp_path / "2.record"], print)
-    assert sum(1 for _, steps in record.parts() for _ in steps) > 0
+    assert any(True for _ in record.decisions(object))
     assert not record.damaged
     assert "1.record: the controller has deleted it meanwhile" in _said(capsys)
 

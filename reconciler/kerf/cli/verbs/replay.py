@@ -96,6 +96,7 @@ def _suppose(asked: Namespace) -> int:
     """Raises Mistake."""
     from kerf.cli.answering import records, supposed
     from kerf.cli.reports import escaping
+    from kerf.model.memory import Memory
     from kerf.records.reading import Part
     from kerf.records.supposing import compared
 
@@ -106,13 +107,12 @@ def _suppose(asked: Namespace) -> int:
     paths = records.found(asked.path)
     bounds = records.instant("--since", asked.since), records.instant("--until", asked.until)
     record = records.Record(paths, _note, *bounds)
-    first = next((step.captured().snapshot for _, steps in record.parts() for step in steps), None)
+    first = next((step.captured().snapshot for step, _, _ in record.decisions(Memory)), None)
     if first is None:
         raise Mistake(_NONE)
     replaced = partial(Part.replacing, supposed.substitutes(asked.change, first, _note))
     own, other = records.Record(paths, _note, *bounds), records.Record(paths, lambda _: None, *bounds, make=replaced)
-    both = zip(own.parts(), other.parts(), strict=False)
-    found = compared((steps, others) for (_, steps), (_, others) in both)
+    found = compared(own.pairs(other, lambda: (Memory(), Memory())))
     if asked.output == "json":
         sys.stdout.write(escaping.as_json(supposed.as_data(found)))
     else:
@@ -127,19 +127,17 @@ def _replay(record: Record, *, everything: bool) -> int:
 
     number = different = missed = 0
     span: list[datetime] = []
-    for path, steps in record.parts():
-        replay = Replay()
-        for step in steps:
-            outcome = replay.again(step)
-            number, missed = number + 1, missed + step.decision.missed
-            span = [*span[:1], step.decision.at]
-            if outcome.same:
-                continue
-            different += 1
-            if everything or different <= _SHOWN:
-                say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
-                for line in outcome.difference():
-                    say(f"  {escaping.visible(line)}")
+    for step, path, replay in record.decisions(Replay):
+        outcome = replay.again(step)
+        number, missed = number + 1, missed + step.decision.missed
+        span = [*span[:1], step.decision.at]
+        if outcome.same:
+            continue
+        different += 1
+        if everything or different <= _SHOWN:
+            say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
+            for line in outcome.difference():
+                say(f"  {escaping.visible(line)}")
     if different > _SHOWN and not everything:
         say(f"... and {different - _SHOWN} more; --all lists them")
     if not number:
@@ -171,11 +169,10 @@ def _list(record: Record, *, everything: bool) -> int:
     from kerf.cli.reports import escaping
 
     number = 0
-    for _, steps in record.parts():
-        for step in steps:
-            number += 1
-            if everything or step.decision.actions:
-                say("\n".join(map(escaping.visible, _lines(step))))
+    for step, _, _ in record.decisions(str):
+        number += 1
+        if everything or step.decision.actions:
+            say("\n".join(map(escaping.visible, _lines(step))))
     say(f"{_count(number, 'decision')}")
     return _UNREADABLE if record.damaged else _SAME
 
