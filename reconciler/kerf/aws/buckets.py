@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib3.exceptions import HTTPError
 
 from kerf.aws.requests.clients import MOST_PAGES, Clients
-from kerf.aws.requests.errors import translated
+from kerf.aws.requests.errors import translated, without_credentials
 from kerf.ports import Unavailable
 
 #: Encryption by keys of S3 (SSE-S3), and none: a store that has none refuses a request for it.
@@ -82,7 +82,7 @@ def _pieces(read: Callable[[], bytes]) -> Iterator[bytes]:
         try:
             yield from iter(read, b"")
         except HTTPError as error:  # a connection that ends within the object
-            raise Unavailable(f"s3:GetObject: {error}") from error
+            raise Unavailable(without_credentials(f"s3:GetObject: {error}")) from error
 
 
 def _encrypted(encryption: str) -> Mapping[str, str]:
