@@ -174,6 +174,8 @@ def _times(path: Path) -> Iterator[datetime]:
     return times(files.lines(saved.pieces(path), lambda: None))
 
 
+#: The times that options accept.
+FORMS: Final = "a time of RFC 3339 such as 2026-03-01T03:12:00Z, or a date; without a zone it is UTC"
 _TORN: Final = "its end is missing: the controller is still writing it, or stopped meanwhile; its last line is left out"
 
 
@@ -223,14 +225,20 @@ def words_of(at: datetime) -> str:
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def instant(option: str, text: str) -> datetime | None:
-    """A time of the command line; None for an empty one. Without a zone it is UTC. Raises Mistake."""
-    if not text:
+def of_decision(at: datetime) -> str:
+    """The sentence with the time of a recorded cluster."""
+    return f"The cluster of the decision of {words_of(at)}."
+
+
+def instant(option: str, text: str | None) -> datetime | None:
+    """A time of the command line; None when it is not given. Without a zone it is UTC. Raises Mistake."""
+    if text is None:
         return None
     try:
         at = datetime.fromisoformat(text)
     except ValueError as error:
-        raise Mistake(f"{option} {text}: it is no time, such as 2026-03-01T03:12:00Z") from error
+        given = f"{option} {text}: it is no time" if text else f"{option}: the time is empty"
+        raise Mistake(f"{given}; write {FORMS}") from error
     try:
         return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
     except OverflowError as error:

@@ -57,9 +57,9 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("path", metavar="PATH", help="the folder of the record, one of its files, or s3://BUCKET/PREFIX")
     add("--list", action="store_true", help="list the decisions with actions")
-    add("--since", default="", metavar="TIME", help="leave out the decisions before")
-    add("--until", default="", metavar="TIME", help="leave out the decisions after")
-    add("--at", default="", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
+    add("--since", metavar="TIME", help="leave out the decisions before")
+    add("--until", metavar="TIME", help="leave out the decisions after")
+    add("--at", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
     add("--with", dest="change", default="", metavar="PATH", help="changed NodePools and EC2NodeClasses: what if?")
     add("-o", "--output", default="", metavar="FILE", help="the file for --at; with --with: text or json")
     add("--all", action="store_true", help="all differences, and decisions without actions too")
@@ -100,7 +100,7 @@ def _suppose(asked: Namespace) -> int:
     from kerf.records.reading import Part
     from kerf.records.supposing import compared
 
-    if asked.at or asked.list:
+    if asked.at is not None or asked.list:
         raise Mistake("--with and --at or --list exclude each other")
     if asked.output not in ("", "text", "json"):
         raise Mistake(f"--with: -o {asked.output}: it is neither text nor json")

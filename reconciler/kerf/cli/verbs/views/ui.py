@@ -48,7 +48,7 @@ def ui(
     file: Files = None,
     kubeconfig: Kubeconfig = "",
     kube_context: KubeContext = "",
-    record: Annotated[str, typer.Option(help="the record of a controller", metavar="DIR")] = "",
+    record: Annotated[str | None, typer.Option(help="the record of a controller", metavar="DIR")] = None,
     plan: Annotated[list[str] | None, typer.Option(help="changed manifests; repeatable", metavar="PATH")] = None,
 ) -> None:
     """Show nodes, costs, pending pods and next disruptions as a page on this machine."""
@@ -64,13 +64,14 @@ def ui(
 
 
 def _origin(
-    arguments: list[str], paths: list[str], where: tuple[str, str], record: str
+    arguments: list[str], paths: list[str], where: tuple[str, str], record: str | None
 ) -> tuple[Origin, History | None]:
     """The origin, and its history if it is a record. Raises Mistake."""
     from kerf.cli.answering import captures
     from kerf.cli.web.history import History
 
-    if not record:
+    captures.not_empty({"--record": record})
+    if record is None:
         return captures.origin("ui", arguments, paths, where), None
     others = (*(["-f"] if paths else []), *(["--kubeconfig or --context"] if any(where) else []), *arguments)
     if others:
