@@ -156,7 +156,7 @@ def _change(found: Changed, asked: Namespace, captured: Captured) -> tuple[Chang
     """What is applied and deleted, and what had to be assumed. Raises Mistake."""
     from kerf.cli.answering import captures, changed
 
-    key = b"" if asked.record else captures.digest_key()  # the key of a record is not kept
+    key = None if asked.record else captures.digest_key()
     return changed.comparable(found, captured, key, map(_deleted, asked.delete))
 
 

@@ -60,7 +60,7 @@ def ui(
         if not 0 <= port <= _HIGHEST_PORT:
             raise Mistake(f"--port: {port} is not a port: a number from 0 to {_HIGHEST_PORT}")
         origin, history = _origin(context.args, file or [], (kubeconfig, kube_context), record)
-        _serve(origin, history, _planned(origin, plan) if plan else None, port)
+        _serve(origin, history, _planned(origin, history, plan) if plan else None, port)
 
 
 def _origin(
@@ -80,13 +80,13 @@ def _origin(
     return captures.Origin(record, lambda: history.latest().snapshot, capture=history.latest), history
 
 
-def _planned(origin: Origin, paths: list[str]) -> Planned:
+def _planned(origin: Origin, history: History | None, paths: list[str]) -> Planned:
     """The plan of changed manifests. Raises Mistake."""
     from kerf.cli.answering import captures, changed
     from kerf.cli.web.planned import Planned
 
     assert origin.capture is not None
-    return Planned(changed.of_files(paths), origin.capture, captures.digest_key())
+    return Planned(changed.of_files(paths), origin.capture, captures.digest_key() if history is None else None)
 
 
 def _serve(origin: Origin, history: History | None, planned: Planned | None, port: int) -> None:
