@@ -384,5 +384,5 @@ def test_the_page_names_the_annotation_that_approves_the_change() -> None:
     assert "approval            NodePool c: the digest is not known: no images\n" in text
     shown = plan_page.markdown(replace(found, approvals=rows[:1]))
     assert f"| approve with | kerf.sh/approved-plan: {digest} \\(annotation of NodePool a\\) |" in shown
-    listed = json.loads(answers.as_json(replace(found, approvals=rows[:1])))["approvals"]
+    listed = json.loads(answers.as_json(replace(found, approvals=rows[:1]), busy().snapshot.now))["approvals"]
     assert listed == [{"nodepool": "a", "digest": digest, "approved": False, "unknown": ""}]

@@ -49,7 +49,7 @@ def _totals(state: State, name: str) -> Text:
     board = state.board
     total = f"{len(board.nodes):,} nodes  {board.pods:,} pods  {board.waiting:,} pending"
     unused = f"{price(board.price)}, {price(board.costs.unused)} unused"
-    return _line(f"{total}  {unused}  {name}  {board.now:%H:%M:%S} UTC", "bold")
+    return _line(f"{total}  {unused}  {name}  {board.now:%Y-%m-%d %H:%M:%S} UTC", "bold")
 
 
 def _views(state: State) -> Text:

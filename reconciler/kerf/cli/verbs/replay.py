@@ -58,9 +58,9 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("path", metavar="PATH", help="the folder of the record, one of its files, or s3://BUCKET/PREFIX")
     add("--list", action="store_true", help="list the decisions with actions")
-    add("--since", default="", metavar="TIME", help="leave out the decisions before")
-    add("--until", default="", metavar="TIME", help="leave out the decisions after")
-    add("--at", default="", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
+    add("--since", metavar="TIME", help="leave out the decisions before")
+    add("--until", metavar="TIME", help="leave out the decisions after")
+    add("--at", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
     add("--with", dest="change", default="", metavar="PATH", help="changed NodePools and EC2NodeClasses: what if?")
     add("-o", "--output", default="", metavar="FILE", help="the file for --at; with --with: text or json")
     add("--all", action="store_true", help="all differences, and decisions without actions too")
@@ -97,23 +97,23 @@ def _suppose(asked: Namespace) -> int:
     """Raises Mistake."""
     from kerf.cli.answering import records, supposed
     from kerf.cli.reports import escaping
+    from kerf.model.memory import Memory
     from kerf.records.reading import Part
     from kerf.records.supposing import compared
 
-    if asked.at or asked.list:
+    if asked.at is not None or asked.list:
         raise Mistake("--with and --at or --list exclude each other")
     if asked.output not in ("", "text", "json"):
         raise Mistake(f"--with: -o {asked.output}: it is neither text nor json")
     paths = records.found(asked.path)
     bounds = records.instant("--since", asked.since), records.instant("--until", asked.until)
     record = records.Record(paths, _note, *bounds)
-    first = next((step.captured().snapshot for _, steps in record.parts() for step in steps), None)
+    first = next((step.captured().snapshot for step, _, _ in record.decisions(Memory)), None)
     if first is None:
         raise Mistake(_NONE)
     replaced = partial(Part.replacing, supposed.substitutes(asked.change, first, _note))
     own, other = records.Record(paths, _note, *bounds), records.Record(paths, lambda _: None, *bounds, make=replaced)
-    both = zip(own.parts(), other.parts(), strict=False)
-    found = compared((steps, others) for (_, steps), (_, others) in both)
+    found = compared(own.pairs(other, lambda: (Memory(), Memory())))
     if asked.output == "json":
         sys.stdout.write(escaping.as_json(supposed.as_data(found)))
     else:
@@ -128,19 +128,17 @@ def _replay(record: Record, *, everything: bool) -> int:
 
     number = different = missed = 0
     span: list[datetime] = []
-    for path, steps in record.parts():
-        replay = Replay()
-        for step in steps:
-            outcome = replay.again(step)
-            number, missed = number + 1, missed + step.decision.missed
-            span = [*span[:1], step.decision.at]
-            if outcome.same:
-                continue
-            different += 1
-            if everything or different <= _SHOWN:
-                say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
-                for line in outcome.difference():
-                    say(f"  {escaping.visible(line)}")
+    for step, path, replay in record.decisions(Replay):
+        outcome = replay.again(step)
+        number, missed = number + 1, missed + step.decision.missed
+        span = [*span[:1], step.decision.at]
+        if outcome.same:
+            continue
+        different += 1
+        if everything or different <= _SHOWN:
+            say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
+            for line in outcome.difference():
+                say(f"  {escaping.visible(line)}")
     if different > _SHOWN and not everything:
         say(f"... and {different - _SHOWN} more; --all lists them")
     if not number:
@@ -172,11 +170,10 @@ def _list(record: Record, *, everything: bool) -> int:
     from kerf.cli.reports import escaping
 
     number = 0
-    for _, steps in record.parts():
-        for step in steps:
-            number += 1
-            if everything or step.decision.actions:
-                say("\n".join(map(escaping.visible, _lines(step))))
+    for step, _, _ in record.decisions(str):
+        number += 1
+        if everything or step.decision.actions:
+            say("\n".join(map(escaping.visible, _lines(step))))
     say(f"{counted(number, 'decision')}")
     return _UNREADABLE if record.damaged else _SAME
 
