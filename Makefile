@@ -94,9 +94,10 @@ bench-load: $(VENV)/.dev  ## two weeks of a load that follows the days, by three
 bench-webhook: $(VENV)/.dev  ## the webhook as it is deployed, at 50, 150 and 500 reviews a second
 	@$(BIN)/python -m benchmarks webhook
 
-bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, over HTTP; then lease hand-over there
+bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, over HTTP; then lease hand-over and people on the page
 	@$(BIN)/python -m benchmarks.feed
 	@$(BIN)/python -m benchmarks.feed --handover
+	@$(BIN)/python -m benchmarks.feed --page
 
 hostile: $(VENV)/.dev  ## pods and pools that make a scheduler work hard: the longest pass, all passes, memory (an hour)
 	@$(BIN)/python -m benchmarks.hostile

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
+from typing import TypeVar, overload
 
 from kerf_api import labels
 
 IN, NOT_IN, EXISTS, DOES_NOT_EXIST = "In", "NotIn", "Exists", "DoesNotExist"
 GT, GTE, LT, LTE = "Gt", "Gte", "Lt", "Lte"
 OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT, GTE, LTE)
+_D = TypeVar("_D")
 _MAX_INT = 2**63 - 1
 _ABSENCE = (NOT_IN, DOES_NOT_EXIST)
 
@@ -156,6 +158,18 @@ class Requirements(Mapping[str, Requirement]):
 
     def __getitem__(self, key: str) -> Requirement:
         return self._by_key[key]
+
+    @overload
+    def get(self, key: str, /) -> Requirement | None: ...
+
+    @overload
+    def get(self, key: str, /, default: Requirement | _D) -> Requirement | _D: ...
+
+    def get(self, key: str, /, default: Requirement | _D | None = None) -> Requirement | _D | None:
+        return self._by_key.get(key, default)  # those of Mapping catch an exception for each key that is absent
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_key
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_key)

@@ -1,4 +1,7 @@
-"""`python -m benchmarks.feed`: the controller on the scale feed, as a table; `--handover` how leaders change."""
+"""`python -m benchmarks.feed`: the controller on the scale feed, as a table.
+
+`--handover` measures how leaders change, `--page` the ticks while people use the page.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.feed import handover, measuring
+from benchmarks.feed import handover, measuring, page
 from benchmarks.feed.measuring import Load
 from benchmarks.table import conclude
 
@@ -25,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rest", type=float, default=standard.rest, help="how long nothing happens at first, in s")
     parser.add_argument("--rest-only", action="store_true", help="end after the rest")
     parser.add_argument("--handover", action="store_true", help="measure lease hand-over instead")
+    parser.add_argument("--page", action="store_true", help="measure ticks while people use the page instead")
     parser.add_argument("--keep", type=Path, help="a folder in which the controllers' logs stay")
     given = parser.parse_args(arguments)
     rates = given.pod_events, given.node_events, given.seconds
@@ -32,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        rows = (handover if given.handover else measuring).run(load, folder)
+        rows = (handover if given.handover else page if given.page else measuring).run(load, folder)
     return conclude(rows)
 
 

@@ -60,7 +60,7 @@ def run(load: Load, folder: Path) -> list[Row]:
         say(f"{load.seconds:.0f} s of {load.pod_events:.0f} pod and {load.node_events:.0f} node events a second …")
         rows += _steady(controller, server, load)
         say(f"{promptness.PROBES} launches and drains meanwhile …")
-        rows += promptness.run(controller, server, _rates(load))
+        rows += promptness.run(controller, server, rates(load))
         for what, cpu in (("fit on nodes", FITS_CPU_MILLIS), ("need new nodes", NEEDS_A_NODE_CPU_MILLIS)):
             say(f"{BURST_PODS} pods that {what} …")
             rows += _burst(controller, server, what, cpu)
@@ -113,7 +113,7 @@ def _first_sync(controller: Controller, server: Server) -> list[Row]:
 def _steady(controller: Controller, server: Server, load: Load) -> list[Row]:
     written, before, began = len(server.writes()), controller.usage(), time.time()
     asked = server.ask("state")
-    server.ask("churn", seconds=load.seconds, **_rates(load))
+    server.ask("churn", seconds=load.seconds, **rates(load))
     scrapes = _scraped(controller, began + load.seconds)
     ended, after = time.time(), controller.usage()
     turns, state = controller.turns(began), server.ask("state")
@@ -136,7 +136,8 @@ def _steady(controller: Controller, server: Server, load: Load) -> list[Row]:
     return rows
 
 
-def _rates(load: Load) -> dict[str, float]:
+def rates(load: Load) -> dict[str, float]:
+    """The events of a load, as the feed's command takes them."""
     return {"pod_events": load.pod_events, "node_events": load.node_events}
 
 

@@ -67,7 +67,7 @@ class Controller:
         metrics, probes = free_ports(2)
         self._metrics, self._probes = f"http://127.0.0.1:{metrics}", f"http://127.0.0.1:{probes}"
         ports = ("--metrics-port", str(metrics), "--health-probe-port", str(probes))
-        where = ("--kubeconfig", str(_kubeconfig(server, folder, name)))
+        where = ("--kubeconfig", str(kubeconfig(server, folder, name)))
         command = (sys.executable, "-m", "kerf.cli.main", "run", *where, *ports, "--enable-profiling")
         settings = {"CLUSTER_NAME": CLUSTER, "SYSTEM_NAMESPACE": "kerf", "INTERRUPTION_QUEUE": CLUSTER}
         environment = {**os.environ, **server.told["environment"], **settings}
@@ -133,7 +133,8 @@ def fetch(url: str) -> bytes:
         return body
 
 
-def _kubeconfig(server: Server, folder: Path, name: str) -> Path:
+def kubeconfig(server: Server, folder: Path, name: str) -> Path:
+    """A kubeconfig of the feed; `name` is the token."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",

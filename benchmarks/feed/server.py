@@ -24,6 +24,7 @@ from benchmarks.feed import specimens
 from benchmarks.feed.api import Api, Request
 from benchmarks.feed.churn import Churn
 from benchmarks.feed.ec2 import Ec2Proxy
+from benchmarks.feed.people import reviewed
 from benchmarks.feed.stamping import World, fill
 from benchmarks.feed.store import Store, encode
 from kerf.aws.cloud import AwsCloud, AwsOptions
@@ -42,7 +43,10 @@ class Feed:
         self.proxy: Ec2Proxy | None = None
 
     def control(self, request: Request) -> tuple[int, bytes] | None:
-        """The answer to a path under /feed/."""
+        """The answer to a review, or to a path under /feed/."""
+        answer = reviewed(request.path, request.body)
+        if answer is not None:
+            return 201, encode(answer)
         if not request.path.startswith("/feed/"):
             return None
         command = getattr(self, "do_" + request.path.removeprefix("/feed/"), None)

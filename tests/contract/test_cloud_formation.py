@@ -41,6 +41,15 @@ def test_a_stack_has_a_queue_that_events_reach_a_role_and_policies(aws: MotoAws)
 
 
 @pytest.mark.only_real("the sandbox makes no stacks")
+def test_a_stack_with_a_bucket_has_permissions_for_its_prefix(aws: MotoAws) -> None:
+    outputs = stack(aws, "grey", ClusterName="grey", RecordBucket="my-records", RecordPrefix="kerf/grey")
+    documents = [document(aws, arn) for arn in outputs["PolicyArns"].split(",")]
+    assert len(documents) == 5
+    resources = {text for one in documents[-1]["Statement"] for text in one["Resource"]}
+    assert resources == {"arn:aws:s3:::my-records", "arn:aws:s3:::my-records/kerf/grey/*"}
+
+
+@pytest.mark.only_real("the sandbox makes no stacks")
 def test_a_stack_with_pod_identity_has_a_role_for_the_controller(aws: MotoAws) -> None:
     stack(aws, "white", ClusterName="white", PodIdentity="true")
     (statement,) = aws.client("iam").get_role(RoleName="KerfController-white")["Role"]["AssumeRolePolicyDocument"][

@@ -10,8 +10,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:available",
-                "o.available and stocked_out.isdisjoint(o.keys) and o.suits(wanted)",
-                "o.available and o.suits(wanted)",
+                "o.available and stocked_out.isdisjoint(o.keys) and suits(o)",
+                "o.available and suits(o)",
             ),
         ),
     ),
@@ -65,7 +65,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     71: (
         "Reservations are used by who does not allow them.",
-        (Edit("reconciler/kerf/ec2:available", "o.suits(wanted)", "o.reservation or o.suits(wanted)"),),
+        (Edit("reconciler/kerf/ec2:available", "suits(o)", "o.reservation or suits(o)"),),
     ),
     72: (
         "Of a zone's reservations that with fewest machines left is taken.",

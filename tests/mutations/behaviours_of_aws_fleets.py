@@ -185,12 +185,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                 (
                     "for error in result.errors:\n"
                     "    if error.capacity and error.instance_type and error.zone and (not full_subnet(error)):\n"
-                    "        self.close(closed(request, error), at)"
+                    "        self.close(closed(request, error), at, of_quota=of_vcpus(error))"
                 ),
                 (
                     "for error in () if result.instances else result.errors:\n"
                     "    if error.capacity and error.instance_type and error.zone and (not full_subnet(error)):\n"
-                    "        self.close(closed(request, error), at)"
+                    "        self.close(closed(request, error), at, of_quota=of_vcpus(error))"
                 ),
             ),
         ),

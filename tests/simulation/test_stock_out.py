@@ -174,3 +174,24 @@ def test_a_quota_of_vcpus_that_is_used_up_is_asked_for_smaller_types_only() -> N
     assert not stage.launched()
     stage.cloud.no_vcpus = False
     assert stage.until_launched(2 * MINUTE) < 2 * MINUTE
+
+
+def test_a_quota_of_vcpus_that_the_end_of_a_node_frees_is_used_at_once() -> None:
+    eager = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
+    first = {"requirements": [ON_DEMAND, family("c")], "disruption": eager, "weight": 10}
+    stage = Shop(first=first, second={"requirements": [ON_DEMAND, family("m")], "disruption": eager})
+    stage.world.ec2.stocks.quotas["on-demand"] = 2
+    stage.world.apply(deployment("old", {"cpu": "1800m"}))
+    stage.until_launched(MINUTE)
+    stage.live(minutes=2)
+    stage.world.apply(deployment("new", {"cpu": "1700m", "nodeSelector": {labels.NODEPOOL: "second"}}))
+    stage.live(minutes=3, seconds=15)
+    before = stage.cloud.calls
+
+    def states() -> list[str]:
+        return [machine.state for machine in stage.world.ec2.instances.values()]
+
+    stage.world.apply(deployment("old", {"cpu": "1800m", "replicas": 0}))
+    stage.world.run(stage.controller, 3 * MINUTE, stop_when=lambda: set(states()) == {"terminated"})
+    assert stage.until_launched(2 * MINUTE) <= timedelta(seconds=30)
+    assert stage.cloud.calls - before <= 2

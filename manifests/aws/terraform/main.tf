@@ -28,6 +28,7 @@ locals {
     "instance-profiles" = "Make and end instance profiles of this cluster"
     "interruption"      = "Read the interruption queue of this cluster"
     "discovery"         = "Read what can be launched, where and at which price"
+    "record"            = "Keep copies of the record of decisions in a bucket"
   }
 
   names = {
@@ -37,6 +38,8 @@ locals {
     cluster_name  = var.cluster_name
     node_role_arn = local.node_role_arn
     queue_arn     = local.queue_arn
+    record_bucket = var.record_bucket
+    record_prefix = var.record_prefix
   }
 
   node_policies = [
@@ -178,7 +181,7 @@ resource "aws_cloudwatch_event_target" "interruptions" {
 
 # --- the controller -------------------------------------------------------------------------------------------------
 resource "aws_iam_policy" "controller" {
-  for_each    = local.policies
+  for_each    = { for key, text in local.policies : key => text if key != "record" || var.record_bucket != "" }
   name        = "Kerf-${each.key}-${local.name}"
   description = each.value
   policy      = templatefile("${path.module}/../policies/${each.key}.json", local.names)

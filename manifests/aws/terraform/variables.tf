@@ -56,6 +56,23 @@ variable "existing_queue" {
   default     = ""
 }
 
+variable "record_bucket" {
+  description = "Bucket for copies of the record of decisions (settings.recordS3); empty means that the controller gets no permissions for it. The bucket is not created."
+  type        = string
+  default     = ""
+}
+
+variable "record_prefix" {
+  description = "Prefix of this cluster in that bucket, as in settings.recordS3, without slashes at its ends."
+  type        = string
+  default     = "kerf"
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9_-][A-Za-z0-9._=-]*(/[A-Za-z0-9_-][A-Za-z0-9._=-]*)*$", var.record_prefix))
+    error_message = "record_prefix must be a prefix such as kerf/my-cluster."
+  }
+}
+
 variable "tags" {
   description = "Tags of everything that is made here."
   type        = map(string)

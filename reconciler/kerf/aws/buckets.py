@@ -14,11 +14,13 @@ from typing import Any, Final
 from urllib3.exceptions import HTTPError
 
 from kerf.aws.requests.clients import MOST_PAGES, Clients
-from kerf.aws.requests.errors import translated
+from kerf.aws.requests.errors import translated, without_credentials
 from kerf.ports import Unavailable
 
 #: Encryption by keys of S3 (SSE-S3), and none: a store that has none refuses a request for it.
 SSE_S3, UNENCRYPTED = "AES256", "none"
+#: Encryption by the KMS key that AWS manages for S3, once and twice.
+_MANAGED: Final = ("aws:kms", "aws:kms:dsse")
 _PIECE: Final = 256 * 1024
 
 
@@ -29,7 +31,8 @@ class Bucket:
     """
 
     def __init__(self, clients: Clients, address: str, encryption: str = SSE_S3) -> None:
-        """`encryption` of new objects is one of the constants above, or the ID, ARN or alias of a KMS key."""
+        """`encryption` of new objects is `none`, a value of S3 (`AES256`, `aws:kms`, `aws:kms:dsse`), or the ID, ARN or
+        alias of a KMS key."""
         self.address: Final = address
         self._bucket, _, prefix = address.removeprefix("s3://").partition("/")
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
@@ -82,12 +85,12 @@ def _pieces(read: Callable[[], bytes]) -> Iterator[bytes]:
         try:
             yield from iter(read, b"")
         except HTTPError as error:  # a connection that ends within the object
-            raise Unavailable(f"s3:GetObject: {error}") from error
+            raise Unavailable(without_credentials(f"s3:GetObject: {error}")) from error
 
 
 def _encrypted(encryption: str) -> Mapping[str, str]:
     if encryption == UNENCRYPTED:
         return {}
-    if encryption == SSE_S3:
-        return {"ServerSideEncryption": SSE_S3}
+    if encryption in (SSE_S3, *_MANAGED):
+        return {"ServerSideEncryption": encryption}
     return {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": encryption}

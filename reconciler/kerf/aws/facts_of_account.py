@@ -18,10 +18,8 @@ from botocore.parsers import ResponseParserError
 from kerf.aws.profiles import role_name
 from kerf.aws.requests.clients import Clients, pages
 from kerf.aws.requests.errors import translated
-from kerf.ec2.quotas import STANDARD, group_of
+from kerf.ec2.quotas import QUOTAS, STANDARD, group_of
 
-#: By capacity type, the quota of the families that most instances are of. Its unit is vCPUs.
-QUOTAS: Final = {"on-demand": "L-1216C47A", "spot": "L-34B43A08"}
 _COUNTED: Final = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
 
 

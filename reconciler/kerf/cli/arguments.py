@@ -39,9 +39,9 @@ def exits(verb: str) -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
-def taken(arguments: Sequence[str], name: str) -> tuple[str, list[str]]:
-    """The value of an option among arguments, empty without it, and the others. The last one counts."""
-    value, others, words = "", list[str](), iter(arguments)
+def taken(arguments: Sequence[str], name: str) -> tuple[str | None, list[str]]:
+    """The value of an option among arguments, None without it, and the others. The last one counts."""
+    value, others, words = None, list[str](), iter(arguments)
     for word in words:
         if word == name:
             value = next(words, "")

@@ -16,6 +16,7 @@ from kerf.model.plan import NOTHING, DeleteObject, Event, PatchObject, Plan, Rea
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.model.writes import annotate, patch
 from kerf_api import labels
+from kerf_api.texts import shortened
 from kerf_api.v1.conditions import put
 from kerf_api.v1.meta import Condition, encode
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -83,8 +84,7 @@ def leaving(snapshot: Snapshot, state: StateNode) -> tuple[str, ...]:
 def terminating(state: StateNode, deletion: DeleteObject, why: str = "") -> tuple[Event, ...]:
     """That a node goes, why (by default what the deletion says), and which pods will move."""
     moved = deletion.moved or ()
-    shown = ", ".join(moved[:_PODS_SHOWN]) + (f" and {len(moved) - _PODS_SHOWN} more" if moved[_PODS_SHOWN:] else "")
-    pods_ = f"pods that move: {shown}" if moved else "no pods move"
+    pods_ = f"pods that move: {shortened(moved, _PODS_SHOWN)}" if moved else "no pods move"
     return node_events(state, "DisruptionTerminating", f"Disrupting the node: {why or deletion.reason}; {pods_}")
 
 

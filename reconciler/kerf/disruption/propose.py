@@ -75,8 +75,9 @@ def consider(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None
             kept[one.key] = Reason(outcome.code, outcome.text)
         else:
             found.append(outcome)
-    until = min(_ends(seen)) if not found and not scheduler.exhausted and _settled(snapshot) else None
-    return Findings(tuple(_proposal(snapshot, move) for move in found), kept, until)
+    proposals = tuple(_proposal(snapshot, move) for move in found)
+    until = min(_ends(seen, proposals)) if not scheduler.exhausted and _settled(snapshot) else None
+    return Findings(proposals, kept, until)
 
 
 def _settled(snapshot: Snapshot) -> bool:
@@ -86,12 +87,13 @@ def _settled(snapshot: Snapshot) -> bool:
     return all(state.initialized and not state.deleting for state in snapshot.state_nodes.values())
 
 
-def _ends(seen: View) -> Iterator[datetime]:
+def _ends(seen: View, proposals: Iterable[Proposal]) -> Iterator[datetime]:
     """When the answer may be another one although nothing has changed: at the end of a back-off, of a pod's protection,
-    of a budget's window. Costs that go by the age of a node order moves and make none; for what else may go by the time
-    there is an upper limit."""
+    of a budget's window, and when a proposal gets a new time. Costs that go by the age of a node order moves and make
+    none; for what else may go by the time there is an upper limit."""
     now = seen.snapshot.now
     yield now + _LONGEST
+    yield from (one.made_at + FRESH for one in proposals if one.made_at is not None)
     for state in seen.snapshot.state_nodes.values():
         if (failed := failed_lately(seen, state)) is not None and failed.until is not None:
             yield failed.until

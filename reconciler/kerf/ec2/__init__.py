@@ -6,5 +6,6 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     launch/          fleet requests and launch templates      instances.py
     instance_types/  labels, capacity, overhead               userdata/   user data of each image family
     pricing/         prices of offerings
-    addresses.py errors.py families.py images.py interruptions.py node_health.py placement.py quotas.py tags.py
+    quotas.py        used-up quotas
+    addresses.py errors.py families.py images.py interruptions.py node_health.py placement.py tags.py
 """

@@ -6,11 +6,17 @@ Source: AWS provider reference §2.8 and §11.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Final
 
 from kerf.model.aws.cloud import FleetError, FleetRequest
 from kerf.model.aws.instance_type import OfferingKey, in_group
 from kerf_api.labels import RESERVED
 
+#: For so long Kerf requests no offering that EC2 has refused.
+OUT_OF_STOCK: Final = timedelta(minutes=3)
+#: Refused offerings are requested again after `OUT_OF_STOCK`, so a launch that still fails is younger than this.
+REFUSED_WITHIN: Final = OUT_OF_STOCK + timedelta(minutes=1)
 #: The subnet has no address left: nothing at all can be launched there.
 SUBNET_CODE = "InsufficientFreeAddressesInSubnet"
 #: Nothing to be had of this offering now; another one, or later, may do.

@@ -1,4 +1,4 @@
-"""What a used-up quota of vCPUs says: of all zones, of every family that it counts, and of every larger type.
+"""Used-up quotas of vCPUs: a quota counts all zones and several families, so it excludes every larger type, too.
 
 Source: EC2 user guide, "On-Demand Instance quotas" and "Spot Instance quotas".
 """
@@ -6,22 +6,67 @@ Source: EC2 user guide, "On-Demand Instance quotas" and "Spot Instance quotas".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
-from kerf.model.aws.cloud import FleetRequest, FleetResult, Region
+from kerf.ec2.errors import OUT_OF_STOCK, REFUSED_WITHIN
+from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Region
 from kerf.model.aws.instance_type import OfferingKey
+from kerf.model.snapshot import LaunchFailure
+from kerf_api.labels import ON_DEMAND, SPOT
 
 #: The group of the families that most instances are of.
 STANDARD: Final = "standard"
-#: What EC2 answers when the instance would take the account over a quota that is counted in vCPUs.
-_CODES: Final = frozenset({"VcpuLimitExceeded", "MaxSpotInstanceCountExceeded"})
+#: By capacity type, the code of the quota of these families in Service Quotas. Its unit is vCPUs.
+QUOTAS: Final = {ON_DEMAND: "L-1216C47A", SPOT: "L-34B43A08"}
+#: EC2's errors for a launch beyond a quota of vCPUs, with the capacity type that the quota counts.
+_CODES: Final = {"VcpuLimitExceeded": ON_DEMAND, "MaxSpotInstanceCountExceeded": SPOT}
 _STANDARD_LETTERS: Final = tuple("acdhimrtz")
 #: Families that begin with such a letter and have quotas of their own.
 _OTHERS: Final = ("dl", "inf", "trn", "hpc", "high", "mac")
 #: Families that share the quota of another one, and one that has its own on spot, by the beginning of the name.
 _SHARED: Final = {"vt": "g", "p5": "p5"}
 _LETTERS: Final = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class UsedUp:
+    """A quota of vCPUs because of which EC2 refuses launches.
+
+    Attributes:
+        code: EC2's error code.
+        capacity_type: `on-demand` or `spot`.
+        group: the group of families that the quota counts.
+        vcpus: the vCPUs of the smallest instance type that Kerf does not request.
+        since: the first of the launches that failed one after another; failures are known for half an hour.
+        until: the time of the next request.
+        message: EC2's message for the latest launch.
+    """
+
+    code: str
+    capacity_type: str
+    group: str
+    vcpus: int
+    since: datetime
+    until: datetime
+    message: str
+
+    @property
+    def service_quota(self) -> str:
+        """The code in Service Quotas; empty for groups of which Kerf does not know it."""
+        return QUOTAS.get(self.capacity_type, "") if self.group == STANDARD else ""
+
+    @property
+    def name(self) -> str:
+        """The quota in words."""
+        code = f" ({self.service_quota})" if self.service_quota else ""
+        return f"the quota of {self.capacity_type} vCPUs of the {self.group} families{code}"
+
+    def __str__(self) -> str:
+        closed = f"Kerf requests no types with {self.vcpus} or more vCPUs until {self.until:%H:%M:%S} UTC"
+        return f"{self.name} is used up since {self.since:%H:%M:%S} UTC; {closed}: {self.code}: {self.message}"
 
 
 def group_of(instance_type: str) -> str:
@@ -33,24 +78,91 @@ def group_of(instance_type: str) -> str:
     return shared or (letters[0] if letters else instance_type)
 
 
+def of_vcpus(error: FleetError) -> bool:
+    """Whether the error is about a quota of vCPUs."""
+    return error.code in _CODES
+
+
 def closed_by_quota(request: FleetRequest, result: FleetResult, region: Region) -> Iterator[OfferingKey]:
     """The offerings that cannot be had either, after the errors of a fleet call about quotas.
 
     Where the vCPUs that were not launched were too many together, a type with as many alone is too large, in each zone.
     """
     missing = len(request.members) - len(result.instances)
-    least = _least(result, region, missing)
-    for name, info in region.types.items() if least else ():
-        if info.vcpus >= least.get(group_of(name), float("inf")):
+    sizes = {name: info.vcpus for name, info in region.types.items()}
+    least = _least(result.errors, missing, sizes)
+    for name, vcpus in sizes.items() if least else ():
+        if vcpus >= least.get(group_of(name), float("inf")):
             yield from ((name, zone, request.capacity_type) for zone in region.zones_by_type.get(name, ()))
 
 
-def _least(result: FleetResult, region: Region, missing: int) -> Mapping[str, int]:
+def _least(errors: Iterable[FleetError], missing: int, vcpus: Mapping[str, int]) -> Mapping[str, int]:
     """By group of families, the fewest vCPUs of which a quota says that they are too many."""
     found: dict[str, int] = {}
-    for error in result.errors:
-        info = region.types.get(error.instance_type)
-        if error.code in _CODES and info is not None and missing > 0:
-            group = group_of(info.name)
-            found[group] = min(found.get(group, info.vcpus * missing), info.vcpus * missing)
+    for error in errors:
+        size = vcpus.get(error.instance_type)
+        if of_vcpus(error) and size is not None and missing > 0:
+            group = group_of(error.instance_type)
+            found[group] = min(found.get(group, size * missing), size * missing)
     return found
+
+
+def used_up(
+    failures: Iterable[LaunchFailure],
+    out_of_stock: Mapping[OfferingKey, datetime],
+    vcpus: Mapping[str, int],
+    now: datetime,
+) -> Mapping[UsedUp, frozenset[OfferingKey]]:
+    """The used-up quotas, each with the offerings that Kerf does not request because of it.
+
+    Args:
+        failures: the launches that failed, of all launch groups.
+        out_of_stock: the offerings that Kerf does not request, until when.
+        vcpus: the vCPUs of the instance types by name.
+        now: the time.
+    """
+    rows: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
+    closed: dict[tuple[str, str], set[OfferingKey]] = {}
+    for one in failures:
+        for error in filter(of_vcpus, one.errors):
+            quota = error.code, group_of(error.instance_type)
+            rows.setdefault(quota, []).append((one.at, error.message))
+            if one.at + OUT_OF_STOCK > now:
+                closed.setdefault(quota, set()).update(_closed(one, quota, out_of_stock, vcpus))
+    return {
+        UsedUp(
+            *(code, _CODES[code], group, min(vcpus.get(key[0], 0) for key in keys), _since(rows[code, group])),
+            *(max(out_of_stock[key] for key in keys), max(rows[code, group])[1]),
+        ): frozenset(keys)
+        for (code, group), keys in sorted(closed.items())
+        if keys
+    }
+
+
+def _closed(
+    failure: LaunchFailure,
+    quota: tuple[str, str],
+    out_of_stock: Mapping[OfferingKey, datetime],
+    vcpus: Mapping[str, int],
+) -> Iterator[OfferingKey]:
+    """The offerings that one failure has closed because of a quota; what the same call lacked otherwise is not."""
+    code, group = quota
+    least = _least(failure.errors, failure.missing, vcpus).get(group, float("inf"))
+    named = {(error.instance_type, error.zone): error.code for error in failure.errors}
+    for key, until in out_of_stock.items():
+        name, zone, sold = key
+        if until != failure.at + OUT_OF_STOCK or sold.split(" ")[0] != _CODES[code] or group_of(name) != group:
+            continue
+        if named.get((name, zone), code if vcpus.get(name, 0) >= least else "") == code:
+            yield key
+
+
+def _since(rows: Iterable[tuple[datetime, str]]) -> datetime:
+    """The first of the failures that follow each other closely, up to the latest."""
+    times = sorted((at for at, _ in rows), reverse=True)
+    since = times[0]
+    for at in times:
+        if since - at > REFUSED_WITHIN:
+            break
+        since = at
+    return since

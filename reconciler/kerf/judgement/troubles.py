@@ -13,7 +13,7 @@ from typing import Final
 
 from kerf.disruption.drift.approvals import CHANGE_APPROVED
 from kerf.disruption.drift.canaries import CANARY_PASSED
-from kerf.ec2.errors import LACKS_OF_ACCOUNT, classify
+from kerf.ec2.errors import LACKS_OF_ACCOUNT, REFUSED_WITHIN, classify
 from kerf.ec2.nodeclass import profile_verdicts
 from kerf.lifecycle.garbage.garbage_guard import HALTED
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
@@ -26,6 +26,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
 from kerf.model.snapshot import LaunchFailure
 from kerf.provisioning.provision import NOT_YET
+from kerf_api.texts import shortened
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -45,8 +46,6 @@ LAUNCH_REFUSED: Final = "LaunchRefused"
 UNAPPROVED: Final = "AwaitingApproval"
 CANARY_FAILED: Final = "CanaryFailed"
 CODES: Final = (ACTION_FAILS, PODS_UNSCHEDULABLE, NOT_READY, GUARD, NOT_SCHEDULED, NOT_DRAINED, LAUNCH_REFUSED)
-#: An offering that is refused is tried again after three minutes, so a launch that still fails is younger than this.
-REFUSED_WITHIN: Final = timedelta(minutes=4)
 #: A node takes about a minute: before that a pod without a place may be on its way.
 UNSCHEDULABLE_AFTER: Final = timedelta(minutes=1)
 #: An action that may come off by itself, and a condition that is not known yet, need a person after this time.
@@ -146,9 +145,7 @@ def _fix(failure: Failure) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    found = sorted(set(names))
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(found[:_NAMED]) + more
+    return shortened(sorted(set(names)), _NAMED)
 
 
 # --- launches ---------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Final
 
 from kerf.disruption.candidates.candidates import Blocker
 from kerf.scheduling.answers.patches import Patch
+from kerf_api.texts import shortened
 
 #: The verdicts: no such node; not managed by Kerf; before initialization; being removed; can be disrupted now; can be
 #: disrupted at a known time; blocked.
@@ -63,8 +64,7 @@ class Hold:
     def __str__(self) -> str:
         if not self.pods:
             return self.text
-        more = f" and {len(self.pods) - _PODS_SHOWN} more" if len(self.pods) > _PODS_SHOWN else ""
-        return f"{self.text}: {', '.join(self.pods[:_PODS_SHOWN])}{more}"
+        return f"{self.text}: {shortened(self.pods, _PODS_SHOWN)}"
 
 
 def together(holds: list[Hold]) -> tuple[Hold, ...]:

@@ -18,8 +18,8 @@ from typing import Any, Final, Generic, TypeVar, cast
 from kerf.model.boundaries import broken
 from kerf.model.changes.following import Following
 from kerf.model.changes.journal import Journal
-from kerf.model.noting import Read, Tape, earlier, noting, table_of
-from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
+from kerf.model.noting import Decision, Read, Tape, earlier, noting, table_of
+from kerf.model.plan import NOTHING, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
 V = TypeVar("V")
@@ -42,8 +42,6 @@ _KINDS = {
 }
 #: Signs of life of the sources: nothing in the world is another for them.
 _NOT_OF_THE_WORLD = ("fresh_at",)
-#: What a plan rests on beside the tables and the time.
-_BESIDE: Final = {*BY_FOLLOWING[Following.WHOLE], *BY_FOLLOWING[Following.NOT_FOR_STEPS]} - {"now", "journal"}
 #: A plan that is due sooner than this may be due so long after it was made, whenever that is.
 _RELATIVE: Final = timedelta(minutes=1)
 
@@ -163,30 +161,6 @@ class _Outcomes:
             self.open.add(key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
-    """A plan that would be made again until then, unless an entry of a table changes. `key`: how it is decided."""
-
-    key: Hashable
-    plan: Plan
-    made_at: datetime
-    until: datetime
-    beside: Mapping[str, Any]
-    fresh: frozenset[Source]
-
-    def repeats(self, key: Hashable, snapshot: Snapshot) -> bool:
-        return (
-            self.made_at <= snapshot.now < self.until
-            and key == self.key
-            and all(getattr(snapshot, name) == value for name, value in self.beside.items())
-            and _fresh(snapshot) == self.fresh
-        )
-
-
-def _fresh(snapshot: Snapshot) -> frozenset[Source]:
-    return frozenset(source for source in snapshot.fresh_at if snapshot.fresh(source))
-
-
 class Memory:
     """See the module. One thread uses it, one turn at a time."""
 
@@ -202,7 +176,7 @@ class Memory:
         self._ground: tuple[Any, ...] = ()
         self._sorted: dict[str, list[str]] = {}
         self.held: tuple[Hashable, Any] | None = None
-        self.decision: _Decision | None = None
+        self.decision: Decision | None = None
 
     def turn(self, snapshot: Snapshot) -> Turn:
         """Take in what has changed since the last turn; then steps can be asked."""
@@ -346,17 +320,24 @@ class Turn:
         return known.plan if known is not None and known.repeats(key, self.snapshot) else None
 
     def decided(self, key: Hashable, plan: Plan) -> Plan:
-        """Keep the plan, if it does nothing, for as long as it would be made again."""
-        snapshot, self._memory.decision = self.snapshot, None
+        """Keep the plan, if it does nothing, for as long as it would be made again.
+
+        A plan that was made twice, at two times, is due at a time that counts from neither.
+        """
+        snapshot, before, self._memory.decision = self.snapshot, self._memory.decision, None
         if plan.actions or plan.measured or plan.accounts is not None or snapshot.batch is not None:
             return plan
         dues = [plan.next_due, *(known.due() for known in self._memory.outcomes.values())]
         until = min((due for due in dues if due is not None), default=snapshot.now)
-        if until > snapshot.now + max(_RELATIVE, snapshot.settings.disruption_period):
-            values = {name: getattr(snapshot, name) for name in _BESIDE}
-            beside = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+        if until > snapshot.now:
+            sure = until > snapshot.now + max(_RELATIVE, snapshot.settings.disruption_period) or (
+                before is not None
+                and before.made_at < snapshot.now
+                and before.alike(key, snapshot)
+                and before.plan == plan
+            )
             until = min(until, snapshot.now + _RELATIVE)  # a time that no due has is found again within a minute
-            self._memory.decision = _Decision(key, plan, snapshot.now, until, beside, _fresh(snapshot))
+            self._memory.decision = Decision.of(key, plan, snapshot, until, sure=sure)
         return plan
 
     def keys(self, table: str) -> Sequence[str]:

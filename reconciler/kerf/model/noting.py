@@ -1,14 +1,15 @@
-"""Snapshots that note what is looked up in them, and until when that holds."""
+"""Snapshots that note what is looked up in them, and until when that holds; a plan with all that it rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from kerf.model.changes.following import Following
 from kerf.model.changes.indexes import InstanceIndex, PodIndex
+from kerf.model.plan import Plan, Source
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
 #: An entry of a table that was looked up; None stands for the table as a whole.
@@ -20,6 +21,9 @@ _NOT_FOR_STEPS: Mapping[str, Any] = {
 }
 #: The fields that are one table each; pods and instances are several.
 _TABLES = tuple(f.name for f in fields(Snapshot) if str(f.type).startswith("Mapping["))
+
+#: What a plan rests on beside the tables and the time.
+_BESIDE: Final = {*BY_FOLLOWING[Following.WHOLE], *BY_FOLLOWING[Following.NOT_FOR_STEPS]} - {"now", "journal"}
 
 
 class Tape:
@@ -133,3 +137,43 @@ def noting(snapshot: Snapshot, tape: Tape) -> Snapshot:
         noted("instances", instances.by_id), noted("instances_by_group", instances.by_group)
     )
     return replace(snapshot, **own, **_NOT_FOR_STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A plan that would be made again until then, unless an entry of a table changes. `key`: how it is decided.
+
+    It is `sure` that no part of `next_due` counts from when the plan was made.
+    """
+
+    key: Hashable
+    plan: Plan
+    made_at: datetime
+    until: datetime
+    beside: Mapping[str, Any]
+    fresh: frozenset[Source]
+    sure: bool
+
+    @classmethod
+    def of(cls, key: Hashable, plan: Plan, snapshot: Snapshot, until: datetime, *, sure: bool) -> Decision:
+        """The decision about a snapshot."""
+        values = {name: getattr(snapshot, name) for name in _BESIDE}
+        beside = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+        return cls(key, plan, snapshot.now, until, beside, _fresh(snapshot), sure)
+
+    def repeats(self, key: Hashable, snapshot: Snapshot) -> bool:
+        """Whether the plan need not be made again."""
+        return self.sure and self.alike(key, snapshot)
+
+    def alike(self, key: Hashable, snapshot: Snapshot) -> bool:
+        """Whether the inputs are the same, but for the time."""
+        return (
+            self.made_at <= snapshot.now < self.until
+            and key == self.key
+            and all(getattr(snapshot, name) == value for name, value in self.beside.items())
+            and _fresh(snapshot) == self.fresh
+        )
+
+
+def _fresh(snapshot: Snapshot) -> frozenset[Source]:
+    return frozenset(source for source in snapshot.fresh_at if snapshot.fresh(source))

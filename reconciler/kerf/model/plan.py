@@ -342,6 +342,7 @@ class Plan:
 
 
 NOTHING = Plan()
+_LISTED = ("actions", "refusals", "events", "nominations", "next_due", "measured", "foreseen")
 
 
 def joined(plans: Iterable[Plan]) -> Plan:
@@ -372,6 +373,8 @@ def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
     fuller = [plan for plan in parts if _has_more(plan)]
     if not fuller:
         return listed
+    if len(fuller) == 1:
+        return replace(fuller[0], **{name: getattr(listed, name) for name in _LISTED})
     return replace(
         listed,
         provisioned=any(plan.provisioned for plan in fuller),

@@ -146,11 +146,13 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFailure:
-    """What a fleet call left undone: its errors, when, and how often this group has been tried."""
+    """What a fleet call left undone: its errors, when, how often this group has been tried, and how many instances are
+    `missing`."""
 
     errors: tuple[FleetError, ...]
     at: datetime
     attempts: int = 1
+    missing: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

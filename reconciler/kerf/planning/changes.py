@@ -90,12 +90,14 @@ class Comparison:
     """Comparison of a change with a snapshot file, which lacks user data and annotations.
 
     `digest` computes the file's replacement for user data; None when its key is not known. `before` has the objects
-    before the change, where they are known. `assumed` lists the assumptions as text.
+    before the change, where they are known. `unknown` is the reason for a missing key. `assumed` lists the
+    assumptions as text.
     """
 
     snapshot: Snapshot
     digest: Callable[[str], str] | None = None
     before: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
+    unknown: str = "KERF_DIGEST_KEY is not set"
     assumed: list[str] = field(default_factory=list)
 
     def comparable(self, change: Change) -> Change:
@@ -118,8 +120,7 @@ class Comparison:
         elif old is None or _fields(old.get("spec")).get("userData") == text:
             text = known.spec.user_data
         if self.digest is None and old is None:
-            words = "its user data is assumed unchanged: KERF_DIGEST_KEY is not set"
-            self.assumed.append(f"EC2NodeClass {name}: {words}")
+            self.assumed.append(f"EC2NodeClass {name}: its user data is assumed unchanged: {self.unknown}")
         return {**manifest, "spec": {**spec, "userData": text}}
 
     def _pool(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,9 +17,10 @@ from typing import Final
 
 from kerf.model.boundaries import broken
 from kerf.model.kubernetes.objects import Pod, PodSpec, Toleration
-from kerf.model.memory import Turn
+from kerf.model.memory import Memory, Turn
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot
+from kerf.provisioning.used_up import with_quotas
 from kerf.provisioning.waiting import patiently
 from kerf.scheduling.fixes import with_fixes
 from kerf.scheduling.placing.pod_parts import Shape, shape_of
@@ -63,11 +64,13 @@ def solve_apart(
     So many classes without a place get a full account; `spend` and `only` are as in `with_fixes`. NodePools that are
     left out (`without`) make no nodes.
     """
+    turn = turn or Memory().turn(snapshot)
     context = context_of(snapshot, turn)
     if without:
         pools = tuple(pair for pair in context.pools if pair[0].name not in without)
         context = replace(context, pools=pools, problems={**context.problems, **without})
-    return replace(_solved(snapshot, pods, context, accounts, spend, only), unread=context.unread)
+    solution = with_quotas(snapshot, pods, _solved(snapshot, pods, context, accounts, spend, only), context, turn)
+    return replace(solution, unread=context.unread)
 
 
 def solve_early(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn) -> Solution:

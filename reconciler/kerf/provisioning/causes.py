@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from kerf.ec2.errors import LACKS_OF_ACCOUNT
+from kerf.ec2.quotas import UsedUp
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
@@ -27,6 +29,8 @@ from kerf_api.v1.nodepool import NodePool
 #: The values of labels that are the same in every cluster.
 _VALUES: Final = {labels.CAPACITY_TYPE: (labels.ON_DEMAND, labels.RESERVED, labels.SPOT)}
 _REQUIREMENTS: Final = "spec.template.spec.requirements"
+#: The kind of a quota in causes and patches.
+_QUOTA: Final = "ServiceQuota"
 
 
 def cause_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> Cause | None:
@@ -35,6 +39,9 @@ def cause_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> Cause | None:
     absent = missing.cause_of(snapshot, pod)
     if absent is not None:
         return absent
+    if refusal.quotas:
+        text = " and ".join(one.name for one in refusal.quotas)
+        return Cause(f"{text}: used up", tuple(FieldRef(_QUOTA, _quota_name(one)) for one in refusal.quotas))
     if account is None:
         return None
     if not account.pools:
@@ -53,6 +60,9 @@ def patches_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> tuple[Patch
     """The edits that help, the first one first: those that were tried, else what a user has to set right."""
     account = refusal.account
     absent = missing.patches_of(snapshot, pod)
+    if refusal.quotas:
+        fixes = (of_fix(edit, pod, snapshot.node_pools) for edit in refusal.fixes)
+        return (*absent, *map(_to_raise, refusal.quotas), *fixes)
     if account is None:
         return absent
     tried = tuple(of_fix(edit, pod, snapshot.node_pools) for edit in account.fixes)
@@ -82,6 +92,16 @@ def of_problem(pod: Pod) -> tuple[Cause, tuple[Patch, ...]] | None:
     else:
         patch = Patch(CORRECT, ref.kind, ref.name, f"{ref.kind} {ref.name}: correct {ref.path}", (Field(ref.path),))
     return Cause(problem.text, (ref,)), (patch,)
+
+
+def _quota_name(quota: UsedUp) -> str:
+    return quota.service_quota or f"{quota.capacity_type}/{quota.group}"
+
+
+def _to_raise(quota: UsedUp) -> Patch:
+    """A person has to do that in AWS."""
+    text = f"{quota.name}: {LACKS_OF_ACCOUNT[quota.code]}"
+    return Patch(CORRECT, _QUOTA, _quota_name(quota), text)
 
 
 def _to_correct(cause: Cause | None) -> Iterator[Patch]:

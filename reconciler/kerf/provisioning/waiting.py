@@ -18,6 +18,7 @@ from kerf.model.plan import Nomination
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import PodRefusal, Solution
 from kerf.scheduling.context import SolveContext, context_of
+from kerf_api.texts import shortened
 
 #: A node takes about so long from its NodeClaim to its first pod: EC2 starts the instance, the kubelet gets ready.
 LAUNCH: Final = timedelta(minutes=1)
@@ -147,7 +148,7 @@ def _terms(pod: Pod) -> Iterator[bool]:
 def _refusal(snapshot: Snapshot, gone: Sequence[Pod], target: str) -> PodRefusal:
     state = snapshot.state_nodes[target]
     here = [pod for pod in gone if pod.spec.node_name == state.name] or list(gone)
-    names = ", ".join(pod.key for pod in here[:_SHOWN]) + (f" and {len(here) - _SHOWN} more" if here[_SHOWN:] else "")
+    names = shortened([pod.key for pod in here], _SHOWN)
     end = max(pod.metadata.deletion_timestamp for pod in here if pod.metadata.deletion_timestamp is not None)
     text = (
         f"waits for a place on node {state.name}: pods that terminate there are deleted by {end:%H:%M:%S} UTC, before a"

@@ -26,6 +26,7 @@ from kerf.scheduling.offerings import prices
 from kerf.scheduling.offerings.learned import differences
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
+from kerf_api.texts import shortened
 from kerf_api.v1 import conditions
 
 #: Stable codes of answers: ignored on purpose, placed on an existing or launching node, placed on a node that is still
@@ -217,11 +218,9 @@ def _waits_for_others(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
 
 
 def _about(node: NewNode) -> tuple[str, ...]:
-    types = ", ".join(node.instance_types[:_MOST_NAMES])
-    more = len(node.instance_types) - _MOST_NAMES
     pods_ = "it alone" if len(node.pods) == 1 else f"it and {len(node.pods) - 1} more"
     return (
-        f"instance types: {types}{f' and {more} more' if more > 0 else ''}",
+        f"instance types: {shortened(node.instance_types, _MOST_NAMES)}",
         f"zones: {', '.join(node.zones)}; capacity types: {', '.join(node.capacity_types)}",
         f"from {prices.dollars(node.price)} an hour, for {pods_}",
     )

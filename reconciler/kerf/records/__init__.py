@@ -8,6 +8,7 @@ plans.py       a plan in a form that does not depend on removed texts, and its d
 following.py   the changes of a snapshot since the one before
 encoding.py    from these changes and the plan to lines
 reading.py     from lines to snapshots and recorded decisions
+ordering.py    decisions of several processes in the order of their times
 replaying.py   the decisions, made again, and their differences
 supposing.py   the decisions, made again with other NodePools and EC2NodeClasses
 """

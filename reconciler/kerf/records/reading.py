@@ -21,6 +21,7 @@ from kerf.snapshots.reading import HINTS, WRONG, Reader, Unreadable
 from kerf_api.decoders import decoder_of
 
 _MOST_CHANGED: Final = 1_000_000
+_DECISION: Final = Decision.__struct_config__.tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,25 @@ class Step:
     def objects(self, kind: Kind) -> Mapping[str, Any]:
         """The objects of a kind by key, without the cost of a snapshot. Use it before the next step is read."""
         return self._reader.cluster.objects(kind)
+
+
+class _Timed(msgspec.Struct, frozen=True):
+    line: str
+    at: datetime | None = None
+
+
+def times(lines: Iterable[bytes]) -> Iterator[datetime]:
+    """The times of the decisions of a part, without the cost of their objects. Raises Unreadable."""
+    decoder = decoder_of(_Timed)
+    for number, text in enumerate(lines, 1):
+        try:
+            line = decoder.decode(text)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Unreadable(f"line {number}: {error}") from error
+        if line.line == _DECISION:
+            if line.at is None or line.at.tzinfo is None:
+                raise Unreadable(f"line {number}: its time has no zone")
+            yield line.at
 
 
 @dataclass(slots=True)

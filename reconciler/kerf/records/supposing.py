@@ -8,7 +8,7 @@ So a node counts once, however many decisions ask for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -163,19 +163,17 @@ class Supposition:
     changed: Course
 
 
-def compared(parts: Iterable[tuple[Iterator[Step], Iterator[Step]]]) -> Supposition:
-    """Make all decisions of some parts twice. Each part is read by two readers; the second one has the substitutes.
+def compared(pairs: Iterable[tuple[Step, Step, tuple[Memory, Memory]]]) -> Supposition:
+    """Make each decision twice: of the step of one reader, and of that of another, which has the substitutes.
 
-    Raises Unreadable.
+    The memories are those of both readers for the part of the steps. Raises Unreadable.
     """
     began, ended, number = None, None, 0
-    recorded, other = Course(), Course()
-    for steps, others in parts:
-        memories = Memory(), Memory()
-        for pair in zip(steps, others, strict=False):
-            for step, memory, course in zip(pair, memories, (recorded, other), strict=True):
-                snapshot = step.captured().snapshot
-                course.take(snapshot, decide(snapshot, memory))
-            ended, number = pair[0].decision.at, number + 1
-            began = began or ended
+    courses = recorded, other = Course(), Course()
+    for first, second, memories in pairs:
+        for step, memory, course in zip((first, second), memories, courses, strict=True):
+            snapshot = step.captured().snapshot
+            course.take(snapshot, decide(snapshot, memory))
+        ended, number = first.decision.at, number + 1
+        began = began or ended
     return Supposition(began, ended, number, recorded, other)

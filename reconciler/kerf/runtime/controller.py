@@ -130,7 +130,8 @@ class Controller:
         news = self.inbox.drain()
         self._executor.news_drained()
         self._take_in(news)
-        self._observer.run_due(self._clock.now())
+        if not self._inline:
+            self._observer.run_due(self._clock.now())
         if not self.state.synced or not self._may_act():
             self._stand_by(started)
             self.next_due = self._earliest(started + timedelta(seconds=1))

@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from kerf.model.cluster import FACTS
-from kerf.model.snapshot import Snapshot
+from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.inbox import Proposed
 from kerf.runtime.state.changes import Changes
 
 #: No inputs of the slow half, and some change without end: times of reading, actions that failed or are under way,
-#: its own words.
+#: interruptions and the accounts of earlier commands, of which it reads the traces on objects. Its own words are
+#: compared with its answer.
 UNCONSIDERED: Final = frozenset(
     {
         "now",
@@ -26,6 +27,9 @@ UNCONSIDERED: Final = frozenset(
         "dry_runs",
         "failures",
         "under_way",
+        "interruptions",
+        "accounts",
+        "proposals",
         "kept",
         "dropped_fields",
         "left_over",
@@ -47,6 +51,7 @@ class Repetition:
         self._question: Mapping[str, Any] = {}
         self._asked_at = self._new_at = datetime.min
         self._until: datetime | None = None
+        self._proposals: tuple[Proposal, ...] = ()
 
     def forget(self) -> None:
         """Changes were not kept: the next question counts as new."""
@@ -61,17 +66,19 @@ class Repetition:
 
     def answered(self, answer: Proposed) -> None:
         if answer.made_at == self._asked_at:
-            self._until = answer.until
+            self._until, self._proposals = answer.until, answer.proposals
 
     def same(self, snapshot: Snapshot, changes: Changes) -> bool:
         """Whether the slow half would say again what it said last."""
         if self._until is None or changes.different or not self._asked_at <= snapshot.now < self._until:
             return False
+        if snapshot.proposals != self._proposals:  # some were forgotten, or a clock was set back
+            return False
         return _question(snapshot) == self._question
 
     def rests(self, now: datetime) -> bool:
-        """Whether nothing new has come up for a while."""
-        return now - self._new_at >= REST_AFTER
+        """Whether nothing new has come up for a while, and no proposal stands that is soon asked for again."""
+        return not self._proposals and now - self._new_at >= REST_AFTER
 
 
 def _question(snapshot: Snapshot) -> Mapping[str, Any]:

@@ -31,6 +31,7 @@ from kerf.sandbox.clock import START, Agenda, VirtualClock
 from kerf.sandbox.controllers.csi import NodeDrivers
 from kerf.sandbox.controllers.daemon_sets import DaemonSets
 from kerf.sandbox.controllers.garbage import GarbageCollector
+from kerf.sandbox.controllers.namespaces import Namespaces
 from kerf.sandbox.controllers.volumes import Volumes
 from kerf.sandbox.controllers.workloads import Deployments, ReplicaSets, StatefulSets
 from kerf.sandbox.faults import Faults
@@ -95,6 +96,7 @@ class World:
         volumes = Volumes(self.server, self.agenda, zones, self.weather.detach_seconds)
         drivers = NodeDrivers(self.server, differences.attachable)
         self._parts: tuple[Part, ...] = (
+            Namespaces(self.server),
             GarbageCollector(self.server),
             NodeLifecycle(self.server, self.ec2, self.kubelets, self.agenda, self.clock.now),
             Deployments(self.server),

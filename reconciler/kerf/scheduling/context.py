@@ -137,6 +137,14 @@ def context_of(snapshot: Snapshot, turn: Turn | None = None) -> SolveContext:
     )
 
 
+def restocked(context: SolveContext, snapshot: Snapshot, turn: Turn) -> SolveContext:
+    """The same for a snapshot that differs in the offerings that can be had, or in NodePools, from that of the turn."""
+    columns = context.columns
+    tables = Tables(snapshot, columns)
+    pools, problems = _pools(snapshot, turn, columns, tables, context.daemons, late_pools(turn))
+    return replace(context, pools=pools, problems=problems)
+
+
 def _columns(snapshot: Snapshot) -> Columns:
     names = {"cpu", "memory", "pods"}
     for catalogue in (*snapshot.catalogues.values(), *snapshot.overlaid.values()):

@@ -16,6 +16,7 @@ throttling.py    requests that are refused for a time
 workloads.py     Deployments and their replicas over time
 targets.py       names that cannot exist in the world
 checking.py      rules between the fields of a scenario
+objects/         objects that cannot have an effect
 autoscalers/     models of other autoscalers, to compare with
 reading.py       YAML values to a scenario, errors with their path
 scenario.py      the types of a scenario file

@@ -11,6 +11,7 @@ from kerf.simulating.observed import NodeLife, Observed, PodLife
 from kerf.simulating.results import Verdict
 from kerf.simulating.scenario import Assertion, shortest
 from kerf.simulating.targets import full
+from kerf_api.texts import counted
 
 #: So many examples explain a failure.
 _EXAMPLES: Final = 3
@@ -63,12 +64,12 @@ def _run_within(given: scenario.RunWithin, seen: Observed) -> Verdict:
     if not late:
         slowest = max((wait(one, seen) for one in pods if one.started), default=timedelta(0))
         rest = sum(one.started is None and one.stopped is None for one in pods)
-        waiting = f"; {_counted(rest, 'pod')} still waiting at the end" if rest else ""
-        message = f"{_counted(len(pods), 'pod')}, the slowest in {shortest(slowest)}{waiting}"
+        waiting = f"; {counted(rest, 'pod')} still waiting at the end" if rest else ""
+        message = f"{counted(len(pods), 'pod')}, the slowest in {shortest(slowest)}{waiting}"
         return Verdict(text, passed=True, message=message)
     first = min(late, key=lambda one: one.created)
     at = max(first.created, seen.measured) + given.duration.value - seen.began
-    message = f"{len(late)} of {_counted(len(pods), 'pod')} did not"
+    message = f"{len(late)} of {counted(len(pods), 'pod')} did not"
     return Verdict(text, False, message, at, (*(_waited(one, seen) for one in late[:_EXAMPLES]), *_failures(seen)))
 
 
@@ -81,7 +82,7 @@ def _waited(pod: PodLife, seen: Observed) -> str:
 def _failures(seen: Observed) -> Iterator[str]:
     """The most frequent reason of failed launches."""
     for reason, number in seen.failures.most_common(1):
-        yield f"{_counted(number, 'NodeClaim')} found no capacity: {reason}"
+        yield f"{counted(number, 'NodeClaim')} found no capacity: {reason}"
 
 
 def _evictions(given: scenario.Evictions, seen: Observed) -> Verdict:
@@ -89,19 +90,19 @@ def _evictions(given: scenario.Evictions, seen: Observed) -> Verdict:
     found = [one for one in seen.evictions if one.at >= seen.measured]
     if given.workload:
         found = [one for one in found if workloads.get(one.pod) == full(given.workload)]
-    text = f"at most {_counted(given.at_most, 'eviction')}{_named(given.workload)}"
+    text = f"at most {counted(given.at_most, 'eviction')}{_named(given.workload)}"
     if len(found) <= given.at_most:
-        return Verdict(text, passed=True, message=_counted(len(found), "eviction"))
+        return Verdict(text, passed=True, message=counted(len(found), "eviction"))
     nodes = {one.name: one for one in seen.nodes}
     over = found[given.at_most :]
     reasons = tuple(
         f"{_clock(one.at, seen)}: pod {one.pod} from {_node(nodes.get(one.node), one.node)}" for one in over[:_EXAMPLES]
     )
-    return Verdict(text, False, _counted(len(found), "eviction"), over[0].at - seen.began, reasons)
+    return Verdict(text, False, counted(len(found), "eviction"), over[0].at - seen.began, reasons)
 
 
 def _running(given: scenario.RunningPods, seen: Observed) -> Verdict:
-    text = f"at least {_counted(given.at_least, 'running pod')}{_named(given.workload)}"
+    text = f"at least {counted(given.at_least, 'running pod')}{_named(given.workload)}"
     begun, levels = False, list[tuple[datetime, int]]()
     for at, running in _sweep(seen, given.workload):
         begun = begun or len(running) >= given.at_least
@@ -119,7 +120,7 @@ def _running(given: scenario.RunningPods, seen: Observed) -> Verdict:
 
 
 def _zones(given: scenario.ZonesShort, seen: Observed) -> Verdict:
-    text = f"at most {_counted(given.at_most, 'zone')} without a running pod{_named(given.workload)}"
+    text = f"at most {counted(given.at_most, 'zone')} without a running pod{_named(given.workload)}"
     had: set[str] = set()
     levels: list[tuple[datetime, set[str]]] = []
     for at, running in _sweep(seen, given.workload):
@@ -181,7 +182,7 @@ def _from(pod: PodLife, nodes: Mapping[str, str], known: Mapping[str, NodeLife])
 def _disruptions(given: scenario.Disruptions, seen: Observed) -> Verdict:
     of = f" of NodePool {given.node_pool}" if given.node_pool else ""
     why = f" ({', '.join(given.reasons)})" if given.reasons else ""
-    text = f"at most {_counted(given.at_most, 'disruption')}{of} an hour{why}"
+    text = f"at most {counted(given.at_most, 'disruption')}{of} an hour{why}"
     found = _ended(given, seen)
     windows = [[row for row in found[: number + 1] if row[0] > at - HOUR] for number, (at, _) in enumerate(found)]
     most = max(windows, key=len, default=[])
@@ -231,7 +232,7 @@ def _exceeded(at_most: float, seen: Observed) -> datetime:
 def _cost_per_hour(given: scenario.Cost, seen: Observed) -> Verdict:
     most = max(seen.measured_levels, key=lambda one: one.price)
     text = f"cost of at most {_dollars(given.at_most)} an hour"
-    message = f"{_against(most.price / _MICRO, given.at_most)} with {_counted(most.nodes, 'node')}"
+    message = f"{_against(most.price / _MICRO, given.at_most)} with {counted(most.nodes, 'node')}"
     if most.price <= given.at_most * _MICRO:
         return Verdict(text, passed=True, message=message)
     first = next(one.at for one in seen.measured_levels if one.price > given.at_most * _MICRO)
@@ -266,8 +267,8 @@ def _at_end(given: scenario.NodesAtEnd, seen: Observed) -> Verdict:
     of = f" of NodePool {given.node_pool}" if given.node_pool else ""
     found = [one for one in seen.nodes if one.gone is None and given.node_pool in ("", one.node_pool)]
     found = [one for one in found if one.drifted or not given.drifted]
-    text = f"at most {_counted(given.at_most, word)}{of} at the end"
-    message = _counted(len(found), word)
+    text = f"at most {counted(given.at_most, word)}{of} at the end"
+    message = counted(len(found), word)
     if len(found) <= given.at_most:
         return Verdict(text, passed=True, message=message)
     ordered = sorted(found, key=lambda one: (not one.blocker, one.name))[:_EXAMPLES]
@@ -286,10 +287,6 @@ def _of(pod: PodLife, workload: str) -> bool:
 
 def _named(workload: str) -> str:
     return f" of {workload}" if workload else ""
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _clock(at: datetime, seen: Observed) -> str:

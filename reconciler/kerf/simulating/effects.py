@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -21,7 +21,7 @@ _OF_IMAGES: Final = frozenset({labels.OS, labels.WINDOWS_BUILD})
 
 def is_usable(given: Offerings, region: Region, pools: Iterable[NodePool]) -> bool:
     """Whether a NodePool allows one of these offerings. A NodePool that cannot be read allows all."""
-    wanted = list(_requirements(pools))
+    wanted = [allowed(pool) for pool in pools]
     for name in given.instance_types or region.types:
         zones = {zone: "" for zone in region.zones_by_type.get(name, ()) if zone in (given.zones or (zone,))}
         if zones and name in region.types:
@@ -38,13 +38,13 @@ def is_met(given: NodeTimes, machines: Iterable[Machine], since: datetime) -> bo
     return any(one.launched >= since for one in machines)
 
 
-def _requirements(pools: Iterable[NodePool]) -> Iterator[Requirements]:
-    for pool in pools:
-        try:
-            found = pool.requirements()
-        except ValueError:
-            found = Requirements(())
-        yield Requirements(row for key, row in found.items() if key not in _OF_IMAGES)
+def allowed(pool: NodePool) -> Requirements:
+    """The requirements of a NodePool on instance types. One that cannot be read has none."""
+    try:
+        found = pool.requirements()
+    except ValueError:
+        found = Requirements(())
+    return found.without(*_OF_IMAGES)
 
 
 def _of_type(info: InstanceTypeInfo, region: str, zones: dict[str, str], given: Offerings) -> Requirements:

@@ -101,6 +101,8 @@ class Observer:
         if life is None:
             life = self._pods[uid] = PodLife(pod.key, workload_of(pod), now)
             self.observed.pods.append(life)
+        if gates := ", ".join(one.name for one in pod.spec.scheduling_gates):
+            life.reason = f"gated: nothing in the simulation removes its schedulingGates ({gates})"
         if pod.spec.node_name:
             self._by_node.setdefault(pod.spec.node_name, {})[uid] = None
             life.lost = life.lost or pod.spec.node_name in self._dead

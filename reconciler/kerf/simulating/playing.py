@@ -54,7 +54,7 @@ class Play:
         self._happenings.end()
         verdicts = tuple(_verdict(number, one, seen) for number, one in enumerate(scenario.assertions))
         series = tuple(Point(one.at - seen.began, one.nodes, one.price / _MICRO) for one in seen.levels)
-        warnings = (*self._happenings.misses, *misses.of_assertions(scenario, seen))
+        warnings = (*self._case.unused, *self._happenings.misses, *misses.of_assertions(scenario, seen))
         return Result(scenario.name, self._seed, scenario.duration.value, _figures(seen), verdicts, series, warnings)
 
     # --- as the world's loop calls it -----------------------------------------------------------------------------
@@ -155,14 +155,16 @@ def _where(given: Given) -> str:
 
 
 def scale(world: World, namespace: str, deployment: str, replicas: int) -> None:
-    """Scale a Deployment; of a snapshot's, which is paused, its ReplicaSet. Raises AlreadyGone."""
-    record = world.server.get(kinds.DEPLOYMENT, namespace, deployment)
-    if record.manifest["spec"].get("paused"):
-        sets = [one for one in world.server.records(kinds.REPLICA_SET, namespace) if _set_of(one.key[1], deployment)]
-        newest = max(sets, key=lambda one: (int(one.manifest["spec"].get("replicas", 0)), one.key), default=None)
-        if newest is not None:
-            world.server.patch(kinds.REPLICA_SET, *newest.key, {"spec": {"replicas": replicas}})
-    world.scale(namespace, deployment, replicas)
+    """Scale a Deployment; of a snapshot's, which is paused or unknown, its ReplicaSet. Raises AlreadyGone."""
+    record = world.server.find(kinds.DEPLOYMENT, namespace, deployment)
+    if record is not None and not record.manifest["spec"].get("paused"):
+        world.scale(namespace, deployment, replicas)
+        return
+    sets = [one for one in world.server.records(kinds.REPLICA_SET, namespace) if _set_of(one.key[1], deployment)]
+    newest = max(sets, key=lambda one: (int(one.manifest["spec"].get("replicas", 0)), one.key), default=None)
+    if newest is None:
+        raise AlreadyGone(f"no ReplicaSet of Deployment {deployment}")
+    world.server.patch(kinds.REPLICA_SET, *newest.key, {"spec": {"replicas": replicas}})
 
 
 def _set_of(name: str, deployment: str) -> bool:

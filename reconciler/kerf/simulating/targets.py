@@ -10,10 +10,14 @@ from typing import Any, Final
 from kerf.model import kinds
 from kerf.model.aws.cloud import Region
 from kerf.model.cluster import FIELDS
+from kerf.model.kubernetes import pods
+from kerf.model.snapshot import Snapshot
 from kerf.planning.changes import Key, key
 from kerf.sandbox.api.kinds import BY_NAME
 from kerf.sandbox.aws import catalogue
 from kerf.sandbox.world import ZONES
+from kerf.simulating.objects import pods as named_pods
+from kerf.simulating.objects import pools as node_pools
 from kerf.simulating.observing import workload_of
 from kerf.simulating.reading import BadScenario, Path, camel, missing, steps
 from kerf.simulating.scenario import Offerings, Scenario, Step
@@ -23,6 +27,11 @@ from kerf.simulating.world import Case, Given, settings_of
 _WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "Pod")
 #: PriorityClasses of every cluster.
 _SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
+#: The end of a message about a Deployment of a snapshot that cannot be scaled.
+_TEMPLATELESS: Final = (
+    "has no pod and no ReplicaSet, so its pod template is unknown; add one of its pods to the files of "
+    "`kerf snapshot -f`, or write the Deployment into workloads"
+)
 #: Kinds whose objects get their names during the run.
 _GENERATED: Final = frozenset(
     {"Pod", "ReplicaSet", "NodeClaim", "Node", "CSINode", "VolumeAttachment", "Event", "Lease"}
@@ -31,11 +40,15 @@ _GENERATED: Final = frozenset(
 
 @dataclass(slots=True)
 class _Known:
-    """Everything that a world has, or gets by its timeline: names of objects by kind, of workloads, the region."""
+    """Everything that a world has, or gets by its timeline: names of objects by kind, of workloads, the region.
+
+    `templateless` are Deployments of a snapshot without a pod and without a ReplicaSet.
+    """
 
     region: Region
     objects: Mapping[str, set[str]]
     workloads: set[str] = field(default_factory=set)
+    templateless: set[str] = field(default_factory=set)
 
     @property
     def zones(self) -> set[str]:
@@ -48,6 +61,9 @@ def require(case: Case) -> None:
     _require_world(scenario)
     _require_once(case)
     known = _known(case)
+    every = (*case.manifests, *(one for some in case.applied.values() for one in some))
+    named_pods.require(scenario, every)
+    node_pools.require(every, known.objects[kinds.NODE_CLASS.name], known.region)
     for number, event in enumerate(scenario.weather):
         for name in event.__struct_fields__:
             given = getattr(event, name)
@@ -57,7 +73,7 @@ def require(case: Case) -> None:
         for name in assertion.__struct_fields__:
             _require_subject(("assertions", number, camel(name)), getattr(assertion, name), known)
     if case.captured is None:  # a snapshot has no PriorityClasses
-        _require_priorities(scenario, {*known.objects["PriorityClass"], *_SYSTEM})
+        named_pods.require_priorities(scenario, every, {*known.objects["PriorityClass"], *_SYSTEM})
     for number, step in enumerate(scenario.timeline):
         _require_objects(("timeline", number), step, known)
 
@@ -79,14 +95,6 @@ def _require_once(case: Case) -> None:
             own_place = f"{given.place}: " if given.place else ""
             words = f"{own_place}another {kind} {space}/{name}".replace(" /", " ")
             raise BadScenario(given.path, f"{words} is in {where}, and only one would have an effect; remove one")
-
-
-def _require_priorities(scenario: Scenario, classes: set[str]) -> None:
-    for number, workload in enumerate(scenario.workloads):
-        name = workload.pod.get("priorityClassName")
-        if isinstance(name, str) and name not in classes:
-            words = missing("PriorityClass", name, classes)
-            raise BadScenario(("workloads", number, "pod", "priorityClassName"), words)
 
 
 def _require_world(scenario: Scenario) -> None:
@@ -134,6 +142,8 @@ def _require_objects(path: Path, step: Step, known: _Known) -> None:
     for name in step.scale:
         if full(name) not in deployments:
             raise BadScenario((*path, "scale", name), _absent("Deployment", full(name), deployments))
+        if full(name) in known.templateless:
+            raise BadScenario((*path, "scale", name), f"Deployment {name} of the snapshot {_TEMPLATELESS}")
     for index, name in enumerate(step.delete):
         kind, slash, rest = name.partition("/")
         place = (*path, "delete", index)
@@ -141,9 +151,6 @@ def _require_objects(path: Path, step: Step, known: _Known) -> None:
             raise BadScenario(place, f"{name} is no object; write KIND/NAME or KIND/NAMESPACE/NAME")
         if kind not in BY_NAME:
             raise BadScenario(place, missing("kind", kind, BY_NAME))
-        if kind == "Namespace":
-            words = "the simulation keeps the objects of a deleted Namespace; delete its workloads by name instead"
-            raise BadScenario(place, words)
         own = rest if BY_NAME[kind].cluster_scoped else full(rest)
         if kind not in _GENERATED and own not in known.objects[kind]:
             raise BadScenario(place, _absent(kind, own, known.objects[kind]))
@@ -170,12 +177,23 @@ def _known(case: Case) -> _Known:
     own = {name for kind in _WORKLOADS for name in found[kind]}
     if case.captured is None:
         return _Known(_region(case.scenario), found, own)
-    snapshot = case.captured.snapshot
+    snapshot, applied = case.captured.snapshot, {*found["Deployment"]}
     for one in kinds.KNOWN:
         found[one.name] |= set(_names(getattr(snapshot, FIELDS[one.name]).values()))
-    own |= {workload_of(pod) for pod in snapshot.pods.values()}
-    found["Deployment"] |= {*own}
-    return _Known(case.captured.region or _region(case.scenario), found, own)
+    listed, own = {*found["Deployment"]}, own | {workload_of(pod) for pod in snapshot.pods.values()}
+    scaled = {f"{space}/{name}" for space, name in _scaled(snapshot)}
+    found["Deployment"] |= scaled | listed
+    return _Known(case.captured.region or _region(case.scenario), found, own, listed - scaled - applied)
+
+
+def _scaled(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Namespace and name of Deployments whose pod template is known: by a pod or by a ReplicaSet."""
+    for pod in snapshot.pods.values():
+        kind, name = pods.workload(pod) or ("", "")
+        if kind == kinds.DEPLOYMENT.name:
+            yield pod.metadata.namespace, name
+    for one in snapshot.replica_sets.values():
+        yield one.metadata.namespace, one.metadata.name.rpartition("-")[0]
 
 
 def _region(scenario: Scenario) -> Region:

@@ -53,6 +53,7 @@ class Case:
         manifests: the objects of `world.manifests` and `world.objects`.
         applied: the objects of each step of the timeline, by its index.
         replicas: the rows of the CSV files, by their names in the scenario.
+        unused: warnings about objects that have no effect.
         autoscaler: the model that consolidates instead of Kerf (`autoscalers/models.py`); empty for Kerf.
     """
 
@@ -61,6 +62,7 @@ class Case:
     manifests: tuple[Given, ...] = ()
     applied: Mapping[int, tuple[Given, ...]] = field(default_factory=dict)
     replicas: Mapping[str, tuple[Replicas, ...]] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
     autoscaler: str = ""
 
 

@@ -17,6 +17,7 @@ import msgspec
 from kerf.model import kinds
 from kerf.model.failures import Failure
 from kerf.model.kubernetes.objects import PodCondition
+from kerf.model.kubernetes.pods import TEMPLATE_HASHES
 from kerf.snapshots import actions
 from kerf.snapshots.fields import TAGS
 from kerf.snapshots.hashes import rewritten
@@ -31,10 +32,13 @@ T = TypeVar("T")
 _WORD: Final = re.compile(r"[A-Za-z0-9._-]+")
 _ACCOUNT: Final = re.compile(r"(?<![0-9A-Za-z-])[0-9]{12}(?![0-9A-Za-z-])")
 _NUMBER: Final = re.compile(r"-?[0-9.]+")
-_TEMPLATE_HASH: Final = "pod-template-hash"
+_TEMPLATE_HASHES: Final = frozenset(TEMPLATE_HASHES.values())
 #: Labels whose values are words of the API and of EC2. Those of all others are a user's, whatever their domain.
 _WORD_LABELS: Final = (
-    labels.WELL_KNOWN - {labels.NODEPOOL} | labels.ALIASES.keys() | {_TEMPLATE_HASH, "eks.amazonaws.com/compute-type"}
+    labels.WELL_KNOWN - {labels.NODEPOOL}
+    | labels.ALIASES.keys()
+    | _TEMPLATE_HASHES
+    | {"eks.amazonaws.com/compute-type"}
 )
 #: Fields of objects and facts whose values are names.
 _NAME_FIELDS: Final = (
@@ -178,8 +182,10 @@ class _Words:
 
     def _meta(self, meta: Mapping[str, Any]) -> None:
         self.names.add(str(meta.get("generateName", "")).rstrip("-"))
+        own = meta.get("labels") or {}
+        template = next((str(own[label]) for label in sorted(_TEMPLATE_HASHES) if label in own), "")
         for owner in meta.get("ownerReferences", ()):
-            self._owner(str(owner.get("name", "")), str((meta.get("labels") or {}).get(_TEMPLATE_HASH, "")))
+            self._owner(str(owner.get("name", "")), template)
         self.namespaces.add(str(meta.get("namespace", "")))
         for text in meta.get("finalizers") or ():
             self._labels({text: ""})
@@ -230,7 +236,7 @@ class _Words:
 def _known(key: str) -> bool:
     """Whether a key has the meaning that the API, a cloud or a vendor gives it."""
     domain, slash, name = key.partition("/")
-    if key == _TEMPLATE_HASH:
+    if key in _TEMPLATE_HASHES:
         return True
     if not slash or "/" in name or domain in _FREE_DOMAINS:
         return False

@@ -57,10 +57,9 @@ class Board:
         return next((row for row in self.nodes if row.name == name), None)
 
 
-def board(snapshot: Snapshot, label: str = TEAM) -> Board:
-    """All views; costs are by this label of pods too."""
-    seen = view(snapshot)
-    needs = Needs()
+def board(snapshot: Snapshot, label: str = TEAM, needs: Needs | None = None) -> Board:
+    """All views; costs are by this label of pods too. `needs` has the requests of pods that are known already."""
+    seen, needs = view(snapshot), needs or Needs()
     rows = node_rows(seen, needs)
     by_user, found = costs(seen, rows, needs, label), disruptions(rows, snapshot.now)
     blocked = blocked_costs(seen, rows)

@@ -15,15 +15,19 @@ from kerf.judgement.ends import known_ends
 from kerf.judgement.stages import stage_of
 from kerf.judgement.values import End, Stage
 from kerf.model.boundaries import broken
+from kerf.model.instants import rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Plan
 from kerf.model.snapshot import StateNode
 from kerf.scheduling.facts.nodes import Needs
 from kerf_api import labels
+from kerf_api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 
 #: The resources that views show.
 CPU, MEMORY = "cpu", "memory"
+#: The voluntary disruptions of a node.
+_CAN_BE: Final = {EMPTY: "can be removed", DRIFTED: "can be replaced", UNDERUTILIZED: "can be consolidated"}
 #: Stages of a node that runs pods and that nothing removes yet.
 _IN_USE: Final = "InUse"
 UNREADABLE: Final = "Unreadable"
@@ -53,6 +57,12 @@ class Use:
     def __add__(self, other: Use) -> Use:
         requested, daemons = self.requested + other.requested, self.daemons + other.daemons
         return Use(self.allocatable + other.allocatable, requested, daemons)
+
+
+def _when(end: End) -> str:
+    """The time of a disruption without lasting blockers."""
+    times = [time for time in (end.at, *(hold.until for hold in end.holds)) if time is not None]
+    return f"from {rfc3339(max(times))} on" if times else "now"
 
 
 def _percent(part: int, whole: int) -> int:
@@ -97,13 +107,16 @@ class NodeRow:
 
     @property
     def stays(self) -> str:
-        """The first blocker of its voluntary disruption; empty without one."""
-        if self.stage.code == UNREADABLE:
-            return self.stage.text
+        """The first blocker of its voluntary disruption, with the time at which all blockers end; of a node without
+        blockers its possible disruption, or the reason why there is none. Of a node that is not in use its stage."""
         ends = [end for end in self.ends if not end.forceful]
-        if any(end.wanted and not end.holds for end in ends):
-            return ""
-        return next((str(hold) for end in ends for hold in end.holds), "")
+        if self.stage.code != _IN_USE or not ends:
+            return self.stage.text
+        chosen = next((end for end in ends if end.wanted and not end.holds), None)
+        chosen = chosen or next((end for end in ends if end.holds), ends[0])
+        if chosen.open or not chosen.wanted:
+            return next(map(str, chosen.holds), chosen.text)
+        return f"{next(map(str, chosen.holds), chosen.text)}; {_CAN_BE[chosen.code]} {_when(chosen)}"
 
     @property
     def state(self) -> str:

@@ -75,7 +75,10 @@ def _summed(shares: Iterable[tuple[str, int]], total: int) -> tuple[CostRow, ...
     for name, share in shares:
         prices[name] = prices.get(name, 0) + share
         counts[name] = counts.get(name, 0) + 1
-    found = (
-        CostRow(name, price, round(100 * price / total) if total else 0, counts[name]) for name, price in prices.items()
-    )
+    found = (CostRow(name, price, percent(price, total), counts[name]) for name, price in prices.items())
     return tuple(sorted(found, key=lambda row: (-row.price, row.name)))
+
+
+def percent(price: int, total: int) -> int:
+    """The part of a price in a total; 0 of none."""
+    return round(100 * price / total) if total else 0

@@ -8,6 +8,7 @@ a field or a kind that Kerf reads later is hidden first.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from kerf.disruption.candidates.canary import Canary
 from kerf.model import kinds
 from kerf.model.annotations import read, text_of
 from kerf.model.changes.pdbs import Budget
+from kerf.model.kinds import Kind
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import (
     Container,
@@ -64,26 +66,67 @@ _REPLICA_SET: Final = ("apps/v1", "ReplicaSet")
 _CONDITIONS: Final = frozenset({"Ready", "PodScheduled", pods.RESIZE_PENDING})
 
 
-def redacted(objects: Objects, namespaces: Collection[str]) -> dict[str, tuple[Any, ...]]:
-    """The objects by kind as a reader of the pods of these namespaces may see them.
+class Redaction:
+    """The objects of a cluster for readers of the pods of some namespaces.
 
-    Bound pods of other namespaces are counted under the name OTHERS, pending ones are left out.
+    Objects that several readers see alike are made once, so a further reader costs lists of references.
     """
-    shown = frozenset(namespaces)
-    found = {kind.name: tuple(objects.get(kind.name, ())) for kind in SHOWN_KINDS}
-    for name, some in objects.items():
-        kind = kinds.BY_NAME[name]
-        if not kind.cluster_scoped:
-            found[name] = tuple(one for one in some if one.metadata.namespace in shown)
-    found[kinds.NAMESPACE.name] = tuple(
-        one for one in objects.get(kinds.NAMESPACE.name, ()) if one.metadata.name in shown
-    )
-    found[kinds.NODE_POOL.name] = tuple(_pool(one) for one in objects.get(kinds.NODE_POOL.name, ()))
-    found[kinds.NODE_CLAIM.name] = tuple(_claim(one) for one in objects.get(kinds.NODE_CLAIM.name, ()))
-    budgets, selectors = _budgets(objects.get(kinds.PDB.name, ()), shown)
-    found[kinds.PDB.name] = (*found.get(kinds.PDB.name, ()), *budgets)
-    found[kinds.POD.name] = (*found.get(kinds.POD.name, ()), *_pods(objects.get(kinds.POD.name, ()), shown, selectors))
-    return found | _volumes(objects, found.get(kinds.PVC.name, ()))
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects: Final = objects
+
+    def shown(self, namespaces: Collection[str]) -> dict[str, tuple[Any, ...]]:
+        """The objects by kind as a reader of the pods of these namespaces may see them.
+
+        Bound pods of other namespaces are counted under the name OTHERS, pending ones are left out.
+        """
+        shown = frozenset(namespaces)
+        found = dict(self._alike)
+        for name, some in self._objects.items():
+            if not kinds.BY_NAME[name].cluster_scoped:
+                found[name] = tuple(one for one in some if one.metadata.namespace in shown)
+        found[kinds.NAMESPACE.name] = tuple(one for one in self._some(kinds.NAMESPACE) if one.metadata.name in shown)
+        for kind, hidden in ((kinds.PDB, self._budgets), (kinds.POD, self._pods)):
+            others = (one for namespace, one in hidden if namespace not in shown)
+            found[kind.name] = (*found.get(kind.name, ()), *others)
+        return found | _volumes(self._objects, found.get(kinds.PVC.name, ()))
+
+    def _some(self, kind: Kind) -> Sequence[Any]:
+        return self._objects.get(kind.name, ())
+
+    @cached_property
+    def _alike(self) -> dict[str, tuple[Any, ...]]:
+        """The objects that every reader sees."""
+        found = {kind.name: tuple(self._some(kind)) for kind in SHOWN_KINDS}
+        found[kinds.NODE_POOL.name] = tuple(_pool(one) for one in self._some(kinds.NODE_POOL))
+        found[kinds.NODE_CLAIM.name] = tuple(_claim(one) for one in self._some(kinds.NODE_CLAIM))
+        return found
+
+    @cached_property
+    def _labels(self) -> list[tuple[str, Any]]:
+        """Each PodDisruptionBudget with the label that stands for it."""
+        return [(f"budget-{number}", one) for number, one in _numbered(self._some(kinds.PDB))]
+
+    @cached_property
+    def _budgets(self) -> list[tuple[str, PodDisruptionBudget]]:
+        """Each PodDisruptionBudget in place of the original, with the namespace of that."""
+        return [(one.metadata.namespace, _budget(label, one)) for label, one in self._labels]
+
+    @cached_property
+    def _pods(self) -> list[tuple[str, Pod]]:
+        """Each bound pod in place of the original, with the namespace of that."""
+        selectors: dict[str, list[tuple[str, Selector]]] = {}
+        for label, one in self._labels:
+            selectors.setdefault(one.metadata.namespace, []).append((label, selector_of(one.spec.selector, {}, ())))
+        shared, bound = _Shared(), (one for one in self._some(kinds.POD) if one.spec.node_name)
+        return [
+            (one.metadata.namespace, _pod(f"pod-{number}", one, selectors, shared)) for number, one in _numbered(bound)
+        ]
+
+
+def _numbered(some: Iterable[T]) -> Iterable[tuple[int, T]]:
+    """Objects with numbers by their UIDs: numbers by name would show the order of hidden names."""
+    return enumerate(sorted(some, key=lambda one: str(one.metadata.uid)), 1)  # type: ignore[attr-defined]
 
 
 def _pool(pool: Any) -> Any:
@@ -118,15 +161,11 @@ def _volumes(objects: Objects, claims: Iterable[Any]) -> dict[str, tuple[Any, ..
 _Selectors = Mapping[str, Sequence[tuple[str, Selector]]]
 
 
-def _budgets(some: Iterable[Any], shown: frozenset[str]) -> tuple[list[PodDisruptionBudget], _Selectors]:
-    found, selectors = list[PodDisruptionBudget](), dict[str, list[tuple[str, Selector]]]()
-    for number, one in enumerate((one for one in some if one.metadata.namespace not in shown), 1):
-        label = f"budget-{number}"
-        selectors.setdefault(one.metadata.namespace, []).append((label, selector_of(one.spec.selector, {}, ())))
-        meta = ObjectMeta(name=label, namespace=OTHERS, uid=f"{OTHERS}/{label}", generation=1)
-        spec, status = _effect(one, LabelSelector(match_labels={label: ""}))
-        found.append(PodDisruptionBudget(metadata=meta, spec=spec, status=status))
-    return found, selectors
+def _budget(label: str, pdb: PodDisruptionBudget) -> PodDisruptionBudget:
+    """A budget of the same effect under the name of its label."""
+    meta = ObjectMeta(name=label, namespace=OTHERS, uid=f"{OTHERS}/{label}", generation=1)
+    spec, status = _effect(pdb, LabelSelector(match_labels={label: ""}))
+    return PodDisruptionBudget(metadata=meta, spec=spec, status=status)
 
 
 def _effect(
@@ -157,12 +196,6 @@ class _Shared:
             known = self._made[key] = (part, make(part, *more))  # the original stays alive, and so its identity
         made: T = known[1]
         return made
-
-
-def _pods(some: Iterable[Any], shown: frozenset[str], selectors: _Selectors) -> list[Pod]:
-    others = (one for one in some if one.metadata.namespace not in shown and one.spec.node_name)
-    shared = _Shared()
-    return [_pod(f"pod-{number}", one, selectors, shared) for number, one in enumerate(others, 1)]
 
 
 def _pod(name: str, pod: Pod, selectors: _Selectors, shared: _Shared) -> Pod:

@@ -6,7 +6,12 @@ import pytest
 from botocore import exceptions as boto
 
 from kerf import ports
-from kerf.aws.requests.errors import translate, translated
+from kerf.aws.buckets import Bucket
+from kerf.aws.requests.clients import Clients
+from kerf.aws.requests.errors import translate, translated, without_credentials
+from tests.unit.runtime import stores
+
+SECRET = "hunter2"
 
 
 def client_error(code: str, status: int = 400) -> boto.ClientError:
@@ -62,6 +67,42 @@ def test_a_code_becomes_what_to_do_next(code: str, status: int, expected: type[p
 def test_trouble_before_an_answer(raised: Exception, expected: type[ports.PortError]) -> None:
     with pytest.raises(expected, match="sqs:ReceiveMessage"), translated("sqs:ReceiveMessage"):
         raise raised
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://user:{}@127.0.0.1:9", "http://127.0.0.1:9"),
+        ("http://{}@127.0.0.1:9", "http://127.0.0.1:9"),
+        ("http://user:a@{}@127.0.0.1:9", "http://127.0.0.1:9"),
+        ("http://user:a/{}@127.0.0.1:9", "http://127.0.0.1:9"),
+        ("http://user:{}%20b@127.0.0.1:9", "http://127.0.0.1:9"),
+        ("http://user:{} b@127.0.0.1:9", "http://127.0.0.1:9"),
+        ('http://user:a"{}@127.0.0.1:9', "http://127.0.0.1:9"),
+        ("http://user:{}@127.0.0.1:99999", "http://127.0.0.1:99999"),
+        ("user:{}@127.0.0.1:9", "the endpoint of s3 is no URL"),
+    ],
+)
+def test_no_password_of_an_endpoint_reaches_an_error(url: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in stores.CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    bucket = Bucket(Clients("us-west-2", endpoint_url=url.format(SECRET)), "s3://records/kerf")
+    with pytest.raises(ports.PortError) as raised:
+        bucket.objects()
+    assert SECRET not in str(raised.value)
+    assert shown in str(raised.value)
+
+
+def test_an_answer_that_repeats_an_address_has_no_password_either() -> None:
+    message = f"no route to https://user:{SECRET}@example.com\nsee https://example.com"
+    error = boto.ClientError({"Error": {"Code": "InternalError", "Message": message}}, "PutObject")
+    text = str(translate("s3:PutObject", error))
+    assert text == "s3:PutObject: InternalError: no route to https://example.com\nsee https://example.com"
+
+
+def test_a_text_without_an_address_is_unchanged() -> None:
+    text = "ec2:CreateFleet: UnauthorizedOperation: arn:aws:sts::1:assumed-role/a/me@example.com is not authorized"
+    assert without_credentials(text) == text
 
 
 def test_other_errors_pass_unchanged() -> None:

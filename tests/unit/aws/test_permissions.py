@@ -23,7 +23,7 @@ from kerf_api.v1.meta import decode
 from tests.sources import ROOT
 from tests.unit.aws.policies import AWS, POLICIES, allowed, statement, statements
 
-SERVICES: Final = ("arc-zonal-shift", "ec2", "eks", "events", "iam", "pricing", "service-quotas", "sqs", "ssm")
+SERVICES: Final = ("arc-zonal-shift", "ec2", "eks", "events", "iam", "pricing", "s3", "service-quotas", "sqs", "ssm")
 #: What AWS does in our name when it is called so. Source: EC2 and IAM user guides, "Required permissions".
 IMPLIED: Final = {
     "ec2:CreateFleet": {"ec2:RunInstances", "ec2:CreateTags"},
@@ -32,8 +32,9 @@ IMPLIED: Final = {
     "iam:AddRoleToInstanceProfile": {"iam:PassRole"},
 }
 #: Operations that a permission of another name allows. Source: SQS developer guide, "Amazon SQS API permissions";
-#: Service Authorization Reference, "Service Quotas".
+#: Service Authorization Reference, "Service Quotas" and "Amazon S3".
 ALLOWED_BY: Final = {
+    "s3:ListObjectsV2": "s3:ListBucket",
     "service-quotas:GetServiceQuota": "servicequotas:GetServiceQuota",
     "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
 }
@@ -53,6 +54,8 @@ CLOUD_FORMATION: Final = {
     "ClusterName": "cluster_name",
     "NodeRoleArn": "node_role_arn",
     "QueueArn": "queue_arn",
+    "RecordBucket": "record_bucket",
+    "RecordPrefix": "record_prefix",
 }
 
 
@@ -141,6 +144,19 @@ def test_the_page_allows_what_the_bucket_of_the_record_needs() -> None:
     actions = {"ListObjectsV2": "s3:ListBucket", "HeadBucket": "s3:ListBucket"}
     needed = {actions.get(operation, f"s3:{operation}") for operation in OPERATIONS["s3"]}
     assert {action for one in document["Statement"] for action in one["Action"]} == needed
+    text = (AWS / "policies" / "record.json").read_text(encoding="utf-8")
+    for name, value in {"partition": "aws", "record_bucket": "my-records", "record_prefix": "kerf/my-cluster"}.items():
+        text = text.replace(f"${{{name}}}", value)
+    assert document == json.loads(text)
+
+
+def test_the_record_is_within_the_prefix() -> None:
+    """Nothing of another cluster in the same bucket is allowed."""
+    path = AWS / "policies" / "record.json"
+    assert all("${record_bucket}" in text for one in statements(path) for text in one["Resource"])
+    objects = [text for one in statements(path) if one["Sid"] == "KeepTheRecord" for text in one["Resource"]]
+    assert all(text.endswith(":::${record_bucket}/${record_prefix}/*") for text in objects)
+    assert statement("ListTheRecord")["Condition"] == {"StringLike": {"s3:prefix": ["${record_prefix}/*"]}}
 
 
 # --- its other forms ----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import resource
 import stat
 import tarfile
 import tracemalloc
@@ -104,6 +105,25 @@ def test_a_part_that_grows_or_is_deleted_meanwhile_is_whole(record: Path) -> Non
         file.write(b"more")
     (record / "00000001.record").unlink()
     assert _members(b"".join(gathered.archive()))["record/00000001.record"] == RECORD.read_bytes()
+
+
+def test_a_record_may_have_more_parts_than_a_process_may_open(
+    record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2, 2001):
+        (record / f"{number:08d}.record").write_bytes(b"%d" % number)
+    monkeypatch.setattr(debug_port, "ask", _answer)
+    target = tmp_path / "bundle.tar.gz"
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        assert bundle.main(["-o", str(target)]) == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    found = _members(target.read_bytes())
+    assert len([name for name in found if name.startswith("record/")]) == 2000
+    assert found["record/00002000.record"] == b"2000"
+    assert "record/00002000.record  4 bytes" in found["contents.txt"].decode()
 
 
 def test_the_archive_needs_memory_for_one_part_at_a_time(record: Path) -> None:

@@ -367,6 +367,12 @@ def test_a_commit_that_is_not_there_is_named(
     assert "--changed-since nowhere: " in err
 
 
+def test_nodes_that_are_disrupted_also_without_the_change_say_so(found: Forecast) -> None:
+    assert "also without the change" not in plan_page.page(found)
+    page = plan_page.page(replace(found, otherwise=replace(found.planned)))
+    assert "Drifted, also without the change\n" in page
+
+
 # --- approval -----------------------------------------------------------------------------------------------------
 def test_the_page_names_the_annotation_that_approves_the_change() -> None:
     found = forecast(busy(), Change())
@@ -378,5 +384,5 @@ def test_the_page_names_the_annotation_that_approves_the_change() -> None:
     assert "approval            NodePool c: the digest is not known: no images\n" in text
     shown = plan_page.markdown(replace(found, approvals=rows[:1]))
     assert f"| approve with | kerf.sh/approved-plan: {digest} \\(annotation of NodePool a\\) |" in shown
-    listed = json.loads(answers.as_json(replace(found, approvals=rows[:1])))["approvals"]
+    listed = json.loads(answers.as_json(replace(found, approvals=rows[:1]), busy().snapshot.now))["approvals"]
     assert listed == [{"nodepool": "a", "digest": digest, "approved": False, "unknown": ""}]

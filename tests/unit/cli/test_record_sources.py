@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from kerf.cli.answering.records import FORMS
 from kerf.cli.app import app
 from kerf.cli.verbs import plan, replay
+from tests.worlds import node_pool
 
 RECORD = Path("tests/unit/records/versions/1.record")
 POD = "default/web-2337969feb-tpl5b"
@@ -51,11 +54,38 @@ def test_a_plan_as_of_a_time(capsys: pytest.CaptureFixture[str]) -> None:
         assert plan.main(["--record", str(RECORD), "--at", at, "--no-simulate", "-o", "json"]) == 0
         pages.append(capsys.readouterr().out)
     assert ['"nodes": 0' in page for page in pages] == [True, False]
+    assert [json.loads(page)["asOf"] for page in pages] == [EARLY, LATE]
+
+
+@pytest.mark.parametrize("output", ["text", "markdown"])
+def test_the_page_of_a_plan_begins_with_its_time(output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan.main(["--record", str(RECORD), "--at", "2026-01-01T00:03:00.5Z", "--no-simulate", "-o", output]) == 0
+    assert capsys.readouterr().out.startswith("The cluster of the decision of 2026-01-01T00:03:00Z.\n\n")
+
+
+@pytest.mark.parametrize("kind", [["pod", POD], ["nodepool", "general"], ["node", "none"]])
+def test_json_names_the_decision_and_finds_it_again(kind: list[str]) -> None:
+    first = _why(*kind, "--record", str(RECORD), "--at", "2026-01-01T00:03:00.5Z", "-o", "json").stdout
+    assert json.loads(first)["asOf"] == LATE
+    assert _why(*kind, "--record", str(RECORD), "--at", LATE, "-o", "json").stdout == first
+
+
+def test_json_of_two_changes_has_the_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / name for name in ("a.yaml", "b.yaml")]
+    for weight, file in enumerate(files, 1):
+        file.write_text(json.dumps(node_pool("general", {"weight": weight})))
+    arguments = ["--record", str(RECORD), "--at", LATE, "--no-simulate", "-o", "json"]
+    assert plan.main([*arguments, "--compare", *map(str, files)]) == 0
+    assert json.loads(capsys.readouterr().out)["asOf"] == LATE
 
 
 MISTAKES = [
     (["--at", LATE], "--at and --record belong together"),
-    (["--record", str(RECORD), "--at", "noon"], "--at noon: it is no time"),
+    (["--record", str(RECORD), "--at", "noon"], "--at noon: it is no time; write a time of RFC 3339"),
+    (["--record", str(RECORD), "--at", ""], f"--at: the time is empty; write {FORMS}"),
+    (["--record", str(RECORD), "--at="], f"--at: the time is empty; write {FORMS}"),
+    (["--record", ""], "--record: the path is empty; name a file or a folder, or leave the option out"),
+    (["--snapshot="], "--snapshot: the path is empty; name a file or a folder, or leave the option out"),
     (
         ["--record", str(RECORD), "--at", "2020-01-01"],
         "--at 2020-01-01T00:00:00Z: the record has no decision up to then",

@@ -82,6 +82,10 @@ def test_the_cluster_of_then_is_a_snapshot(tmp_path: Path) -> None:
         (["/nowhere"], "/nowhere: No such file or directory"),
         ([str(RECORD), "--at", START], "--at TIME and -o FILE belong together"),
         ([str(RECORD), "--at", "noon", "-o", "a"], "--at noon: it is no time"),
+        ([str(RECORD), "--at", "", "-o", "a"], "--at: the time is empty; write a time of RFC 3339"),
+        ([str(RECORD), "--since="], "--since: the time is empty; write a time of RFC 3339"),
+        ([str(RECORD), "--until", "", "--list"], "--until: the time is empty; write a time of RFC 3339"),
+        ([str(RECORD), "--at", "", "--list"], "--at: the time is empty; write a time of RFC 3339"),
         ([str(RECORD), "--at", START, "-o", "a", "--list"], "exclude each other"),
         ([str(RECORD), "--at", "2020-01-01", "-o", "a"], "the record has no decision up to then"),
         ([str(RECORD), "--since", "2030-01-01"], "there is no decision between these times"),
@@ -170,7 +174,7 @@ def test_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_part_that_the_controller_deletes_meanwhile_is_no_damage(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "2.record").write_bytes(RECORD.read_bytes())
     record = records.Record([tmp_path / "1.record", tmp_path / "2.record"], print)
-    assert sum(1 for _, steps in record.parts() for _ in steps) > 0
+    assert any(True for _ in record.decisions(object))
     assert not record.damaged
     assert "1.record: the controller has deleted it meanwhile" in _said(capsys)
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.verbs import replay
+from kerf.cli.verbs import plan, replay
+from kerf.cli.verbs.views import ui
 from kerf.runtime.recording.ring import parts
 from tests.unit.records.lives import Life, Manifest
 from tests.worlds import deployment, node_class, node_pool
 
 RECORD = "tests/unit/records/versions/1.record"
+UNKNOWN = "its user data is assumed unchanged: a record does not keep the key of its digests"
 LARGE = [{"key": "karpenter.k8s.aws/instance-cpu", "operator": "Gt", "values": ["15"]}]
 
 
@@ -55,6 +57,51 @@ def test_the_same_objects_make_no_difference(record: Path, capsys: Any, tmp_path
         found = _answer(record, manifest, capsys, tmp_path)
         assert found["recorded"] == found["changed"]
         assert found["recorded"]["launches"]
+
+
+@pytest.fixture(scope="module")
+def with_user_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    web = deployment("web", {"replicas": 3})
+    return _recorded(tmp_path_factory.mktemp("record"), _user_data(), _pool(), web)
+
+
+def _user_data() -> dict[str, Any]:
+    found = node_class()
+    found["spec"]["userData"] = "#!/bin/bash\ntrue\n"
+    return found
+
+
+def test_digests_of_another_key_make_no_difference(
+    with_user_data: Path, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key of a record is random: that of the environment is another one, and would make each node drift."""
+    monkeypatch.setenv("KERF_DIGEST_KEY", "another")
+    file = tmp_path / "changed.yaml"
+    file.write_text(json.dumps(_user_data()))
+    assert replay.main([str(with_user_data), "--with", str(file), "-o", "json"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert found["recorded"] == found["changed"]
+    assert found["recorded"]["launches"]
+    assert f"EC2NodeClass default: {UNKNOWN}" in told.err
+
+
+def test_a_plan_of_a_record_uses_no_key_of_the_environment(
+    with_user_data: Path, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERF_DIGEST_KEY", "another")
+    file = tmp_path / "changed.yaml"
+    file.write_text(json.dumps(_user_data()))
+    assert plan.main([str(file), "--record", str(with_user_data), "--no-simulate", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["now"]["nodes"], found["planned"]["departures"]) == (1, [])
+    assert [one for one in found["guesses"] if UNKNOWN in one] == [f"EC2NodeClass default: {UNKNOWN}"]
+    origin, history = ui._origin([], [], ("", ""), str(with_user_data))
+    planned = ui._planned(origin, history, [str(file)])
+    planned.compute()
+    assert planned.found is not None
+    assert planned.found.planned.departures == ()
+    assert f"EC2NodeClass default: {UNKNOWN}" in planned.found.guesses
 
 
 def test_the_first_launch_is_that_of_a_world_with_the_change(record: Path, capsys: Any, tmp_path: Path) -> None:

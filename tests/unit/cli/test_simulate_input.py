@@ -200,10 +200,9 @@ def test_a_fault_of_weather_or_an_assertion_has_its_index(
     assert words in refused(tmp_path, capsys, event("price", {"factor": 2}))
 
 
-#: Kinds that a simulation does not use.
+#: Kinds that a simulation does not use, and that change no pod.
 OTHERS = (
     ("v1", "ConfigMap"),
-    ("batch/v1", "CronJob"),
     ("argoproj.io/v1alpha1", "Application"),
     ("autoscaling.x-k8s.io/v1", "ProvisioningRequest"),
     ("snapshot.storage.k8s.io/v1", "VolumeSnapshotClass"),

@@ -66,6 +66,35 @@ def test_a_folder_without_an_ec2nodeclass_uses_that_of_the_scenario(folder: Path
     assert main([written(folder, FEW), "--nodepools", str(alone)]) == 0
 
 
+def test_a_chart_has_a_line_for_each_folder_in_one_scale(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = [str(folder / "pools"), str(folder / "small")]
+    assert main([written(folder, FEW), "--nodepools", *both, "--chart"]) == 1
+    lines = capsys.readouterr().out.split("\n")
+    first = lines.index("Nodes and cost over time, seed 0")
+    nodes, none, cost, _, axis = lines[first + 1 : first + 6]
+    assert nodes.split()[:2] == ["nodes", both[0]]
+    assert "█" in nodes
+    assert nodes.endswith("  0 to 2")
+    assert none.split() == [both[1]], "the NodePool is too small: it has no node"
+    assert cost.split()[:4] == ["$", "an", "hour", both[0]]
+    assert axis.split() == ["0s", "12m"]
+
+
+def test_a_chart_of_many_runs_is_that_of_the_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([written(folder, FEW), "--repeat", "2", "--seed", "3", "--chart"]) == 0
+    nodes, cost = [line for line in capsys.readouterr().out.split("\n") if "  seed 3  " in line]
+    assert nodes.split()[0] == "nodes"
+    assert cost.split()[0] == "$"
+    assert "█" in nodes
+
+
+def test_a_chart_in_json_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([written(folder, FEW), "--chart", "-o", "json"])
+    assert ended.value.code == 2
+    assert "--chart: JSON has no chart" in capsys.readouterr().err
+
+
 def test_all_sets_pass(folder: Path) -> None:
     assert main([written(folder, FEW), "--nodepools", str(folder / "pools"), pools(folder, "other")]) == 0
 

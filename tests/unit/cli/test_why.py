@@ -85,7 +85,7 @@ def test_a_pod_as_json_holds_what_its_page_holds() -> None:
 def test_a_node_as_json_holds_what_its_page_holds() -> None:
     marked = [worker("w", "a", "500m", annotations={labels.DO_NOT_DISRUPT: "true"})]
     world = snapshot([on_demand(), *machine("a"), *machine("b"), worker("v", "b", "1", of="x"), *marked])
-    told = json.loads(answers.as_json(why_node(world, "a")))
+    told = json.loads(answers.as_json(why_node(world, "a"), world.now))
     end = next(end for end in told["ends"] if end["code"] == "Underutilized")
     text = "Deployment shop/web: remove the annotation karpenter.sh/do-not-disrupt"
     removed = {"path": f'spec.template.metadata.annotations["{labels.DO_NOT_DISRUPT}"]', "value": None}

@@ -18,6 +18,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Source
 from kerf_api import labels
 from kerf_api.v1.meta import Condition
+from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption.test_canary import (
     CLASS,
     HASHED,
@@ -35,6 +36,8 @@ from tests.unit.disruption.test_canary import (
 from tests.unit.disruption.worlds import HOUR, MINUTE, NOW, World, claim, elsewhere, node, pairs, snapshot, started
 
 LONG_AGO = NOW - 9 * HOUR
+#: The annotations in which Kerf keeps a change and its canary.
+NOTES = (labels.SEEN_PLAN, labels.CANARY)
 
 
 def of_release(one: Pod, revision: str) -> Pod:
@@ -179,6 +182,87 @@ def test_a_failure_whose_note_is_lost_is_read_from_the_condition() -> None:
     told = Condition(type="CanaryPassed", status="False", reason="CanaryFailed", message=message)
     made = replace(made, status=replace(made.status, conditions=(*made.status.conditions, told)))
     assert trial_of(view(snapshot([made, CLASS])), made).phase == rules.FAILED
+
+
+def reported(reason: str, words: str) -> NodePool:
+    """A NodePool whose note of the canary is lost, with the condition of this phase."""
+    made = annotated()
+    digest = trial_of(view(snapshot([made, CLASS])), made).digest
+    told = Condition(type="CanaryPassed", status="False", reason=reason, message=f"plan {digest}: {words}")
+    return replace(made, status=replace(made.status, conditions=(*made.status.conditions, told)))
+
+
+def successor(name: str, of: str) -> list[Any]:
+    one = claim(name, consolidatable=False, annotations={labels.REPLACES: of})
+    return [one, node(one)]
+
+
+def test_a_lost_note_of_a_soak_time_starts_it_over_and_keeps_the_successors() -> None:
+    made = reported("Soaking", "NodeClaim old was replaced; its pods are observed until 2026-03-04T12:10:00Z")
+    assert trial_of(view(snapshot([made, CLASS])), made).phase == rules.SOAKING
+    after, _ = next_state(made, *successor("new", "old"), *pairs("other"))
+    assert after is not None
+    assert (after.node, after.replacements, after.since, after.passed) == ("old", ("new",), NOW, False)
+
+
+def test_pods_from_before_the_loss_of_the_note_are_judged() -> None:
+    made = noted(replace(SOAKED, started=NOW - SOAK, since=NOW - SOAK))
+    early = pod("a", "new", ready=False, created=NOW - 30 * MINUTE)
+    old = [claim("new"), *pairs("other")]
+    after, _ = next_state(made, *old, node(old[0]), early, *WELL)
+    assert after is not None
+    assert "default/a" in after.failed
+
+
+def test_a_lost_note_of_a_replacement_is_restored_while_the_node_leaves() -> None:
+    made = reported("Replacing", "NodeClaim old is replaced first")
+    one = claim("old", drifted=START, consolidatable=False)
+    going = replace(one, metadata=replace(one.metadata, deletion_timestamp=NOW - MINUTE))
+    after, _ = next_state(made, going, *successor("new", "old"))
+    assert after is not None
+    assert (after.node, after.replacements, after.since) == ("old", ("new",), None)
+    gone, _ = next_state(made, *successor("new", "old"))
+    assert gone is not None
+    assert gone.since == NOW
+    assert trial_of(view(snapshot([made, CLASS, one, node(one)])), made).phase == rules.PENDING
+
+
+def test_notes_that_are_removed_again_and_again_let_no_second_node_go() -> None:
+    names = [f"old{k}" for k in range(4)]
+    others = [*pairs("new", consolidatable=False), *(pod(f"p{name}", name) for name in names)]
+    world = World.of(annotated(), CLASS, *drifted(*names), *others, ask=elsewhere("new"))
+    begun = []
+    for minute in range(60):
+        world.now = NOW + minute * MINUTE
+        world.facts["fresh_at"] = dict.fromkeys(Source, world.now)
+        for _ in range(4):
+            begun += started(world.tick())
+        for name in [one for one in begun if f"nodeclaim/{one}" in world.objects]:
+            del world.objects[f"nodeclaim/{name}"], world.objects[f"node/node-{name}"]
+        if minute % 9 == 8:
+            one = world.objects["nodepool/default"]
+            kept = {key: text for key, text in one.metadata.annotations.items() if key not in NOTES}
+            world.objects["nodepool/default"] = replace(one, metadata=replace(one.metadata, annotations=kept))
+    assert len(begun) == 1
+
+
+def test_budgets_are_not_the_reason_while_the_canary_is_not_known() -> None:
+    parts = parts_of(annotated(), CLASS)
+    assert parts is not None
+    made = annotated(**{labels.SEEN_PLAN: text_of(Seen(parts=parts, since=NOW + 4 * MINUTE))})
+    world = World.of(made, CLASS, *drifted("old"), ask=elsewhere("new"))
+    world.tick()
+    rows = world.objects["nodepool/default"].status.conditions
+    assert [(row.status, row.reason) for row in rows if row.type == "UpToDate"] == [("False", "AwaitingCanary")]
+
+
+def test_a_failure_is_over_when_no_node_has_drifted() -> None:
+    failed = noted(replace(SOAKED, failed="pod default/a fails"))
+    there = view(snapshot([failed, CLASS]))
+    (row,) = canaries.with_condition(there, failed, (), 0)
+    assert (row.status, row.reason) == ("True", "NothingToReplace")
+    (row,) = canaries.with_condition(there, failed, (), 1)
+    assert (row.status, row.reason) == ("False", "CanaryFailed")
 
 
 def test_a_forged_failure_makes_no_condition_that_the_api_server_refuses() -> None:

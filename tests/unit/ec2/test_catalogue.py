@@ -10,7 +10,7 @@ import pytest
 from kerf.ec2 import images
 from kerf.ec2.instance_types.catalogue import build
 from kerf.model.aws.cloud import CapacityReservation, Image, Subnet
-from kerf.model.aws.instance_type import InstanceType, Offering, Reservation
+from kerf.model.aws.instance_type import InstanceType, Offering, Reservation, suiting
 from kerf.model.settings import FeatureGates, Settings
 from kerf_api import labels
 from kerf_api.requirements import Requirements, requirement
@@ -179,6 +179,7 @@ def test_the_type_leaves_it_to_its_offerings_what_reservation_a_machine_is_in() 
     wanted = [Requirements([requirement(labels.RESERVATION_ID, *row)]) for row in (("In", ["cr-1"]), ("NotIn", ["x"]))]
     assert [found.requirements.conflict(row) for row in wanted] == [None, None]
     assert [sum(o.suits(row) for o in found.offerings) for row in wanted] == [1, 7]
+    assert [sum(map(suiting(row), found.offerings)) for row in wanted] == [1, 7]
     assert one("m5.large").requirements.conflict(wanted[0]) == labels.RESERVATION_ID
 
 
@@ -202,3 +203,9 @@ def test_a_reservation_that_cannot_be_used_is_listed_and_unavailable(
 def test_without_the_gate_reservations_are_no_offerings() -> None:
     shut = replace(SETTINGS, gates=FeatureGates(reserved_capacity=False))
     assert reserved(CapacityReservation("cr-1", "m5.large", ZONES[0], 2), settings=shut) == one("m5.large")
+
+
+def test_types_do_not_depend_on_the_number_of_free_addresses() -> None:
+    """`Built` takes the types of such facts to be the same."""
+    few, many = (tuple(Subnet(f"subnet-{z}", z, f"id-{z}", free_addresses=n) for z in ZONES) for n in (1, 4000))
+    assert catalogue("m5.large", subnets=few) == catalogue("m5.large", subnets=many[::-1])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kerf.ec2.quotas import STANDARD, closed_by_quota, group_of
+from kerf.ec2.errors import OUT_OF_STOCK
+from kerf.ec2.quotas import STANDARD, UsedUp, closed_by_quota, group_of, used_up
 from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance
+from kerf.model.aws.instance_type import OfferingKey
+from kerf.model.snapshot import LaunchFailure
 from kerf.sandbox.aws.catalogue import region
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -95,3 +98,46 @@ def test_other_errors_say_nothing(error: FleetError) -> None:
 
 def test_a_call_that_launched_all_closes_nothing() -> None:
     assert not closed(refusal("m5.xlarge"), members=1, launched=1)
+
+
+# --- the used-up quotas of a cluster ----------------------------------------------------------------------------------
+VCPUS = {"m5.large": 2, "m5.xlarge": 4, "c5.4xlarge": 16, "g5.xlarge": 4}
+
+
+def quotas(failures: list[LaunchFailure], out: dict[OfferingKey, datetime]) -> dict[UsedUp, frozenset[OfferingKey]]:
+    return dict(used_up(failures, out, VCPUS, NOW + timedelta(minutes=1)))
+
+
+def test_a_used_up_quota_has_the_offerings_that_its_failure_closed() -> None:
+    until = NOW + OUT_OF_STOCK
+    mine = {("m5.xlarge", "a", "on-demand"), ("c5.4xlarge", "b", "on-demand"), ("m5.xlarge", "b", "on-demand in pg-1")}
+    others = {("m5.large", "a", "on-demand"), ("m5.xlarge", "a", "spot"), ("g5.xlarge", "a", "on-demand")}
+    out = dict.fromkeys(mine | others, until) | {("m5.xlarge", "c", "on-demand"): until + timedelta(seconds=1)}
+    ((found, keys),) = quotas([LaunchFailure((refusal("m5.xlarge"),), NOW)], out).items()
+    assert keys == mine
+    assert (found.code, found.capacity_type, found.group, found.vcpus) == (
+        "VcpuLimitExceeded",
+        "on-demand",
+        STANDARD,
+        4,
+    )
+    assert (found.since, found.until, found.message, found.service_quota) == (NOW, until, "no", "L-1216C47A")
+
+
+def test_several_missing_instances_close_the_larger_types_and_the_named_one() -> None:
+    out = dict.fromkeys([(name, "us-west-2a", "on-demand") for name in VCPUS], NOW + OUT_OF_STOCK)
+    (keys,) = quotas([LaunchFailure((refusal("m5.large"),), NOW, missing=4)], out).values()
+    assert {name for name, _, _ in keys} == {"m5.large", "c5.4xlarge"}
+
+
+def test_the_first_failure_is_that_before_which_launches_did_not_fail() -> None:
+    ago = [LaunchFailure((refusal("m5.xlarge"),), NOW - timedelta(minutes=minutes)) for minutes in (0, 3, 6, 12)]
+    (found,) = quotas(ago, {("m5.xlarge", "us-west-2a", "on-demand"): NOW + OUT_OF_STOCK})
+    assert found.since == NOW - timedelta(minutes=6)
+
+
+def test_quotas_of_other_families_have_no_code_that_kerf_knows() -> None:
+    (found,) = quotas(
+        [LaunchFailure((refusal("g5.xlarge"),), NOW)], {("g5.xlarge", "a", "on-demand"): NOW + OUT_OF_STOCK}
+    )
+    assert (found.service_quota, found.name) == ("", "the quota of on-demand vCPUs of the g families")

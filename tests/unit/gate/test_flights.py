@@ -11,8 +11,8 @@ import pytest
 
 from kerf.cli.gate.claims import Identity
 from kerf.cli.gate.flights import THREADS, Answered
-from kerf.cli.gate.reviews import Reviews
-from kerf.ports import PortError, Unavailable
+from kerf.cli.gate.reviews import KEPT_SECONDS, Reviews
+from kerf.ports import Unavailable
 from tests.unit.gate.worlds import SECRET, Cluster, Tried
 
 NAMES = frozenset(f"team-{number}" for number in range(200))
@@ -26,7 +26,9 @@ class Server:
         self.seconds, self.gate = seconds, threading.Event()
         self.gate.set()
         self.asked, self.now, self.most = list[tuple[str, str]](), 0, 0
-        self.broken = ""
+        self.broken, self.removed, self.bug = "", "", False
+        #: The time, and its seconds of each review.
+        self.clock, self.step = 0.0, 0.0
         self._lock = threading.Lock()
 
     def request(self, _: str, path: str, body: Any) -> Any:
@@ -37,16 +39,18 @@ class Server:
             self.asked.append((user, space))
             self.now += 1
             self.most = max(self.most, self.now)
+            self.clock += self.step
+            assert 1 // (not self.bug)
         self.gate.wait(10)
         time.sleep(self.seconds)
         with self._lock:
             self.now -= 1
         if space == self.broken:
             raise Unavailable("no answer")
-        return {"status": {"allowed": space in EVEN}}
+        return {"status": {"allowed": space in EVEN and space != self.removed}}
 
     def reviews(self, patience: float = 10.0) -> Reviews:
-        return Reviews(self.request, ["kerf-ui"], patience)
+        return Reviews(self.request, ["kerf-ui"], patience, now=lambda: self.clock)
 
 
 def test_many_namespaces_are_asked_about_at_once() -> None:
@@ -111,14 +115,44 @@ def test_a_flight_ends_although_the_server_is_slow(monkeypatch: pytest.MonkeyPat
     assert len(server.asked) < len(NAMES)
 
 
-def test_an_error_of_one_review_is_that_of_the_request_and_is_not_kept() -> None:
+def test_a_namespace_whose_review_fails_is_refused_and_asked_about_again_later() -> None:
     server = Server()
-    server.broken = "team-7"
+    server.broken = "team-8"
     reviews = server.reviews()
-    with pytest.raises(PortError):
-        reviews.namespaces(Identity("sam"), NAMES)
-    server.broken = ""
+    for _ in range(2):
+        assert reviews.namespaces(Identity("sam"), NAMES) == Answered(EVEN - {"team-8"}, failed=1)
+    assert len(server.asked) == len(NAMES)
+    server.broken, server.clock = "", KEPT_SECONDS
     assert reviews.namespaces(Identity("sam"), NAMES) == Answered(EVEN)
+
+
+def test_a_bug_in_a_review_is_the_error_of_the_request() -> None:
+    server = Server()
+    server.bug = True
+    with pytest.raises(ZeroDivisionError):
+        server.reviews().namespaces(Identity("sam"), NAMES)
+
+
+def test_time_counts_from_the_question_of_each_namespace() -> None:
+    """The reviews of 50 namespaces that last longer than an answer is kept are never used together."""
+    server = Server()
+    server.step = KEPT_SECONDS / 20
+    found = server.reviews().namespaces(Identity("sam"), NAMES)
+    assert 0 < len(NAMES) - found.unanswered <= 20
+    server.step = 0.0
+    assert server.reviews().namespaces(Identity("sam"), NAMES) == Answered(EVEN)
+
+
+def test_a_removed_permission_has_no_effect_after_the_time_of_an_answer() -> None:
+    """Also when other answers of the same flight came later."""
+    server = Server()
+    reviews = server.reviews()
+    reviews.namespaces(Identity("sam"), frozenset({"team-2"}))
+    server.clock = KEPT_SECONDS - 1
+    assert reviews.namespaces(Identity("sam"), NAMES) == Answered(EVEN)
+    server.removed = "team-2"
+    server.clock = KEPT_SECONDS
+    assert reviews.namespaces(Identity("sam"), NAMES) == Answered(EVEN - {"team-2"})
 
 
 def test_the_page_says_that_permissions_are_not_known_yet_and_shows_no_name() -> None:
@@ -136,6 +170,7 @@ def test_the_page_says_that_permissions_are_not_known_yet_and_shows_no_name() ->
     assert "permissions in 2 namespaces are not known yet: reload the page" in answer.text
     assert SECRET not in answer.text
     assert "shop-3" not in answer.text
+    assert len(tried.readings.views) == 1  # of no namespace: none of these permissions is final
     gate.set()
     until = time.monotonic() + 10
     while "not known yet" in (text := tried.get("/pending", token="shop-token").text) and time.monotonic() < until:

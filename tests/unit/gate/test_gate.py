@@ -9,7 +9,8 @@ import pytest
 from kerf.cli.gate import limits
 from kerf.cli.gate.claims import LONGEST_TOKEN
 from kerf.cli.gate.recent import Recent
-from kerf.cli.gate.reviews import KEPT_SECONDS, MOST_TOKENS
+from kerf.cli.gate.reviews import KEPT_SECONDS
+from kerf.cli.gate.tokens import MOST_TOKENS
 from tests.unit.gate.worlds import SECRET, Cluster, Tried
 
 PROXY: Final = {"subject": ((("commonName", "front-proxy"),),), "subjectAltName": (("DNS", "proxy.example"),)}
@@ -57,6 +58,16 @@ CASES: Final[dict[str, tuple[dict[str, Any], int]]] = {
     ),
     "a proxy that names a ServiceAccount": ({"X_Remote_User": "system:serviceaccount:a:b", "peer": PROXY}, 401),
     "a proxy with a long user": ({"X_Remote_User": "x" * 2000, "peer": PROXY}, 401),
+    "many extra values of a proxy": (
+        {"X_Remote_User": "ann", "X_Remote_Extra_a": ["x"] * 65, "peer": PROXY},
+        401,
+    ),
+    "a long extra value of a proxy": ({"X_Remote_User": "ann", "X_Remote_Extra_a": "x" * 2000, "peer": PROXY}, 401),
+    "a long extra key of a proxy": ({"X_Remote_User": "ann", f"X_Remote_Extra_{'a' * 2000}": "x", "peer": PROXY}, 401),
+    "an extra key without a name": ({"X_Remote_User": "ann", "X_Remote_Extra_": "x", "peer": PROXY}, 401),
+    "an extra key with a line break": ({"X_Remote_User": "ann", "X_Remote_Extra_a%0ab": "x", "peer": PROXY}, 401),
+    "an extra key that is no UTF-8": ({"X_Remote_User": "ann", "X_Remote_Extra_a%ff": "x", "peer": PROXY}, 401),
+    "extra values without a user": ({"X_Remote_Extra_a": "x", "peer": PROXY}, 401),
     "another host": ({"token": "admin-token", "Host": "evil.example"}, 403),
     "a name that resolves to this address": ({"token": "admin-token", "Host": "evil.example:8445"}, 403),
     "another origin": ({"token": "admin-token", "Origin": "https://evil.example"}, 403),
@@ -97,6 +108,46 @@ def test_a_proxys_user_is_authenticated_with_its_groups() -> None:
     groups = ["a", "b", ""]
     Tried(cluster, proxies=["front-proxy"]).get("/", X_Remote_User="ann", X_Remote_Group=groups, peer=PROXY)
     assert cluster.asked[0]["spec"]["groups"] == ["a", "b", "system:authenticated"]
+
+
+def test_a_proxys_user_has_its_extra_data() -> None:
+    """As the API server reads the headers of its front proxy: keys in lower case, then decoded."""
+    cluster = Cluster()
+    headers: dict[str, Any] = {
+        "X-Remote-Extra-Scopes": ["openid", "profile"],
+        "X-Remote-Extra-Acme.com%2FProject": "some-project",
+        "X-Remote-Extra-ACME.COM%2fproject": "other-project",
+        "X-Remote-Extra-100%": "as it is",
+        "X-Remote-Extra-J%C3%B6rg": "j\xc3\xb6rg",
+    }
+    answer = Tried(cluster, proxies=["front-proxy"]).get("/", X_Remote_User="ann", peer=PROXY, **headers)
+    assert answer.status_code == 200
+    assert {str(body["spec"]["extra"]) for body in cluster.asked} == {
+        str(
+            {
+                "100%": ["as it is"],
+                "acme.com/project": ["some-project", "other-project"],
+                "jörg": ["jörg"],
+                "scopes": ["openid", "profile"],
+            }
+        )
+    }
+
+
+def test_people_of_different_extra_data_share_no_answer() -> None:
+    cluster = Cluster()
+    tried = Tried(cluster, proxies=["front-proxy"])
+    for scope in ("a", "b"):
+        tried.get("/", X_Remote_User="ann", X_Remote_Extra_Scopes=scope, peer=PROXY)
+    found = [str(body["spec"]["extra"]) for body in cluster.asked]
+    assert found == sorted(["{'scopes': ['a']}", "{'scopes': ['b']}"] * (len(found) // 2))
+
+
+def test_extra_data_without_a_certificate_of_a_proxy_is_ignored() -> None:
+    cluster = Cluster()
+    tried = Tried(cluster, proxies=["front-proxy"])
+    assert tried.get("/", token="admin-token", X_Remote_Extra_Scopes="a").status_code == 200
+    assert not any(body["spec"].get("extra") for body in cluster.asked)
 
 
 def test_a_comma_is_a_part_of_a_groups_name() -> None:
@@ -163,12 +214,13 @@ def test_wrong_tokens_push_no_valid_one_out_and_are_bounded(monkeypatch: pytest.
         monkeypatch.setattr(limits, name, (1.0, 10_000))
     cluster = Cluster()
     tried = Tried(cluster)
-    tried.reviews.identity("admin-token")
+    tried.get("/", token="admin-token")
     for number in range(MOST_TOKENS + 50):
         assert tried.reviews.identity(f"wrong-{number}") is None
     before = len(cluster.asked)
     assert tried.reviews.identity("admin-token") is not None
-    assert (len(cluster.asked), tried.reviews.kept) == (before, MOST_TOKENS + 1)
+    assert len(cluster.asked) == before
+    assert len(tried.reviews._tokens) == MOST_TOKENS + 1
 
 
 def test_a_table_drops_the_row_that_was_used_least_recently() -> None:

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from kerf.cli.gate.kept_views import MOST_BYTES, MOST_VIEWS, STALE_SECONDS, KeptViews, Pages
+from kerf.cli.gate.kept_views import (
+    FEWEST_VIEWS,
+    IN_USE_SECONDS,
+    MOST_BYTES,
+    MOST_VIEWS,
+    STALE_SECONDS,
+    KeptViews,
+    Pages,
+)
 from tests.unit.gate.worlds import SECRET, Cluster, Tried
 
 
@@ -132,6 +140,54 @@ def test_rows_are_bounded_and_old_ones_are_dropped() -> None:
     world.now = STALE_SECONDS + 1
     world.follow("fourth")
     assert len(world.views) == 0
+
+
+def test_more_sets_than_are_kept_push_out_none_that_is_in_use() -> None:
+    """Each set is made once for a reading, however many people ask in turn."""
+    world = World()
+    first = world.follow("first")
+    sets = [frozenset({"a", f"n{number}"}) for number in range(MOST_VIEWS - 2)]
+    more = [frozenset({"a", f"m{number}"}) for number in range(10)]
+    for shown in (frozenset[str](), frozenset({"a"}), *sets):
+        world.views.made(world.views.seat(shown))
+    for _ in range(3):
+        for shown in (*sets, *more):
+            found: Any = world.views.made(world.views.seat(shown)).board
+            assert found == f"first:{sorted(shown) if shown in sets else ['a']}"
+    assert len(first.made) == len(set(first.made)) == MOST_VIEWS == len(world.views)
+    world.now += IN_USE_SECONDS
+    assert [world.views.seat(shown) for shown in more] == more
+
+
+def test_the_views_of_the_whole_cluster_and_of_no_namespace_have_a_seat_always() -> None:
+    world = World()
+    world.follow("first")
+    for number in range(MOST_VIEWS):
+        world.board(f"n{number}")
+    assert world.views.seat(frozenset({"other"})) == frozenset()
+    assert world.board() == "first:[]"
+    whole: Any = world.views.made(None).board
+    assert whole == "first:[]"
+    assert len(world.views) == MOST_VIEWS
+
+
+@pytest.mark.parametrize(("pods", "most"), [(0, MOST_VIEWS), (15_000, 64), (40_000, 25), (10**7, FEWEST_VIEWS)])
+def test_fewer_sets_are_kept_of_more_pods(pods: int, most: int) -> None:
+    world = World()
+    world.views.follow(Source("first"), pods)
+    for number in range(MOST_VIEWS + 4):
+        world.board(f"n{number}")
+    assert len(world.views) == most
+
+
+def test_the_page_says_that_names_are_left_out_for_other_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MOST_VIEWS", "FEWEST_VIEWS"):
+        monkeypatch.setattr(f"kerf.cli.gate.kept_views.{name}", 1)
+    tried = Tried(Cluster())
+    tried.get("/", token="admin-token")
+    text = tried.get("/pending", token="shop-token").text
+    assert "pods of 1 namespace are shown without names: too many people with other permissions use the page" in text
+    assert ("shop-3" in text, SECRET in text) == (False, False)
 
 
 def test_an_error_is_that_of_the_requests_that_wait_and_views_are_made_again() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kerf.cli.gate.limits import MOST_ADDRESSES, OVER_ALL, PER_ADDRESS, Crowded, ReviewLimits
-from kerf.cli.gate.reviews import KEPT_SECONDS, TRUSTED_SECONDS
+from kerf.cli.gate.reviews import KEPT_SECONDS
+from kerf.cli.gate.tokens import TRUSTED_SECONDS
 from kerf.kube.transport import Limiter
 from tests.unit.gate.worlds import USERS, Cluster, Tried
 

@@ -72,6 +72,32 @@ def test_headers(ports: tuple[int, int], headers: list[str], status: int, text: 
     assert (b"node-a" in found) is (status == 200)
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "place"),
+    [
+        ("//nodes//x", 308, "/nodes/x"),
+        ("//", 200, ""),
+        ("//evil.example/nodes", 404, ""),
+        ("//evil.example//", 404, ""),
+        ("/nodes/../x", 404, ""),
+    ],
+)
+def test_addresses_that_are_no_page(ports: tuple[int, int], path: str, status: int, place: str) -> None:
+    """A redirect leads to this page, never to a host that the address names."""
+    found = answer(ports[0], "Authorization: Bearer admin-token", path=path)
+    head, _, body = found.partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status} ".encode()), head
+    assert body
+    location = re.search(rb"(?im)^location: (.*?)\r?$", head)
+    assert (location[1].decode() if location else "") == (f"http://localhost:{ports[0]}{place}" if place else "")
+
+
+def test_a_proxys_extra_header_reaches_the_worker_with_its_signs(ports: tuple[int, int]) -> None:
+    """Without a certificate it is ignored; a header with such a name is no error."""
+    extra = "X-Remote-Extra-Acme.com%2Fproject: a"
+    assert b"200 OK" in answer(ports[0], "Authorization: Bearer admin-token", extra)
+
+
 def test_metrics_have_a_port_of_their_own_and_hold_no_name(ports: tuple[int, int]) -> None:
     answer(ports[0], "Authorization: Bearer admin-token")
     answer(ports[0], "Authorization: Bearer stranger-token")

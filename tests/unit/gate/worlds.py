@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kerf.cli.answering import cluster_files
 from kerf.cli.gate.options import Options
-from kerf.cli.gate.readings import Readings
+from kerf.cli.gate.readings import Readings, Watch
 from kerf.cli.gate.reviews import Reviews
 from kerf.cli.gate.serving import page
 from kerf.disruption.candidates.canary import Canary
@@ -239,15 +239,15 @@ class Tried:
     def __init__(self, cluster: Cluster, proxies: Iterable[str] = (), read: bool = True, **times: Any) -> None:
         from pathlib import Path
 
-        self.reported: list[str] = []
+        self.reported, self.failures, self.answered = list[str](), list[str](), list[int]()
         settings, clock = Settings("test"), VirtualClock(NOW)
-        self.readings = Readings(cluster, settings, clock.now, self.reported.append)
+        self.readings = Readings(cluster, settings, clock.now, Watch(self.reported.append, self.failures.append))
         self.reviews = Reviews(cluster.request, ("kerf-ui",), **times)
         if read:
             self.readings.read()
         proxy = (Path("ca.crt"), frozenset(proxies)) if proxies else None
         options = Options(("127.0.0.1", 8445), proxy=proxy, hosts=frozenset({HOST}))
-        self.app = page(self.readings, self.reviews, options, settings, clock)
+        self.app = page(self.readings, self.reviews, options, settings, clock, self.answered.append)
 
     def get(
         self,

@@ -291,6 +291,8 @@ def test_critical(name: str, expected: bool) -> None:
         ("ReplicaSet", "web-5d9c7", "5d9c7", " of Deployment web"),
         ("ReplicaSet", "web-5d9c7", "", " of ReplicaSet web-5d9c7"),
         ("ReplicaSet", "5d9c7", "5d9c7", " of ReplicaSet 5d9c7"),
+        ("ReplicaSet", "web-5d9c7", "rollouts=5d9c7", " of Rollout web"),
+        ("ReplicaSet", "web-5d9c7", "rollouts=other", " of ReplicaSet web-5d9c7"),
         ("StatefulSet", "db", "", " of StatefulSet db"),
         ("", "", "", ""),
     ],
@@ -301,5 +303,7 @@ def test_a_pod_is_named_with_whose_it_is(kind: str, owner: str, template: str, w
         {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": "2", "controller": True},
     ]
     meta = {"name": "a", "namespace": "default", "ownerReferences": references[: 2 if kind else 1]}
-    one = decode(Pod, {"metadata": {**meta, "labels": {"pod-template-hash": template} if template else {}}})
+    prefix, _, value = template.rpartition("=")
+    label = f"{prefix}-pod-template-hash" if prefix else "pod-template-hash"
+    one = decode(Pod, {"metadata": {**meta, "labels": {label: value} if template else {}}})
     assert pods.named(one) == f"pod default/a{whose}"

@@ -59,6 +59,22 @@ def test_what_cannot_be_worked_out_is_told_and_tried_again_only_when_something_h
     assert len(notices.drain()) == 1
 
 
+def _subnets(free: int) -> tuple[Subnet, ...]:
+    return tuple(Subnet(f"subnet-{zone}", zone, f"id-{zone}", free_addresses=free) for zone in ("a", "b"))
+
+
+def test_types_are_not_computed_again_for_other_numbers_of_free_addresses() -> None:
+    """A launch takes addresses; an equal catalogue that is another object would make the scheduler read it again."""
+    made, classes = catalogues("sound"), [node_class("sound")]
+    made.resolved("sound", "uid-sound", ClassFacts(1, _subnets(250)), NOW)
+    before = made.catalogues(classes)["sound"]
+    made.resolved("sound", "uid-sound", ClassFacts(1, _subnets(249)), NOW)
+    assert made.catalogues(classes)["sound"] is before
+    assert made.facts["sound"].subnets == _subnets(249)
+    made.full(["subnet-a"], NOW + timedelta(minutes=3))
+    assert made.catalogues(classes)["sound"] is not before
+
+
 def test_it_is_forgiven_when_its_facts_make_sense_again() -> None:
     made, classes = catalogues("odd"), [node_class("odd")]
     made.catalogues(classes)

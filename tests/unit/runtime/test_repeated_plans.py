@@ -70,3 +70,26 @@ def test_a_plan_is_made_again_when_it_is_due_or_an_input_is_another() -> None:
     for name, change in changes.items():
         settled = decide(now, memory)
         assert decide(change(now), memory) is not settled, name
+
+
+def test_a_plan_that_is_due_soon_is_repeated_once_it_was_made_twice() -> None:
+    """Made once, it may be due at a time that counts from when it was made; then another look moves that time."""
+    snapshot = Life().snapshot
+    assert snapshot is not None
+
+    def after(seconds: int) -> Snapshot:
+        return replace(snapshot, now=snapshot.now + timedelta(seconds=seconds))
+
+    memory, plan = Memory(), Plan(next_due=after(30).now)
+    for seconds in (0, 1):
+        turn = memory.turn(after(seconds))
+        assert turn.repeated("how") is None
+        turn.decided("how", plan)
+    assert memory.turn(after(2)).repeated("how") is plan
+    assert memory.turn(after(2)).repeated("otherwise") is None
+    assert memory.turn(after(30)).repeated("how") is None
+    moved = Memory()
+    for seconds in range(4):
+        turn = moved.turn(after(seconds))
+        assert turn.repeated("how") is None
+        turn.decided("how", Plan(next_due=after(seconds + 10).now))

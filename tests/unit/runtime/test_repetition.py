@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
+from kerf.model.aws.accounts import Accounts
+from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.cluster import FACTS
 from kerf.model.kubernetes.objects import Node, NodeCondition, NodeStatus
 from kerf.model.settings import Settings
-from kerf.model.snapshot import Snapshot
+from kerf.model.snapshot import Proposal, Snapshot
 from kerf.runtime.inbox import Changed, Proposed, Removed
 from kerf.runtime.repetition import REST_AFTER, UNCONSIDERED, Repetition
 from kerf.runtime.state.changes import Changes
@@ -81,6 +83,33 @@ def test_another_fact_is_another_question(changed: dict[str, Any]) -> None:
 def test_times_of_reading_make_no_other_question() -> None:
     at = NOW + timedelta(seconds=5)
     assert _answered().same(replace(_later(), examined_at=at, resolved_at={"default": at}), Changes())
+
+
+def test_interruptions_and_accounts_make_no_other_question() -> None:
+    accounts = Accounts({}, {"general": (NOW, 5)})
+    interruptions = (Interruption(InterruptionKind.SPOT_INTERRUPTED, ("i-1",), Message("m", "r", "{}")),)
+    assert _answered().same(replace(_later(), interruptions=interruptions, accounts=accounts), Changes())
+
+
+def _proposal(made_at: datetime) -> Proposal:
+    return Proposal("a", "Underutilized", "delete", ("node/a",), (), 5, {}, made_at=made_at)
+
+
+def test_proposals_that_stand_need_not_be_found_again() -> None:
+    found = (_proposal(NOW),)
+    repetition = Repetition(NOW)
+    repetition.asked(SNAPSHOT)
+    repetition.answered(Proposed(found, NOW, until=UNTIL))
+    assert repetition.same(replace(_later(), proposals=found), Changes())
+    assert not repetition.rests(NOW + REST_AFTER)
+
+
+def test_when_other_proposals_stand_than_the_answer_has_it_is_asked() -> None:
+    repetition = Repetition(NOW)
+    repetition.asked(SNAPSHOT)
+    repetition.answered(Proposed((_proposal(NOW),), NOW, until=UNTIL))
+    assert not repetition.same(_later(), Changes())  # forgotten, as after a clock was set back
+    assert not repetition.same(replace(_later(), proposals=(_proposal(NOW - timedelta(minutes=1)),)), Changes())
 
 
 def test_a_table_that_is_filled_later_is_another_question() -> None:

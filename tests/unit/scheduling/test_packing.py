@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import timedelta
 
+import highspy
 import msgspec
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from kerf.scheduling.solve import Solution, SolveOptions, solve
 from kerf_api import labels
 from tests.referee import violations
 from tests.referee.cost import cost, lp_bound, whole_cost
+from tests.sources import python_path
 from tests.unit.scheduling import worlds as w
 
 
@@ -40,6 +44,24 @@ def test_pods_are_meant_for_the_room_that_is_like_them() -> None:
     needs = np.array([[0.1, 0.0], [0.0, 0.1]])
     found = most_of(needs, np.array([10.0, 10.0]), np.array([[1.0, 0.0], [0.0, 1.0]]))
     assert found == pytest.approx(np.array([[10.0, 0.0], [0.0, 10.0]]))
+
+
+def test_a_solve_prints_nothing() -> None:
+    """HiGHS 1.16 prints a banner when a solver is constructed, from native code: only another process shows it."""
+    program = "import numpy as np; from kerf.scheduling.packing.linear import duals; duals(np.eye(2), np.ones(2))"
+    command, env = [sys.executable, "-c", program], {"PYTHONPATH": python_path()}
+    found = subprocess.run(command, env=env, capture_output=True, check=True, timeout=120)
+    assert (found.stdout, found.stderr) == (b"", b"")
+
+
+def test_a_solver_has_no_output_before_its_callbacks_are_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS 1.16 prints its banner then; the version of the tests may be older."""
+    enabled = list[bool]()
+    monkeypatch.setattr(
+        highspy.Highs, "enableCallbacks", lambda self: enabled.append(self.getOptionValue("output_flag")[1])
+    )
+    duals(np.eye(2), np.ones(2))
+    assert enabled == [False]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -67,7 +67,7 @@ def test_a_pod_without_a_controller_is_edited_itself() -> None:
         ("ReplicaSet", "web-5d9c7", ("Deployment", "default/web"), "spec.template."),
         ("StatefulSet", "db", ("StatefulSet", "default/db"), "spec.template."),
         ("CronJob", "report", ("CronJob", "default/report"), "spec.jobTemplate.spec.template."),
-        ("Rollout", "canary", ("Pod", "default/p"), ""),
+        ("Workspace", "canary", ("Pod", "default/p"), ""),
     ],
 )
 def test_a_controller_is_edited_in_place_of_its_pods(kind: str, name: str, owner: tuple[str, str], prefix: str) -> None:
@@ -76,6 +76,14 @@ def test_a_controller_is_edited_in_place_of_its_pods(kind: str, name: str, owner
     assert (patch.kind, patch.name) == owner
     assert patch.fields == (Field(f"{prefix}spec.nodeSelector.rev"),)
     assert owner_ref(pod, "spec.volumes").path == f"{prefix}spec.volumes"
+
+
+def test_the_pod_template_of_a_rollout_is_edited_not_its_replica_set() -> None:
+    pod = owned(POD, "ReplicaSet", "web-5d9c7")
+    own = {"rollouts-pod-template-hash": "5d9c7"}
+    patch = of_fix(DropSelector("rev"), replace(pod, metadata=replace(pod.metadata, labels=own)), {})
+    assert (patch.kind, patch.name) == ("Rollout", "default/web")
+    assert patch.fields == (Field("spec.template.spec.nodeSelector.rev"),)
 
 
 def test_a_node_affinity_of_which_nothing_is_left_is_removed() -> None:

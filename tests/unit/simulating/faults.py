@@ -44,6 +44,45 @@ def container(**resources: Any) -> dict[str, Any]:
     return web(pod={"containers": [{"name": "main", "resources": resources}]})
 
 
+def pod(**fields: Any) -> dict[str, Any]:
+    return web(pod=fields)
+
+
+def port(**fields: Any) -> dict[str, Any]:
+    return pod(containers=[{"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}, fields]}])
+
+
+def node_affinity(**requirement: Any) -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": "team", **requirement}]}]
+    return pod(
+        affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    )
+
+
+def toleration(**fields: Any) -> dict[str, Any]:
+    return pod(tolerations=[fields])
+
+
+def selector(**fields: Any) -> dict[str, Any]:
+    return objects({**deployment("api", {}), "spec": {**deployment("api", {})["spec"], "selector": fields}})
+
+
+def required(key: str, *values: str) -> dict[str, Any]:
+    row = {"key": key, "operator": "In", "values": [*values]}
+    return objects(node_pool("typo", {"requirements": [row]}))
+
+
+def with_pod(**fields: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = deployment("api", {})["spec"]
+    return {**spec, "template": {**spec["template"], "spec": {**spec["template"]["spec"], **fields}}}
+
+
+def without_class() -> dict[str, Any]:
+    pool = node_pool("other", {})
+    pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = "defualt"
+    return objects(pool)
+
+
 def asserted(name: str, **fields: Any) -> dict[str, Any]:
     return {"assertions": [{name: fields}]}
 
@@ -243,4 +282,99 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"world": {**WORLD, "settings": {"BATCH_MAX_DURATON": "9s"}}}, "did you mean BATCH_MAX_DURATION?"),
     ({"world": {**WORLD, "zones": ["us-west-2a", "us-west-2a"]}}, "world.zones[1]: us-west-2a is listed twice"),
     ({"world": {**WORLD, "zones": ["west"]}}, "world.zones[0]: west is no zone"),
+    # Rules between the fields of pods and workloads.
+    (
+        selector(),
+        "world.objects[2].spec.selector: the API server refuses Deployment api: it is empty; write matchLabels",
+    ),
+    (
+        selector(matchExpressions=[{"key": "app", "operator": "NotIn", "values": ["api"]}]),
+        "spec.selector.matchExpressions[0]: the API server refuses Deployment api: it does not select the labels",
+    ),
+    (port(containerPort=81, hostPort=70000), "ports[1].hostPort: 70000 is more than 65535, the most allowed"),
+    (
+        port(containerPort=81, hostPort=80),
+        "containers[0].ports[1].hostPort: the host port 80 is used twice in this pod",
+    ),
+    (port(hostPort=81), "containers[0].ports[1]: the field containerPort is missing; add it"),
+    (port(containerPort=0), "ports[1].containerPort: 0 is less than 1, the least allowed"),
+    (port(containerPort=81, protocol="HTTP"), "ports[1].protocol: there is no value HTTP; did you mean TCP?"),
+    (
+        container(limits={"nvidia.com/gpu": "500m"}),
+        'limits.nvidia.com/gpu: "500m" of nvidia.com/gpu is no whole number; write 1',
+    ),
+    (container(limits={"nvidia.com/gpu": 0.5}), "limits.nvidia.com/gpu: 0.5 of nvidia.com/gpu is no whole number"),
+    (
+        container(requests={"nvidia.com/gpu": 1}, limits={"nvidia.com/gpu": 2}),
+        "requests.nvidia.com/gpu: the request of nvidia.com/gpu must be its limit",
+    ),
+    (container(requests={"nvidia.com/gpu": 1}), "requests.nvidia.com/gpu: nvidia.com/gpu needs a limit; write it into"),
+    (container(requests={"memory": []}), "requests.memory: [] is not a quantity; write one such as 500m or 2Gi"),
+    (pod(containers=[{"name": "a"}, {"name": "a"}]), "pod.containers[1].name: another container has the same name"),
+    (pod(initContainers=[{"name": "web"}]), "pod.initContainers[0].name: another container has the same name"),
+    (pod(containers=[{"name": "A_b"}]), 'pod.containers[0].name: "A_b" is no name of at most 63 characters'),
+    (
+        pod(containers=[{"name": "a", "volumeMounts": [{"name": "x", "mountPath": "/x"}]}]),
+        "containers[0].volumeMounts[0].name: there is no volume x in this pod; add it to volumes",
+    ),
+    (toleration(key="a", operator="Equals"), "tolerations[0].operator: there is no value Equals; did you mean Equal?"),
+    (toleration(key="a", operator="Exists", value="b"), "tolerations[0].value: the operator Exists has no value"),
+    (toleration(value="b"), "tolerations[0]: without a key the operator must be Exists; write both, or add the key"),
+    (
+        toleration(key="a", operator="Exists", effect="NoSchedule", tolerationSeconds=5),
+        "tolerations[0].tolerationSeconds: only the effect NoExecute has it",
+    ),
+    (spread(whenUnsatisfiable="ScheduleAnyway", minDomains=2), "[0].minDomains: only whenUnsatisfiable: DoNotSchedule"),
+    (spread(matchLabelKeys=["a"]), "topologySpreadConstraints[0].matchLabelKeys: labelSelector is missing; add it"),
+    (spread(topologyKey="a b"), 'topologySpreadConstraints[0].topologyKey: "a b" is no label name'),
+    (node_affinity(operator="In"), "matchExpressions[0].values: the operator In needs at least one value; add it"),
+    (node_affinity(operator="Exists", values=["a"]), "matchExpressions[0].values: the operator Exists has no values"),
+    (node_affinity(operator="Gt", values=["a"]), "matchExpressions[0].values: the operator Gt needs one whole number"),
+    (node_affinity(operator="In ", values=["a"]), "[0].operator: there is no value In ; did you mean In?"),
+    (pod(schedulingGates=[{"name": "a b"}]), 'schedulingGates[0].name: "a b" is no name of a gate'),
+    (
+        objects({**deployment("api", {}), "metadata": {"name": "api", "namespace": "A"}}),
+        'world.objects[2].metadata.namespace: the API server refuses Deployment api: "A" is no name of a Namespace',
+    ),
+    # NodePools that can never have a node.
+    (
+        without_class(),
+        "objects[2].spec.template.spec.nodeClassRef.name: NodePool other: there is no EC2NodeClass defualt; did you",
+    ),
+    (
+        required("topology.kubernetes.io/zon", "us-west-2a"),
+        "world.objects[2].spec.template.spec.requirements[0].key: NodePool typo: no node has the label topology.kub",
+    ),
+    (
+        required("node.kubernetes.io/instance-type", "m5.larg"),
+        "node.kubernetes.io/instance-type In [m5.larg]: there is no value m5.larg; did you mean m5.large?",
+    ),
+    (required("topology.kubernetes.io/zone", "us-west-2x"), "there is no value us-west-2x; did you mean us-west-2"),
+    (
+        required("kubernetes.io/os", "linuxx"),
+        "kubernetes.io/os In [linuxx]: there is no value linuxx; did you mean linux",
+    ),
+    (required("kubernetes.io/arch", "amd"), "kubernetes.io/arch In [amd]: there is no value amd; did you mean amd64?"),
+    # Names in pods and limits.
+    (pod(nodeSelector={"karpenter.sh/capacity-typ": "spot"}), "did you mean karpenter.sh/capacity-type?"),
+    (
+        spread(topologyKey="topology.kubernetes.io/zon"),
+        "topologySpreadConstraints[0].topologyKey: no node has the label topology.kubernetes.io/zon; did you mean topo",
+    ),
+    (
+        objects({**deployment("api", {}), "spec": with_pod(priorityClassName="hihg")}),
+        "spec.template.spec.priorityClassName: Deployment api: there is no PriorityClass hihg; here are system-",
+    ),
+    (
+        objects({**deployment("api", {}), "spec": with_pod(nodeSelector={"kubernetes.io/arh": "arm64"})}),
+        "spec.template.spec.nodeSelector.kubernetes.io/arh: Deployment api: no node has the label kubernetes.io/arh;",
+    ),
+    (
+        objects(node_pool("other", {"limits": {"cpus": "10"}})),
+        "spec.limits.cpus: NodePool other: there is no resource cpus; did you mean cpu?; this limit would have",
+    ),
+    (
+        objects({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}}),
+        "world.objects[2].kind: the simulation does not run this kind; describe the replicas in overTime of a workload",
+    ),
 ]

@@ -106,7 +106,7 @@ def test_an_error_page_keeps_the_time_and_the_navigation(asked: FlaskClient, his
 def test_an_error_of_the_time_keeps_the_navigation_without_it(asked: FlaskClient) -> None:
     text = asked.get("/cost?at=yesterday").text
     assert 'href="/next"' in text
-    assert "at yesterday: it is no time, such as" in text
+    assert "at yesterday: it is no time; write a time of RFC 3339 such as" in text
     assert 'action="/cost"' in text
 
 

@@ -69,6 +69,26 @@ def test_the_thread_goes_on_after_an_unexpected_error_and_reports_it_once() -> N
     boards.stop()
 
 
+def test_a_report_that_fails_ends_no_thread() -> None:
+    """Standard error may be closed."""
+    cluster, broken = Cluster(), threading.Event()
+
+    def read() -> Snapshot:
+        if broken.is_set():
+            raise ZeroDivisionError("a number is 0")
+        return cluster.read()
+
+    def report(text: str) -> None:
+        raise BrokenPipeError(text)
+
+    boards = Boards(Origin("cluster a", read, live=True), every=0.01, report=report)
+    broken.set()
+    boards.start()
+    assert boards.wait(4, 10) > 4
+    assert boards.problem.startswith("ZeroDivisionError")
+    boards.stop()
+
+
 def test_a_stream_waits_for_the_reading_and_ends_with_the_views() -> None:
     boards = live()
     events = stream(boards, quiet=60)

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 import threading
 import time
 from dataclasses import replace
@@ -120,11 +121,51 @@ def test_every_width_shows_names_and_the_last_column(width: int, view: str) -> N
     lines = shown(state, width=width).splitlines()
     assert max(map(len, lines)) <= width
     head = lines[2].split("  ")
-    assert head[0].split()[0] in ("NODE", "POD", "NAMESPACE")
+    assert head[0].split()[0] in ("NODE", "POD", "NAME")
     assert any(last in lines[2] for last in ("WHY IT STAYS", "REASON", "BUDGET AND BLOCK", "SHARE"))
     if view == "1" and width >= 80:
         assert "PRICE" in lines[2]
         assert "STATE" in lines[2]
+
+
+def on_eks() -> State:
+    """The first screen of a cluster with nodes as EC2 names them, which differ in their first part."""
+    made = state_of(worlds.cluster(worlds.waiting("huge", "900", of="huge")))
+    domain = ".us-west-2.compute.internal"
+    nodes = tuple(replace(row, name=f"ip-10-0-0-{n}{domain}") for n, row in enumerate(made.board.nodes))
+    ends = tuple(replace(row, node=f"ip-10-0-0-{n}{domain}") for n, row in enumerate(made.board.disruptions))
+    made.show(replace(made.board, nodes=nodes, disruptions=ends))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("view", "heads", "cells"),
+    [
+        ("1", "NODE NODEPOOL TYPE STATE PRICE PODS CPU MEM", ("ip-10-0-0-0 ", "default", "$0.096/h")),
+        ("2", "POD PODS REASON", ("shop/huge", "no existing node has")),
+        ("3", "NODE NODEPOOL STATE REASON WHEN", ("ip-10-0-0-2 ", "Expired", "in 28d11h")),
+        ("4", "NAME BY PODS PRICE SHARE", ("NodePool", "namespace", "team", "$0.017/h")),
+    ],
+)
+def test_eighty_columns_have_what_each_view_is_for(view: str, heads: str, cells: tuple[str, ...]) -> None:
+    text = shown(pressed(on_eks(), view), width=80)
+    head = text.splitlines()[2].split()
+    assert [one for one in heads.split() if one not in head] == []
+    assert [one for one in cells if one not in text] == []
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_names_of_nodes_that_would_be_alike_stay_whole() -> None:
+    made = on_eks()
+    names = ("a.west.example.com", "a.east.example.com")
+    made.show(replace(made.board, nodes=tuple(map(lambda row, name: replace(row, name=name), made.board.nodes, names))))
+    assert "a.east.example.com" in shown(made, width=80)
+
+
+def test_costs_are_by_nodepool_namespace_and_team() -> None:
+    rows = pressed(on_eks(), "4").rows
+    assert list(dict.fromkeys(row.by for row in rows)) == ["NodePool", "namespace", "team"]
+    assert [(row.name, row.percent) for row in rows if row.by == "NodePool"] == [("default", 100)]
 
 
 def test_a_new_reading_keeps_the_selected_row() -> None:
@@ -203,12 +244,7 @@ def _seconds(state: State, key: str) -> float:
 
 @pytest.mark.parametrize("keys", [b"q", b"s2\r"])
 def test_a_real_terminal(keys: bytes) -> None:
-    reading, own = pty.openpty()
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "HOME": "/nonexistent", "TERM": "xterm"}
-    env |= {"NO_COLOR": "1"} if keys == b"q" else {}
-    command = [sys.executable, "-m", "kerf.cli.main", "top", "--snapshot", SNAPSHOT]
-    process = subprocess.Popen(command, stdin=own, stdout=own, stderr=own, cwd=ROOT, env=env, start_new_session=True)
-    os.close(own)
+    reading, process = _started({"NO_COLOR": "1"} if keys == b"q" else {})
     written = _until(reading, b"10 nodes")
     os.write(reading, keys[:1])
     for byte in keys[1:]:
@@ -224,6 +260,30 @@ def test_a_real_terminal(keys: bytes) -> None:
     os.close(reading)
     assert b"\x1b[?1049h" in written
     assert b"Traceback" not in written
+
+
+def test_a_real_terminal_of_eighty_columns_has_the_times_and_the_costs() -> None:
+    reading, process = _started({"NO_COLOR": "1"})
+    _until(reading, b"10 nodes")
+    os.write(reading, b"3")
+    assert b"\x1b[?1049l" not in _until(reading, b"WHEN")
+    os.write(reading, b"4")
+    assert b"NodePool" in _until(reading, b"SHARE") + _until(reading, b"quit")
+    os.write(reading, b"q")
+    _until(reading, b"\x1b[?1049l")
+    assert process.wait(30) == 0
+    os.close(reading)
+
+
+def _started(more: dict[str, str]) -> tuple[int, subprocess.Popen[bytes]]:
+    """The program in a terminal of 80 columns and 24 lines: its end of the terminal, and the process."""
+    reading, own = pty.openpty()
+    termios.tcsetwinsize(own, (24, 80))
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "HOME": "/nonexistent", "TERM": "xterm", **more}
+    command = [sys.executable, "-m", "kerf.cli.main", "top", "--snapshot", SNAPSHOT]
+    process = subprocess.Popen(command, stdin=own, stdout=own, stderr=own, cwd=ROOT, env=env, start_new_session=True)
+    os.close(own)
+    return reading, process
 
 
 def _until(reading: int, mark: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -48,7 +49,41 @@ def test_requests_of_a_node_are_those_of_its_pods(found: Board) -> None:
 
 def test_a_blocker_is_the_reason_why_a_node_stays() -> None:
     rows = board(worlds.cluster(pdb("keep", app="web"))).nodes
-    assert [row.stays for row in rows] == ["PodDisruptionBudget shop/keep allows no disruption now: shop/web-1", ""]
+    assert rows[0].stays == "PodDisruptionBudget shop/keep allows no disruption now: shop/web-1"
+
+
+def _stays(*objects: Any, **facts: Any) -> str:
+    one = claim("a", **facts)
+    return board(snapshot([one, node(one), *objects])).nodes[0].stays
+
+
+def test_a_node_without_a_blocker_shows_its_disruption_and_the_time() -> None:
+    empty = "no reschedulable pods; can be removed"
+    assert _stays(pool()) == f"{empty} now"
+    assert _stays(pool(), since=NOW - timedelta(seconds=5)).endswith("can be removed from 2026-03-04T12:00:10Z on")
+    assert _stays(pool(), drifted=NOW - DAY).endswith("; can be replaced now")
+    assert _stays(pool(), worker("web", "a", "500m")) == "no cheaper placement of its pods is known"
+
+
+def test_a_budget_shows_the_time_at_which_it_allows_the_disruption() -> None:
+    closed = {"nodes": "0", "schedule": "0 9 * * *", "duration": "4h"}
+    shown = _stays(pool(budgets=[{"nodes": "1"}, closed]))
+    assert "udget" in shown
+    assert shown.endswith("; can be removed from 2026-03-04T13:00:00Z on")
+    assert "can be" not in _stays(pool(budgets=[{"nodes": "0"}]))
+
+
+def test_a_proposed_consolidation_is_shown() -> None:
+    a = claim("a")
+    proposals = (Proposal("1", "Underutilized", "delete", ("a",), (), 5000, {}, made_at=None),)
+    found = snapshot([pool(), a, node(a), worker("web", "a", "500m")], proposals=proposals)
+    assert board(found).nodes[0].stays.endswith("; can be consolidated now")
+
+
+def test_a_node_that_is_not_in_use_shows_its_stage() -> None:
+    one = claim("a")
+    row = board(snapshot([pool(), one])).nodes[0]
+    assert row.stays == row.stage.text != ""
 
 
 def test_nodes_on_their_way_show_their_stage() -> None:

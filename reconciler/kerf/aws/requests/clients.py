@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import InvalidConfigError
 
 from kerf.aws.requests import answer_checks, service_models
 from kerf.aws.requests.pace import Pace
@@ -62,7 +63,11 @@ class Clients:
             max_pool_connections=CONNECTIONS,
             user_agent_extra="kerf",
         )
-        client = self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+        try:
+            client = self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+        except ValueError:  # its text has the URL, with a password; also of a variable that only botocore reads
+            fix = "write a URL such as https://s3.example.com into AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>"
+            raise InvalidConfigError(error_msg=f"the endpoint of {service} is no URL: {fix}") from None
         answer_checks.install(client)
         if service == "ec2" and self._pace is not None:
             self._pace.install(client)

@@ -87,11 +87,22 @@ _BY_CODE: Final[tuple[tuple[frozenset[str], type[PortError]], ...]] = (
 )
 
 
+def without_credentials(text: str) -> str:
+    """The text without users and passwords of URLs. Passwords have any characters: all between `://` and the last `@`
+    of a line is removed."""
+    return "\n".join(map(_bare, text.split("\n")))
+
+
+def _bare(line: str) -> str:
+    start, end = line.find("://"), line.rfind("@")
+    return line[: start + 3] + line[end + 1 :] if 0 <= start < end else line
+
+
 def translate(call: str, error: Exception) -> PortError:
     """The port's error for what botocore raised in `call` (such as `ec2:CreateFleet`)."""
     if isinstance(error, boto.ClientError):
         return _from_answer(call, error)
-    text = f"{call}: {error}"
+    text = without_credentials(f"{call}: {error}")
     if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError | boto.CredentialRetrievalError):
         return Forbidden(text)
     if isinstance(error, boto.ParamValidationError):
@@ -104,7 +115,7 @@ def _from_answer(call: str, error: boto.ClientError) -> PortError:
     message = error.response.get("Error", {}).get("Message", "")
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     kind = next((kind for codes, kind in _BY_CODE if code in codes), None) or _by_status(code, status)
-    found = kind(f"{call}: {code}: {message}")
+    found = kind(without_credentials(f"{call}: {code}: {message}"))
     found.details = _details(call, error, code, status)
     return found
 

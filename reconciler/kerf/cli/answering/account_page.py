@@ -20,16 +20,17 @@ def page(answer: Answer) -> str:
         lines.append(f"  cause: {answer.cause.text}")
     refusal = answer.refusal
     if refusal is not None and refusal.account is not None:
-        lines += _account(refusal.account)
+        lines += _account(refusal.account, [] if refusal.quotas else list(_fixes(refusal.account)))
     elif refusal is not None:
         lines += [f"  NodePool {name}: {why}" for name, why in refusal.pools.items()]
     return "\n".join(line.rstrip() for line in [*lines, *_to_do(answer)]) + "\n"
 
 
 def _to_do(answer: Answer) -> Iterator[str]:
-    """What is left to the user: edits of an account are listed with it."""
-    account = answer.refusal.account if answer.refusal is not None else None
-    if answer.patches and not (account is not None and account.fixes):
+    """What is left to the user: edits of an account are listed with it, unless a used-up quota comes before them."""
+    refusal = answer.refusal
+    listed = refusal is not None and refusal.account is not None and refusal.account.fixes and not refusal.quotas
+    if answer.patches and not listed:
         yield ""
         yield "To do:"
         yield from (f"  - {patch.text}" for patch in answer.patches)
@@ -45,7 +46,7 @@ def _head(answer: Answer) -> str:
     return f"has no place{others}: {answer.text}"
 
 
-def _account(account: Account) -> Iterator[str]:
+def _account(account: Account, fixes: list[str]) -> Iterator[str]:
     if account.pools or account.nodes.looked_at:
         yield ""
         yield from _nodes(account.nodes)
@@ -55,8 +56,9 @@ def _account(account: Account) -> Iterator[str]:
     if account.more_pools:
         yield ""
         yield f"and {account.more_pools} more NodePools"
-    yield ""
-    yield from _fixes(account)
+    if fixes:
+        yield ""
+        yield from fixes
 
 
 def _nodes(nodes: NodesAccount) -> Iterator[str]:

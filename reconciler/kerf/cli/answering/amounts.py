@@ -15,8 +15,3 @@ def cores(millis: int) -> str:
 def gib(amount: int) -> str:
     """Memory in GiB: `7.4`, `120`."""
     return f"{amount / _GIB:,.1f}" if amount < 100 * _GIB else f"{amount / _GIB:,.0f}"
-
-
-def many(count: int, noun: str) -> str:
-    """`1 pod`, `2 pods`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from kerf.cli.answering.records import words_of
 from kerf.model.instants import rfc3339
 from kerf.scheduling.answers.edits import PodEdit, PoolEdit
 
@@ -22,15 +23,18 @@ if TYPE_CHECKING:
     from kerf.provisioning.why import Answer
 
 
-def as_json(answer: Judgement | Answer | PoolJudgement | Forecast) -> str:
-    """One JSON object, with a line break at its end."""
-    return json.dumps({"version": 1, **_plain(answer)}, indent=2) + "\n"
+def as_json(answer: Judgement | Answer | PoolJudgement | Forecast, at: datetime) -> str:
+    """One JSON object, with a line break at its end. `at` is the time of the cluster."""
+    return _written(_plain(answer), at)
 
 
-def compared_as_json(found: Mapping[str, Forecast]) -> str:
+def compared_as_json(found: Mapping[str, Forecast], at: datetime) -> str:
     """The plans of several changes by name, as one JSON object with a line break at its end."""
-    rows = [{"change": name, **_plain(one)} for name, one in found.items()]
-    return json.dumps({"version": 1, "compared": rows}, indent=2) + "\n"
+    return _written({"compared": [{"change": name, **_plain(one)} for name, one in found.items()]}, at)
+
+
+def _written(content: Mapping[str, Any], at: datetime) -> str:
+    return json.dumps({"version": 1, "asOf": words_of(at), **content}, indent=2) + "\n"
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -115,7 +116,8 @@ class Boards:
         before, self._problem = self._problem, problem
         self._failed_at = SystemClock().now() if problem else None
         if problem and problem != before:
-            self._report(f"the cluster was not read again: {problem}")
+            with suppress(Exception):  # a closed standard error ends no thread
+                self._report(f"the cluster was not read again: {problem}")
 
     def _follow(self) -> None:
         while not self._stopped.wait(self._every):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -123,14 +123,15 @@ def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[s
     file, arguments = taken(arguments, "--snapshot")
     record, arguments = taken(arguments, "--record")
     at, arguments = taken(arguments, "--at")
+    not_empty({"--snapshot": file, "--record": record})
     given = {"--snapshot": file, "--record": record, "-f": paths}
     if len(both := [name for name, value in given.items() if value]) > 1:
         raise Mistake(f"{both[0]} and {both[1]} exclude each other")
     if (file or record) and arguments:
         raise Mistake(f"{arguments[0]}: the settings are those of the {'snapshot' if file else 'record'}")
-    if found := recorded(verb, record, at) if record or at else of_file(file) if file else None:
-        words = f"The cluster of the decision of {records.words_of(found.snapshot.now)}." if record else ""
-        return Origin(file or record, lambda: found.snapshot, words=words, capture=lambda: found)
+    if found := _saved(verb, file, record, at):
+        words = records.of_decision(found.snapshot.now) if record else ""
+        return Origin(file or record or "", lambda: found.snapshot, words=words, capture=lambda: found)
     own = options(arguments, offline=bool(paths))
     if not paths:
         read = partial(live, verb, own, *where)
@@ -142,7 +143,21 @@ def origin(verb: str, arguments: list[str], paths: Sequence[str], where: tuple[s
     return Origin(", ".join(paths), lambda: captured.snapshot, words=words, capture=lambda: captured)
 
 
-def recorded(verb: str, path: str, at: str) -> Captured:
+def not_empty(paths: Mapping[str, str | None]) -> None:
+    """Refuse an option with an empty path, as of a variable that is not set: another source would be read. Raises
+    Mistake."""
+    for name, path in paths.items():
+        if path == "":
+            raise Mistake(f"{name}: the path is empty; name a file or a folder, or leave the option out")
+
+
+def _saved(verb: str, file: str | None, record: str | None, at: str | None) -> Captured | None:
+    if record is not None or at is not None:
+        return recorded(verb, record, at)
+    return None if file is None else of_file(file)
+
+
+def recorded(verb: str, path: str | None, at: str | None) -> Captured:
     """The cluster of the latest decision of a record, up to the time `at` if one is given. Raises Mistake."""
     if not path:
         raise Mistake("--at and --record belong together: --record names the folder of a record")
@@ -163,3 +178,12 @@ def of_file(path: str) -> Captured:
         raise Mistake(f"{path}: {error.strerror or error}") from error
     except reading.Unreadable as error:
         raise Mistake(f"{path}: {error}") from error
+
+
+def compressed(found: Captured, *, hash_names: bool = False) -> bytes:
+    """The content of a file of `kerf snapshot`; with `hash_names` it has pseudonyms in place of names."""
+    from kerf.runtime.process import saving
+    from kerf.snapshots import naming, writing
+
+    lines = writing.lines(found, digest_key() or saving.new_key())
+    return files.compressed(naming.renamed(lines) if hash_names else lines)

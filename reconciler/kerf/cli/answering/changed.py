@@ -13,9 +13,11 @@ from kerf.cli.gathering import gathering, sources
 from kerf.planning import changes
 from kerf.planning.changes import Change, Comparison, Key
 from kerf.snapshots.sanitizing import digest
+from kerf_api.texts import shortened
 
 if TYPE_CHECKING:
     from kerf.manifests.checking import Content
+    from kerf.model.snapshot import Snapshot
     from kerf.snapshots.captured import Captured
 
 #: Kinds whose pods a plan takes from the cluster, and the most of them that it names.
@@ -69,16 +71,27 @@ def since(paths: Sequence[str], ref: str, note: gathering.Note) -> Changed:
     return Changed(Change(applied, tuple(key for key in old if key not in here)), old)
 
 
-def comparable(found: Changed, captured: Captured, key: bytes, deleted: Iterable[Key] = ()) -> tuple[Change, list[str]]:
+def comparable(
+    found: Changed, captured: Captured, key: bytes | None, deleted: Iterable[Key] = ()
+) -> tuple[Change, list[str]]:
     """The change of a plan for a snapshot, with more deleted objects, and what had to be assumed. `key` is that of the
-    digests in place of user data. Raises Mistake."""
+    digests in place of user data: empty when it is not given, None for a record. Raises Mistake."""
     change = Change(found.change.applied, tuple(dict.fromkeys((*found.change.deleted, *deleted))))
     if change and captured.names != "plain":
         raise Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
     if not captured.of_file:
         return change, [*found.assumed]
-    comparison = Comparison(captured.snapshot, partial(digest, key) if key else None, found.before)
+    comparison = of_record(captured.snapshot, found.before) if key is None else _of_file(captured.snapshot, key, found)
     return comparison.comparable(change), [*found.assumed, *comparison.assumed]
+
+
+def _of_file(snapshot: Snapshot, key: bytes, found: Changed) -> Comparison:
+    return Comparison(snapshot, partial(digest, key) if key else None, found.before)
+
+
+def of_record(snapshot: Snapshot, before: Mapping[Key, Mapping[str, Any]]) -> Comparison:
+    """The comparison with a snapshot of a record. Its digests have a random key, which no variable can have."""
+    return Comparison(snapshot, None, before, "a record does not keep the key of its digests")
 
 
 def _left_out(manifests: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -87,9 +100,8 @@ def _left_out(manifests: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     names = [f"{one['kind']} {'/'.join(filter(None, changes.key(one)[1:]))}" for one in found]
     if not names:
         return ()
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    listed = f"{', '.join(names[:_NAMES])}{more}"
-    return (f"workloads of the files are not applied, and pods stay those of the cluster: {listed}",)
+    text = "workloads of the files are not applied, and pods stay those of the cluster"
+    return (f"{text}: {shortened(names, _NAMES)}",)
 
 
 def _once(rows: Iterable[Row]) -> tuple[Mapping[str, Any], ...]:

@@ -12,6 +12,7 @@ from kerf.planning.approvals import Approval
 from kerf.planning.forecast import Forecast
 from kerf.planning.outcomes import Departure, Outcome
 from kerf_api import durations, labels
+from kerf_api.texts import counted
 
 #: A table is as long in a terminal and in a comment, unless all rows are asked for.
 MOST_ROWS: Final = 40
@@ -58,9 +59,15 @@ def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
     after = found.now.nodes - len(planned.departures) + len(planned.arrivals)
     yield "nodes", f"{found.now.nodes} now, {after} after; {_departing(found)}, {len(planned.arrivals)} launched"
     evicted, anyway = len(planned.moves), len(otherwise.moves)
-    yield "pods", f"{_count(evicted, 'eviction')}{f', {anyway} without the change' if otherwise is not planned else ''}"
+    yield (
+        "pods",
+        f"{counted(evicted, 'eviction')}{f', {anyway} without the change' if otherwise is not planned else ''}",
+    )
     new, placed = len(found.newly_waiting), len(found.newly_placed)
-    yield "unschedulable", f"{_count(len(planned.waiting), 'pod')} after; {new} more and {placed} fewer than without it"
+    yield (
+        "unschedulable",
+        f"{counted(len(planned.waiting), 'pod')} after; {new} more and {placed} fewer than without it",
+    )
     change = percent(found.now.total, planned.total)
     other = f"; without the change {price(otherwise.total)}" if otherwise is not planned else ""
     yield "price", f"{price(found.now.total)} now, {price(planned.total)} after{change}{other}"
@@ -118,7 +125,11 @@ def _rows(found: Forecast, most: int) -> Iterator[tuple[str, ...]]:
 def _departures(found: Forecast, most: int) -> Iterator[tuple[str, ...]]:
     caused = {one.node.name for one in found.caused}
     for one in found.planned.departures[:most]:
-        reason = one.reason if one.node.name in caused or found.otherwise is found.planned else f"{one.reason} (anyway)"
+        reason = (
+            one.reason
+            if one.node.name in caused or found.otherwise is found.planned
+            else f"{one.reason}, also without the change"
+        )
         yield _after(found, one), one.node.name, one.node.nodepool, _node(one), str(one.node.pods), reason
 
 
@@ -161,10 +172,6 @@ def _risks(found: Forecast) -> Iterable[str]:
 
 
 # --- words ------------------------------------------------------------------------------------------------------
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def price(amount: int) -> str:
     """Millionths of a dollar per hour, for a person."""
     return f"${amount / 1e6:,.3f}/h"

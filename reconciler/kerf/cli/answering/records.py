@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 from kerf.cli.answering import saved
 from kerf.cli.arguments import Mistake
 from kerf.model.instants import rfc3339
-from kerf.records.reading import Part, Step
+from kerf.records.ordering import by_time
+from kerf.records.reading import Part, Step, times
 from kerf.runtime.recording.ring import SUFFIX, parts
 from kerf.snapshots import files
 from kerf.snapshots.captured import Captured
 from kerf.snapshots.reading import Unreadable
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 #: Called with a sentence about a file.
 Note = Callable[[str], object]
 
@@ -40,25 +44,38 @@ class Record:
     damaged: bool = False
     software: list[dict[str, Any]] = field(default_factory=list)
 
-    def parts(self) -> Iterator[tuple[Path, Iterator[Step]]]:
-        """Each file with its decisions between the times; a step holds until the next one is asked for."""
-        for path, following in zip(self.paths, [*self.paths[1:], None], strict=True):
-            if self.since is not None and following is not None and self._head(following) <= self.since:
-                continue
-            if self.until is not None and self._head(path) > self.until:
-                continue
-            yield path, self.steps(path)
+    def decisions(self, each: Callable[[], T]) -> Iterator[tuple[Step, Path, T]]:
+        """The decisions between the times, by time, with their files; a step holds until the next one is asked for.
+
+        Files of several processes overlap in time. `each` is called once for a file; its value comes with all steps.
+        """
+        return self._ordered(lambda path: zip(self.steps(path), repeat(path), repeat(each())))
+
+    def pairs(self, other: Record, each: Callable[[], T]) -> Iterator[tuple[Step, Step, T]]:
+        """The decisions as `decisions` returns them, each with that of another reader of the same files."""
+        return self._ordered(lambda path: zip(self.steps(path), other.steps(path), repeat(each())))
 
     def last(self) -> Step | None:
         """The latest decision between the times; None when there is none. Raises Mistake."""
-        counts = ((path, sum(1 for _ in steps)) for path, steps in reversed([*self.parts()]))
-        path, number = next(((path, number) for path, number in counts if number), (None, 0))
-        if path is None:
+        found = [one for _, paths in self._runs() if (one := self._last(paths)) is not None]
+        if not found:
             return None
+        _, path, number = max(found, key=lambda row: row[0])
         step = next(islice(self.steps(path), number - 1, None), None)
         if step is None:
             raise Mistake(f"{path}: it was deleted while it was read; copy the folder and read the copy")
         return step
+
+    def _last(self, paths: Sequence[Path]) -> tuple[datetime, Path, int] | None:
+        """The time of the latest decision of a process, its file, and its number among the file's decisions."""
+        for path in reversed(paths):
+            try:
+                found = [at for at in _times(path) if self._between(at)]
+            except (OSError, Unreadable):  # `steps` reports it, and reads the decisions before it
+                found = [step.decision.at for step in self.steps(path)]
+            if found:
+                return found[-1], path, len(found)
+        return None
 
     def steps(self, path: Path) -> Iterator[Step]:
         """The decisions of a file between the times; each holds until the next one is asked for."""
@@ -79,14 +96,86 @@ class Record:
         """A decision that follows a later one, as after a step of the clock, is looked at too."""
         return (self.until is None or at <= self.until) and (self.since is None or at >= self.since)
 
-    def _head(self, path: Path) -> datetime:
-        """The first time in a file; that of one without a readable header is the earliest there is."""
+    def _ordered(self, read: Callable[[Path], Iterator[tuple[Step, *Ts]]]) -> Iterator[tuple[Step, *Ts]]:
+        def rows(paths: Sequence[Path]) -> Iterator[tuple[Step, *Ts]]:
+            for path in paths:
+                if self._concerned(path):
+                    yield from read(path)
+
+        return by_time(((began, rows(paths)) for began, paths in self._runs()), lambda row: row[0].decision.at)
+
+    def _concerned(self, path: Path) -> bool:
+        """Whether a file can have a decision between the times. Times of other files decide nothing: a clock may have
+        been set back."""
+        if self.since is None and self.until is None:
+            return True
         try:
-            return Part().head(files.lines(saved.pieces(path), lambda: None))
+            return any(map(self._between, _times(path)))
         except (OSError, Unreadable):
-            return datetime.min.replace(tzinfo=UTC)
+            return True
+
+    def _runs(self) -> list[tuple[datetime, list[Path]]]:
+        """The files of each process in their order, with the time of its first one."""
+        runs: dict[str, list[_Head]] = {}
+        for path in self.paths:
+            head = _head(path)
+            others = runs.setdefault(head.run, [])
+            if (copied := next((one for one in others if one.same(head)), None)) is None:
+                others.append(head)
+                continue
+            more, less = sorted((copied, head), key=lambda one: len(one.decided), reverse=True)
+            others[others.index(copied)] = more
+            self.note(f"{less.path}: it is a copy of {more.path}, and left out")
+        return [(min(one.began for one in run), [one.path for one in sorted(run)]) for run in runs.values()]
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class _Head:
+    """The start of a file; `number` is 0 when its name has none. The order is that of the files of one process."""
+
+    number: int
+    began: datetime
+    path: Path
+    run: str
+
+    def same(self, other: _Head) -> bool:
+        """Whether both are copies of one part. One may be older, and so shorter."""
+        if (self.run, self.began) != (other.run, other.began) or 0 not in (
+            self.number - other.number,
+            self.number,
+            other.number,
+        ):
+            return False
+        return all(one == two for one, two in zip(self.decided, other.decided, strict=False))
+
+    @property
+    def decided(self) -> list[datetime]:
+        """The times of the decisions up to the first unreadable line."""
+        found = list[datetime]()
+        with suppress(OSError, Unreadable):
+            found.extend(_times(self.path))
+        return found
+
+
+def _head(path: Path) -> _Head:
+    """That of a file without a readable header is the earliest there is, of a process of its own."""
+    part = Part()
+    digits = path.stem.rpartition("-")[2]
+    number = int(digits) if digits.isdecimal() else 0
+    try:
+        began = part.head(files.lines(saved.pieces(path), lambda: None))
+    except (OSError, Unreadable):
+        return _Head(number, datetime.min.replace(tzinfo=UTC), path, f"/{path}")
+    return _Head(number, began, path, part.start.run if part.start is not None else "")
+
+
+def _times(path: Path) -> Iterator[datetime]:
+    """Raises OSError, Unreadable."""
+    return times(files.lines(saved.pieces(path), lambda: None))
+
+
+#: The times that options accept.
+FORMS: Final = "a time of RFC 3339 such as 2026-03-01T03:12:00Z, or a date; without a zone it is UTC"
 _TORN: Final = "its end is missing: the controller is still writing it, or stopped meanwhile; its last line is left out"
 
 
@@ -136,14 +225,20 @@ def words_of(at: datetime) -> str:
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def instant(option: str, text: str) -> datetime | None:
-    """A time of the command line; None for an empty one. Without a zone it is UTC. Raises Mistake."""
-    if not text:
+def of_decision(at: datetime) -> str:
+    """The sentence with the time of a recorded cluster."""
+    return f"The cluster of the decision of {words_of(at)}."
+
+
+def instant(option: str, text: str | None) -> datetime | None:
+    """A time of the command line; None when it is not given. Without a zone it is UTC. Raises Mistake."""
+    if text is None:
         return None
     try:
         at = datetime.fromisoformat(text)
     except ValueError as error:
-        raise Mistake(f"{option} {text}: it is no time, such as 2026-03-01T03:12:00Z") from error
+        given = f"{option} {text}: it is no time" if text else f"{option}: the time is empty"
+        raise Mistake(f"{given}; write {FORMS}") from error
     try:
         return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
     except OverflowError as error:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
-from kerf.cli.answering import captures, changed
+from kerf.cli.answering import changed
 from kerf.cli.arguments import Mistake
 from kerf.cli.terminal import columns
 from kerf.model import kinds
@@ -15,7 +14,6 @@ from kerf.model.instants import rfc3339
 from kerf.model.snapshot import Snapshot
 from kerf.planning import changes
 from kerf.records.supposing import Course, Disruption, Launch, Substitutes, Supposition
-from kerf.snapshots.sanitizing import digest
 from kerf_api import lint
 from kerf_api.defaulting import default
 from kerf_api.v1.meta import decode
@@ -33,8 +31,7 @@ LIMITS: Final = (
 
 def substitutes(path: str, snapshot: Snapshot, note: Callable[[str], object]) -> Substitutes:
     """The objects of some manifests, for the record with this snapshot. Raises Mistake."""
-    key = captures.digest_key()
-    comparison = changes.Comparison(snapshot, partial(digest, key) if key else None)
+    comparison = changed.of_record(snapshot, {})
     found = [*map(_checked, changed.of_files([path]).change.applied)]
     found = [*comparison.comparable(changes.Change(tuple(found))).applied]
     tables: dict[str, dict[str, Any]] = {kind.name: {} for kind in _KINDS}

@@ -21,9 +21,11 @@ from kerf.cli.demonstration.screen import Row, Screen, View
 from kerf.model.plan import Refusal
 from kerf.model.settings import Settings
 from kerf.runtime.controller import Controller
+from kerf.runtime.observe import looking
 from kerf.sandbox.api.admission import Refused
 from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.world import World
+from kerf.snapshots.captured import Captured
 from kerf_api import labels
 
 STEP = timedelta(seconds=5)
@@ -136,6 +138,10 @@ class Demo:
             if subject.removeprefix("pod/") in pending:
                 done.pods_refused.append({"pod": subject.removeprefix("pod/"), "why": str(refusal.reason)})
         return done
+
+    def captured(self) -> Captured:
+        """The controller's view of the cluster now, for `kerf ui`, `kerf why` and `kerf plan`."""
+        return looking.captured(self.controller.state, self.world.clock.now())
 
     # --- running the world --------------------------------------------------------------------------------------
     def _until(self, what: str, minutes: float, reached: Callable[[], bool]) -> bool:

@@ -4,6 +4,7 @@ options.py    the command line
 serving.py    gunicorn with TLS, or the loopback address
 access.py     the check of every request
 claims.py     the token of a request, or the identity that a proxy vouches for
+tokens.py     reviewed tokens, and those whose reviews are not limited
 limits.py     limits of TokenReviews by client address
 reviews.py    TokenReviews and SubjectAccessReviews, with their answers kept for seconds
 flights.py    the reviews of many namespaces for one person

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 
-from kerf.cli.answering.amounts import many
 from kerf.cli.gate import claims
-from kerf.cli.gate.claims import Ambiguous, Sent, Unauthenticated
+from kerf.cli.gate.claims import Ambiguous, Identity, Sent, Unauthenticated
 from kerf.cli.gate.kept_views import Unready
 from kerf.cli.gate.limits import Crowded
 from kerf.cli.gate.readings import Readings
 from kerf.cli.gate.reviews import REQUIRED, Reviews
-from kerf.cli.gate.viewed import ViewedBoards, Viewer, admit
+from kerf.cli.gate.viewed import ViewedBoards, Viewer, admit, admitted
 from kerf.ports import PortError
+from kerf_api.texts import counted
 
 _LISTS: Final = ", ".join(kind.plural for kind in REQUIRED)
+#: Seconds after which the permissions of a request are checked again before its answer is sent.
+_RECHECK_SECONDS: Final = 1.0
+#: Seconds that the second check waits for reviews.
+_CONFIRM_SECONDS: Final = 1.0
+_STREAM: Final = "text/event-stream"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: Python notes the place of an exception in it
 class Refused(Exception):
     """The answer to a request that is not admitted."""
 
@@ -41,27 +49,57 @@ class Gate:
 
     def viewer(self, sent: Sent) -> Viewer:
         """The person of a request. Raises Refused."""
-        try:
-            who = claims.vouched(sent, self.proxies) or self.reviews.identity(claims.token(sent), sent.address)
-            if who is None or who.anonymous:
-                raise Unauthenticated("Authorization: the cluster does not accept the token for this page")
-            if not self.reviews.may_look(who):
-                raise Refused(HTTPStatus.FORBIDDEN, f"not permitted: the page needs permission to list {_LISTS}")
+        with _refusals():
+            who = self._person(sent)
             reading = self.readings.latest
             if reading is None:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster has not been read yet: try again")
-            return Viewer(self.readings.views, self.reviews.namespaces(who, reading.namespaces), self.readings.failing)
-        except Crowded as error:
-            text = f"too many new tokens: try again in {many(error.seconds, 'second')}"
-            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, text, error.seconds) from error
-        except Ambiguous as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
-        except Unauthenticated as error:
-            raise Refused(HTTPStatus.UNAUTHORIZED, str(error)) from error
-        except PortError as error:
-            raise Refused(
-                HTTPStatus.SERVICE_UNAVAILABLE, "the API server does not answer reviews: try again"
-            ) from error
+            views, answered = self.readings.views, self.reviews.namespaces(who, reading.namespaces)
+            if answered.namespaces is None:
+                return Viewer(views, answered, self.readings.failing)
+            # Permissions that are not all known are of this moment only: no views are made and kept for them.
+            find = views.within if answered.unanswered else views.seat
+            shown = find(answered.namespaces)
+            left_out = 0 if answered.unanswered else len(answered.namespaces - shown)
+            return Viewer(views, replace(answered, namespaces=shown), self.readings.failing, left_out)
+
+    def confirm(self, sent: Sent, viewer: Viewer) -> None:
+        """Check again that the person of a request may see the views of its answer. Raises Refused."""
+        shown = viewer.answered.namespaces
+        with _refusals():
+            now = self.reviews.namespaces(self._person(sent), shown or frozenset(), _CONFIRM_SECONDS).namespaces
+        if now is not None and (shown is None or not shown <= now):
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the permissions are being checked again: try again", 1)
+
+    def _person(self, sent: Sent) -> Identity:
+        """The user of a request, who may look. Raises Refused, and the errors of `viewer`."""
+        who = claims.vouched(sent, self.proxies)
+        token = "" if who is not None else claims.token(sent)
+        who = who or self.reviews.identity(token, sent.address)
+        if who is None or who.anonymous:
+            raise Unauthenticated("Authorization: the cluster does not accept the token for this page")
+        allowed = self.reviews.may_look(who)
+        if token:
+            self.reviews.settle(token, allowed)
+        if not allowed:
+            raise Refused(HTTPStatus.FORBIDDEN, f"not permitted: the page needs permission to list {_LISTS}")
+        return who
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Errors of the check as answers: raises Refused."""
+    try:
+        yield
+    except Crowded as error:
+        text = f"too many new tokens: try again in {counted(error.seconds, 'second')}"
+        raise Refused(HTTPStatus.TOO_MANY_REQUESTS, text, error.seconds) from error
+    except Ambiguous as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+    except Unauthenticated as error:
+        raise Refused(HTTPStatus.UNAUTHORIZED, str(error)) from error
+    except PortError as error:
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the API server does not answer reviews: try again") from error
 
 
 def install(app: Flask, gate: Gate, boards: ViewedBoards) -> None:
@@ -73,9 +111,8 @@ def install(app: Flask, gate: Gate, boards: ViewedBoards) -> None:
     @app.before_request
     def check() -> Response | None:
         try:
-            # The worker's own record of the connection and the request; no header can set it.
-            raw = request.environ["gunicorn.socket"]
-            admit(gate.viewer(Sent(raw.headers, raw.peer, request.remote_addr or "")))
+            g.began = time.monotonic()
+            admit(gate.viewer(_sent()))
         except Refused as refused:
             return _answer(refused)
         try:
@@ -91,12 +128,32 @@ def install(app: Flask, gate: Gate, boards: ViewedBoards) -> None:
     @app.after_request
     def whole(response: Response) -> Response:
         """Answers have an end here: a browser that gets 204 asks no more for server-sent events."""
-        if response.is_streamed and not response.direct_passthrough:
+        if response.mimetype == _STREAM:
             response.close()
             return Response(status=HTTPStatus.NO_CONTENT)
         if not response.direct_passthrough:
             boards.keep(response)
+        return _confirmed(gate, response)
+
+
+def _confirmed(gate: Gate, response: Response) -> Response:
+    """The answer, unless it took long and its permissions have been removed meanwhile."""
+    viewer = admitted()
+    if viewer is None or time.monotonic() - g.began < _RECHECK_SECONDS:
         return response
+    try:
+        gate.confirm(_sent(), viewer)
+    except Refused as refused:
+        response.close()
+        return _answer(refused)
+    return response
+
+
+def _sent() -> Sent:
+    """The current request."""
+    # The worker's own record of the connection and the request; no header can set it.
+    raw = request.environ["gunicorn.socket"]
+    return Sent(raw.headers, raw.peer, request.remote_addr or "")
 
 
 def _answer(refused: Refused) -> Response:

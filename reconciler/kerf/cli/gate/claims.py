@@ -11,14 +11,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote_to_bytes
 
 TOKEN_HEADER: Final = "Authorization"
 #: The headers of an authenticating proxy, as the API server names them.
-USER_HEADER, GROUP_HEADER = "X-Remote-User", "X-Remote-Group"
+USER_HEADER, GROUP_HEADER, EXTRA_PREFIX = "X-Remote-User", "X-Remote-Group", "X-Remote-Extra-"
+_HEADERS: Final = f"{USER_HEADER}, {GROUP_HEADER}, {EXTRA_PREFIX}*"
 #: Of a token, in characters. Tokens of identity providers with many groups have some thousand.
 LONGEST_TOKEN: Final = 16_384
 _LONGEST_NAME: Final = 1024
 _MOST_GROUPS: Final = 256
+#: Values of all extra keys together.
+_MOST_EXTRA: Final = 64
+_ESCAPED: Final = re.compile(r"(?:[^%]|%[0-9a-f]{2})+")
 _BLANKS: Final = " \t"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")
 #: Users and groups of Kubernetes itself.
@@ -53,6 +58,11 @@ class Sent:
     def every(self, name: str) -> tuple[str, ...]:
         """The values of a header."""
         return tuple(value for key, value in self.headers if key == name.upper())
+
+    def under(self, prefix: str) -> tuple[tuple[str, str], ...]:
+        """The remainders of names that begin with a prefix, in lower case, and their values."""
+        start = prefix.upper()
+        return tuple((name[len(start) :].lower(), value) for name, value in self.headers if name.startswith(start))
 
     def only(self, name: str) -> str:
         """The value of a header; empty without it. Raises Ambiguous when there are several."""
@@ -108,7 +118,24 @@ def vouched(sent: Sent, names: frozenset[str]) -> Identity | None:
         raise Unauthenticated(
             f"{USER_HEADER}, {GROUP_HEADER}: a name with the prefix {_SYSTEM} is not accepted from a proxy"
         )
-    return Identity(user, (*groups, _AUTHENTICATED))
+    return Identity(user, (*groups, _AUTHENTICATED), extra=_extra(sent))
+
+
+def _extra(sent: Sent) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The extra data of a user: sorted keys with their values. Raises Unauthenticated.
+
+    As the API server reads it: keys in lower case, then percent-decoded; one that is badly encoded as it is.
+    """
+    rows = sent.under(EXTRA_PREFIX)
+    if len(rows) > _MOST_EXTRA:
+        raise Unauthenticated(f"{EXTRA_PREFIX}*: too many: at most {_MOST_EXTRA} values are accepted from a proxy")
+    found: dict[str, list[str]] = {}
+    for name, value in rows:
+        key = _text(unquote_to_bytes(name).decode("latin-1") if _ESCAPED.fullmatch(name) else name)
+        found.setdefault(key, []).append(_text(value))
+        if not key or max(len(key), len(value)) > _LONGEST_NAME:
+            raise Unauthenticated(f"{EXTRA_PREFIX}*: empty or too long: a key has 1 to {_LONGEST_NAME} characters")
+    return tuple((key, tuple(values)) for key, values in sorted(found.items()))
 
 
 def _text(header: str) -> str:
@@ -116,9 +143,9 @@ def _text(header: str) -> str:
     try:
         text = header.encode("latin-1").decode().strip(_BLANKS)
     except UnicodeError as error:
-        raise Unauthenticated(f"{USER_HEADER}, {GROUP_HEADER}: not UTF-8") from error
+        raise Unauthenticated(f"{_HEADERS}: not UTF-8") from error
     if not text.isprintable():
-        raise Unauthenticated(f"{USER_HEADER}, {GROUP_HEADER}: control characters")
+        raise Unauthenticated(f"{_HEADERS}: control characters")
     return text
 
 

@@ -16,12 +16,16 @@ from typing import Final, Protocol
 
 from kerf.views.board import Board
 
-#: Sets of namespaces whose views are kept.
-MOST_VIEWS: Final = 16
+#: Sets of namespaces whose views are kept: so many in a small cluster, fewer with more pods, but always some.
+MOST_VIEWS, FEWEST_VIEWS = 64, 16
+#: The pods of a reading times the number of kept sets. Views take about 450 bytes for each pod.
+_MOST_PODS: Final = 1_000_000
+#: Seconds since its last request in which a set is in use: sets that others ask for do not push it out.
+IN_USE_SECONDS: Final = 120.0
 #: Seconds after a new reading for which the earlier views are shown at most.
 STALE_SECONDS: Final = 120.0
 #: Of the pages of one set of namespaces. An answer of "why" or a label of costs takes a second in a large cluster.
-MOST_BYTES: Final = 2_000_000
+MOST_BYTES: Final = 1_000_000
 #: Seconds that a request waits for views that are not there yet.
 PATIENCE_SECONDS: Final = 8.0
 #: Views that are made at once: they need a whole CPU each.
@@ -84,19 +88,24 @@ class _Turn:
 
 
 class _Row:
-    """The views of one set of namespaces, and the turn that they are of. `asked`: since the latest reading."""
+    """The views of one set of namespaces, and the turn that they are of. `asked`: since the latest reading; `used`: the
+    time of the last request; `failing`: the latest attempt to make views has failed."""
 
-    __slots__ = ("asked", "made", "making", "turn")
+    __slots__ = ("asked", "failing", "made", "making", "turn", "used")
 
     def __init__(self) -> None:
         self.turn: _Turn | None = None
         self.made: Made | None = None
         self.making: Future[Made] | None = None
-        self.asked = False
+        self.asked = self.failing = False
+        self.used = 0.0
 
     def age(self, now: float) -> float:
         """Seconds since these views are not the latest; 0 for the latest ones and before the first ones."""
         return 0.0 if self.turn is None or self.turn.replaced is None else now - self.turn.replaced
+
+    def in_use(self, now: float) -> bool:
+        return now - self.used < IN_USE_SECONDS
 
     @property
     def current(self) -> bool:
@@ -107,13 +116,19 @@ class KeptViews:
     """Belongs to any thread."""
 
     def __init__(
-        self, now: Callable[[], float] = time.monotonic, timed: Callable[[float], None] = lambda seconds: None
+        self,
+        now: Callable[[], float] = time.monotonic,
+        timed: Callable[[float], None] = lambda seconds: None,
+        failed: Callable[[BaseException, bool], None] = lambda error, known: None,
     ) -> None:
-        """`timed` receives the seconds that the views of one set of namespaces took."""
-        self._now, self._timed = now, timed
+        """`timed` receives the seconds that the views of one set of namespaces took; `failed` an error in making views,
+        and whether views of this set or another one have failed since the latest success."""
+        self._now, self._timed, self._failed = now, timed, failed
+        self._failing = False
         self._lock: Final = threading.Lock()
         self._rows: Final = OrderedDict[Shown, _Row]()
         self._turn: _Turn | None = None
+        self._most = MOST_VIEWS
         # Its thread begins with the first views, after gunicorn's fork.
         self._pool: Final = ThreadPoolExecutor(_MAKERS, thread_name_prefix="views")
 
@@ -124,10 +139,11 @@ class KeptViews:
         """Begin no more views."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def follow(self, reading: Source) -> None:
-        """Take a new reading, and begin the views that were asked for since the reading before."""
+    def follow(self, reading: Source, pods: int = 0) -> None:
+        """Take a new reading of so many pods, and begin the views that were asked for since the reading before."""
         with self._lock:
             now = self._now()
+            self._most = max(FEWEST_VIEWS, min(MOST_VIEWS, _MOST_PODS // max(pods, 1)))
             if self._turn is not None:
                 self._turn.replaced = now
             self._turn = _Turn(reading)
@@ -155,11 +171,32 @@ class KeptViews:
                 raise
             raise Unready from error
 
+    def seat(self, names: frozenset[str]) -> frozenset[str]:
+        """These namespaces; when too many other sets are in use, the largest kept set among them.
+
+        A further set would push out one that is made again with the next request of its people, and so on.
+        """
+        with self._lock:
+            free = len(self._rows) < self._most or not next(iter(self._rows.values())).in_use(self._now())
+            known = names in self._rows
+        return names if free or known else self.within(names)
+
+    def within(self, names: frozenset[str]) -> frozenset[str]:
+        """The largest set among these namespaces that has views; the empty set without one."""
+        with self._lock:
+            sets = [shown for shown, row in self._rows.items() if shown is not None and row.made is not None]
+        return max((shown for shown in sets if shown <= names), key=len, default=frozenset())
+
+    def failing(self, shown: Shown) -> bool:
+        """Whether the latest attempt to make the views of this set has failed."""
+        with self._lock:
+            return shown in self._rows and self._rows[shown].failing
+
     def _row(self, shown: Shown) -> _Row:
         row = self._rows.setdefault(shown, _Row())
-        row.asked = True
+        row.asked, row.used = True, self._now()
         self._rows.move_to_end(shown)
-        while len(self._rows) > MOST_VIEWS:
+        while len(self._rows) > self._most:
             _, dropped = self._rows.popitem(last=False)
             if dropped.making is not None:
                 dropped.making.cancel()
@@ -179,10 +216,13 @@ class KeptViews:
             began = self._now()
             made = Made(turn.reading.board(shown))
             self._timed(self._now() - began)
-        except BaseException:
+        except BaseException as error:
             with self._lock:
-                row.making = None
+                row.making, row.failing = None, True
+                known, self._failing = self._failing, True
+            self._failed(error, known)
             raise
         with self._lock:
             row.made, row.turn, row.making = made, turn, None
+            row.failing = self._failing = False
         return made

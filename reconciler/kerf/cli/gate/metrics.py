@@ -10,6 +10,7 @@ from kerf.telemetry.catalogue.names import METRICS
 
 _REQUESTS: Final = "kerf_page_requests_total"
 _REVIEWS: Final = "kerf_page_reviews_total"
+_FAILURES: Final = "kerf_page_failures_total"
 _SECONDS: Final = "kerf_page_views_duration_seconds"
 
 
@@ -20,6 +21,7 @@ class PageMetrics:
         self.registry: Final = CollectorRegistry()
         self._requests: Final = Counter(_REQUESTS, METRICS[_REQUESTS].about, ["code"], registry=self.registry)
         self._reviews: Final = Counter(_REVIEWS, METRICS[_REVIEWS].about, ["kind", "outcome"], registry=self.registry)
+        self._failures: Final = Counter(_FAILURES, METRICS[_FAILURES].about, ["work"], registry=self.registry)
         seconds = METRICS[_SECONDS]
         self._seconds: Final = Histogram(_SECONDS, seconds.about, buckets=seconds.buckets, registry=self.registry)
 
@@ -30,6 +32,10 @@ class PageMetrics:
     def reviewed(self, kind: str, outcome: str) -> None:
         """Count a review that was sent to the API server: allowed, denied or failed."""
         self._reviews.labels(kind, outcome).inc()
+
+    def failed(self, work: str) -> None:
+        """Count a failure of background work."""
+        self._failures.labels(work).inc()
 
     def made(self, seconds: float) -> None:
         """Note the time to make the views of one set of namespaces."""

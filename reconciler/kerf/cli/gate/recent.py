@@ -34,10 +34,15 @@ class Recent(Generic[K, V]):
             self._rows.move_to_end(key)
             return row[1]
 
-    def put(self, key: K, value: V) -> None:
-        """Keep an answer."""
+    def put(self, key: K, value: V, since: float | None = None) -> None:
+        """Keep an answer. Its time counts from `since`, or else from now."""
         with self._lock:
-            self._rows[key] = self._now() + self._seconds, value
+            self._rows[key] = (self._now() if since is None else since) + self._seconds, value
             self._rows.move_to_end(key)
             while len(self._rows) > self._most:
                 self._rows.popitem(last=False)
+
+    def drop(self, key: K) -> None:
+        """Keep no answer for this key."""
+        with self._lock:
+            self._rows.pop(key, None)

@@ -1,29 +1,30 @@
 """Questions to the API server about a person: who a token belongs to, and which objects that user may list.
 
-Answers are kept for some seconds, so a removed permission lasts so long here.
+Answers are kept for some seconds from the time of their question, so a removed permission lasts so long here.
 """
 
 from __future__ import annotations
 
-import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
 from kerf.cli.gate.claims import Identity
-from kerf.cli.gate.flights import PATIENCE_SECONDS, Answered, Flights
+from kerf.cli.gate.flights import PATIENCE_SECONDS, Answered, Flights, Permission
 from kerf.cli.gate.limits import ReviewLimits
 from kerf.cli.gate.recent import Recent
+from kerf.cli.gate.tokens import Reviewed, Tokens, digest
 from kerf.model import kinds
 from kerf.model.kinds import Kind
 from kerf.ports import PortError, Unavailable
 
-#: Seconds that an answer of the API server is kept.
-KEPT_SECONDS: Final = 15.0
-#: Seconds since a token was valid in which its reviews are not limited.
-TRUSTED_SECONDS: Final = 3600.0
-#: Tokens and answers that are kept. Wrong tokens have a table of their own and push no valid one out.
-MOST_TOKENS, MOST_ANSWERS = 1024, 20_000
+#: Seconds after which a removed permission has no effect on an answer of the page, at the latest.
+PROMISED_SECONDS: Final = 15.0
+#: Seconds that an answer of the API server is kept; the remainder is for a page that is being made meanwhile.
+KEPT_SECONDS: Final = 12.0
+#: Answers about single permissions that are kept.
+MOST_ANSWERS: Final = 20_000
 #: A person must be allowed to list all of these to see anything.
 REQUIRED: Final = (kinds.NODE, kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.NODE_CLASS)
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -45,59 +46,42 @@ class Reviews:
         audiences: Iterable[str],
         patience: float = PATIENCE_SECONDS,
         reviewed: Callable[[str, str], None] = lambda kind, outcome: None,
-        **times: Any,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`patience` is the time in seconds for the reviews of all namespaces of a request; `reviewed` receives the
         kind and outcome of each review."""
         self._reviewed: Final = reviewed
-        self._request, self._audiences = request, tuple(audiences)
-        self._limits: Final = ReviewLimits(**times)
-        self._trusted: Final = Recent[bytes, bool](TRUSTED_SECONDS, MOST_TOKENS, **times)
-        self._tokens: Final = Recent[bytes, Identity](KEPT_SECONDS, MOST_TOKENS, **times)
-        self._wrong: Final = Recent[bytes, bool](KEPT_SECONDS, MOST_TOKENS, **times)
-        self._namespaces: Final = Recent[tuple[Identity, frozenset[str]], frozenset[str]](
-            KEPT_SECONDS, MOST_TOKENS, **times
-        )
-        self._answers: Final = Recent[tuple[Identity, str, str], bool](KEPT_SECONDS, MOST_ANSWERS, **times)
-        self._flights: Final = Flights(
-            lambda who, name: self._may_list(who, kinds.POD, name),
-            lambda who, among, found: self._namespaces.put((who, among), found),
-            patience,
-        )
-
-    @property
-    def kept(self) -> int:
-        """The number of kept answers about tokens and about single permissions."""
-        return len(self._tokens) + len(self._wrong) + len(self._answers)
+        self._request, self._audiences, self._now = request, tuple(audiences), now
+        self._patience: Final = patience
+        self._limits: Final = ReviewLimits(now)
+        self._tokens: Final = Tokens(KEPT_SECONDS, now)
+        self._answers: Final = Recent[tuple[Identity, str, str], Permission](KEPT_SECONDS, MOST_ANSWERS, now)
+        self._flights: Final = Flights(lambda who, name: self._permission(who, kinds.POD, name), KEPT_SECONDS, now)
 
     def identity(self, token: str, address: str = "") -> Identity | None:
         """The user of a token for one of the audiences; None for any other token. Raises Crowded for this address."""
-        key = hashlib.sha256(token.encode()).digest()
+        key = digest(token)
         known = self._tokens.get(key)
-        if known is not None or self._wrong.get(key):
-            return known
-        trusted = self._trusted.get(key)
-        with nullcontext() if trusted else self._limits.turn(address):
-            who = self._token_review(token)
-        if who is None:
-            self._wrong.put(key, True)
-        else:
-            self._tokens.put(key, who)
-        if trusted or who is not None:
-            self._trusted.put(key, who is not None)
-        return who
+        if known is None:
+            with nullcontext() if self._tokens.trusted(key) else self._limits.turn(address):
+                asked = self._now()
+                known = Reviewed(self._token_review(token), asked)
+            self._tokens.put(key, known)
+        return known.who
+
+    def settle(self, token: str, may_look: bool) -> None:
+        """Note whether the user of a token may look: only tokens of such users are exempt from limits."""
+        self._tokens.settle(digest(token), may_look)
 
     def may_look(self, who: Identity) -> bool:
         """Whether the user may list all that every view shows."""
-        return all(self._may_list(who, kind) for kind in REQUIRED)
+        return all(self._permission(who, kind).allowed for kind in REQUIRED)
 
-    def namespaces(self, who: Identity, among: frozenset[str]) -> Answered:
-        """Those of these namespaces whose pods the user may list."""
-        if self._may_list(who, kinds.POD):
+    def namespaces(self, who: Identity, among: frozenset[str], patience: float | None = None) -> Answered:
+        """Those of these namespaces whose pods the user may list, by the answers within so many seconds."""
+        if self._permission(who, kinds.POD).allowed:
             return Answered(None)
-        # Kept for its whole time, however long the reviews of many namespaces took.
-        known = self._namespaces.get((who, among))
-        return self._flights.answers(who, among) if known is None else Answered(known)
+        return self._flights.answers(who, among, self._patience if patience is None else patience)
 
     def _token_review(self, token: str) -> Identity | None:
         spec = {"token": token, "audiences": list(self._audiences)}
@@ -109,12 +93,14 @@ class Reviews:
         self._reviewed("TokenReview", DENIED if who is None else ALLOWED)
         return who
 
-    def _may_list(self, who: Identity, kind: Kind, namespace: str = "") -> bool:
+    def _permission(self, who: Identity, kind: Kind, namespace: str = "") -> Permission:
+        """Whether the user may list objects of this kind, in a namespace or in all."""
         key = (who, kind.plural, namespace)
         known = self._answers.get(key)
         if known is None:
-            known = self._access_review(who, kind, namespace)
-            self._answers.put(key, known)
+            asked = self._now()
+            known = Permission(self._access_review(who, kind, namespace), asked)
+            self._answers.put(key, known, asked)
         return known
 
     def _access_review(self, who: Identity, kind: Kind, namespace: str) -> bool:

@@ -20,7 +20,7 @@ from kerf.cli.gate.access import Gate
 from kerf.cli.gate.claims import LONGEST_TOKEN
 from kerf.cli.gate.metrics import PageMetrics
 from kerf.cli.gate.options import Options
-from kerf.cli.gate.readings import Reading, Readings
+from kerf.cli.gate.readings import Reading, Readings, Watch
 from kerf.cli.gate.reviews import Reviews
 from kerf.cli.gate.viewed import ViewedBoards
 from kerf.cli.web.app import create_app
@@ -42,12 +42,26 @@ _REVIEW_SECONDS: Final = 10.0
 _NO_BODIES: Final = Settings(body_bytes=0)
 
 
-def page(readings: Readings, reviews: Reviews, options: Options, settings: model.Settings, clock: Clock) -> Flask:
-    """The app, behind its gate."""
+def page(
+    readings: Readings,
+    reviews: Reviews,
+    options: Options,
+    settings: model.Settings,
+    clock: Clock,
+    answered: Callable[[int], None],
+) -> Flask:
+    """The app, behind its gate. `answered` receives the status of each answer."""
     names = options.proxy[1] if options.proxy is not None else frozenset()
     nothing = Reading.of({}, clock.now(), settings).board(frozenset())
     boards = ViewedBoards(settings.cluster_name, nothing)
     app = create_app(boards, options.hosts, scheme="http" if options.tls is None else "https")
+
+    @app.after_request
+    def counted(response: Response) -> Response:
+        """Registered before the gate, so it runs after the gate's own functions, which may replace the answer."""
+        answered(response.status_code)
+        return response
+
     access.install(app, Gate(reviews, readings, names), boards)
     return app
 
@@ -65,10 +79,10 @@ def run(
 ) -> None:
     """Serve until a signal ends the process. Raises OSError, OverflowError when an address is in use."""
     metrics = PageMetrics()
-    readings = Readings(clients.lists, settings, clock.now, report, metrics.made)
+    readings = Readings(clients.lists, settings, clock.now, Watch(report, metrics.failed, metrics.made))
     ask = partial(clients.reviews.request, read_seconds=_REVIEW_SECONDS)
     reviews = Reviews(ask, options.audiences, reviewed=metrics.reviewed)
-    _Server(page(readings, reviews, options, settings, clock), options, readings, metrics).run()
+    _Server(page(readings, reviews, options, settings, clock, metrics.answered), options, readings, metrics).run()
 
 
 class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
@@ -78,7 +92,6 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         """Raises OSError, OverflowError when an address cannot be listened on."""
         self._app, self._readings, self._every = app, readings, options.refresh_seconds
         self._metrics: Final = metrics
-        app.after_request(self._counted)
         cert_file, key_file = options.tls or (None, None)
         serving = server.Options(options.bind, options.health_bind, cert_file, key_file, threads=_THREADS)
         self._serving: Final = serving
@@ -107,10 +120,6 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         # Objects of a reading and its views form no circles: a search for garbage among them takes a tenth of the CPU.
         gc.set_threshold(_GARBAGE)
         return self._app
-
-    def _counted(self, response: Response) -> Response:
-        self._metrics.answered(response.status_code)
-        return response
 
     def dropped(self, reason: str) -> None:
         """A connection that the worker closed. There are no metrics of them."""

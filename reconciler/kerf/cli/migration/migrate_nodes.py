@@ -20,6 +20,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 from kerf.scheduling.offerings.prices import dollars
 from kerf_api import labels
+from kerf_api.texts import shortened
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import Budget, NodePool
 
@@ -71,7 +72,9 @@ def _unfinished(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
         ),
     ):
         if found:
-            yield Finding(what, DOUBTFUL, f"{_listed(found)}: {seen}", "wait until Karpenter is done, if it can")
+            yield Finding(
+                what, DOUBTFUL, f"{shortened(found, _NAMED)}: {seen}", "wait until Karpenter is done, if it can"
+            )
 
 
 # --- on their way out with Kerf -----------------------------------------------------------------------------------
@@ -90,10 +93,10 @@ def _drift(seen: View, claims: Sequence[NodeClaim]) -> Iterator[Finding]:
     if not news and not known:
         yield Finding("Drift", GOOD, "no node has drifted")
     for reason, found in sorted(known.items()):
-        text = f"{_listed(found)}: Karpenter would replace them, and so does Kerf, within the same budgets"
+        text = f"{shortened(found, _NAMED)}: Karpenter would replace them, and so does Kerf, within the same budgets"
         yield Finding(f"Drifted by {reason}", DOUBTFUL, text)
     for reason, found in sorted(news.items()):
-        text = f"{_listed(found)}: Kerf would replace them, and Karpenter has not marked them yet"
+        text = f"{shortened(found, _NAMED)}: Kerf would replace them, and Karpenter has not marked them yet"
         yield Finding(f"Drifted by {reason}", WRONG, text, "kerf why node NAME shows the difference")
 
 
@@ -117,11 +120,14 @@ def _expiration(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
         hours = PACED_FOR // timedelta(hours=1)
         limit = "" if within else f", and {hours} hours after Kerf began to lead without budgets"
         yield Finding(
-            "Expired", DOUBTFUL, f"{_listed(late)}: past their expireAfter; Kerf removes them {budgets}{limit}", fix
+            "Expired",
+            DOUBTFUL,
+            f"{shortened(late, _NAMED)}: past their expireAfter; Kerf removes them {budgets}{limit}",
+            fix,
         )
     if soon:
         when = budgets if within else "when they reach their expireAfter, independent of budgets"
-        yield Finding("Expire within 24 hours", DOUBTFUL, f"{_listed(soon)}: Kerf removes them {when}", fix)
+        yield Finding("Expire within 24 hours", DOUBTFUL, f"{shortened(soon, _NAMED)}: Kerf removes them {when}", fix)
 
 
 def _consolidation(snapshot: Snapshot) -> Iterator[Finding]:
@@ -132,7 +138,7 @@ def _consolidation(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding("Consolidation", GOOD, "no node would be consolidated now")
         return
     saving = dollars(sum(one.saving for one in found))
-    text = f"{_listed(names)}: they would be consolidated, for {saving} less an hour, as budgets allow"
+    text = f"{shortened(names, _NAMED)}: they would be consolidated, for {saving} less an hour, as budgets allow"
     yield Finding("Consolidation", DOUBTFUL, text, _HOLD)
 
 
@@ -150,10 +156,6 @@ def _policies(snapshot: Snapshot) -> Iterator[Finding]:
         if pool.spec.disruption.consolidate_after != "Never"
     ]
     if names:
-        text = f"{_listed(names)} allow the removal of nodes in use, and Kerf may find savings that Karpenter does not"
+        listed = shortened(names, _NAMED)
+        text = f"{listed} allow the removal of nodes in use, and Kerf may find savings that Karpenter does not"
         yield Finding("NodePools that consolidate", DOUBTFUL, text, _HOLD)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"

@@ -6,14 +6,15 @@ import gzip
 import io
 import json
 import os
-import re
 import stat
 import tarfile
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kerf.aws.requests.errors import without_credentials
 from kerf.cli.operating import debug_port
 from kerf.runtime.recording.software import software
 from kerf.runtime.settings.settings import SettingsError, effective
@@ -23,24 +24,25 @@ CONTENTS: Final = "contents.txt"
 _OWNER_ONLY: Final = 0o600
 #: Of gzip: the large files are compressed already.
 _LEVEL: Final = 1
-#: A user and a password in an address.
-_CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 
-
-#: A part of the record: the bytes that it had, and the open file, whose space remains until it is closed.
-Opened = tuple[int, BinaryIO]
+#: So many parts of the record are open at once, the oldest first: a deleted file remains readable while it is open.
+MOST_OPEN: Final = 64
 Listed = Callable[[str], Sequence[Path]]
 
 
 @dataclass(slots=True)
 class Bundle:
-    """Files by name. `missing` are those that could not be had, with the reason.
+    """Files by name. `missing` are those that could not be had, with the reason; it is complete after `archive`.
 
     The files of the record are opened, not read: a command in the controller's pod must not need memory for all of it.
+    A record may have more files than a process may open, so that later ones are opened when earlier ones are written.
     """
 
-    files: dict[str, bytes | Opened] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    record: deque[Path] = field(default_factory=deque)
+    _opened: deque[tuple[Path, int, BinaryIO]] = field(default_factory=deque)
+    _written: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, make: Callable[[], bytes]) -> None:
         """Add a file, or the reason why there is none."""
@@ -49,9 +51,21 @@ class Bundle:
         except (debug_port.Silent, OSError, ValueError, reading.Unreadable) as error:
             self.missing[name] = (str(error).splitlines() or [type(error).__name__])[0]
 
+    def open(self) -> None:
+        """Open files of the record, as many as may be open."""
+        while self.record and len(self._opened) < MOST_OPEN:
+            path = self.record.popleft()
+            try:
+                self._opened.append((path, *_opened(path)))
+            except FileNotFoundError:  # the controller has deleted it meanwhile, as its bounds ask for
+                continue
+            except OSError as error:
+                self.missing[_name(path)] = error.strerror or str(error)
+
     def contents(self) -> str:
-        """A line for each file, and for each that is missing."""
-        rows = [f"{name}  {_length(data):,} bytes" for name, data in self.files.items()]
+        """A line for each file, and for each that is missing. The record's are known after `archive`."""
+        sizes = {name: len(data) for name, data in self.files.items()} | self._written
+        rows = [f"{name}  {size:,} bytes" for name, size in sizes.items()]
         return "\n".join([*rows, *(f"{name}  missing: {reason}" for name, reason in self.missing.items())]) + "\n"
 
     def archive(self) -> Iterator[bytes]:
@@ -61,17 +75,29 @@ class Bundle:
             gzip.GzipFile(fileobj=found, mode="wb", compresslevel=_LEVEL, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as tar,
         ):
-            for name, data in {CONTENTS: self.contents().encode(), **self.files}.items():
-                one = tarfile.TarInfo(f"kerf-bundle/{name}")
-                one.size, one.mode = _length(data), _OWNER_ONLY
-                with io.BytesIO(data) if isinstance(data, bytes) else data[1] as file:
-                    tar.addfile(one, file)
+            for name, data in self.files.items():
+                tar.addfile(_member(name, len(data)), io.BytesIO(data))
                 yield _taken(found)
+            while self._opened:
+                path, size, file = self._opened.popleft()
+                with file:
+                    tar.addfile(_member(_name(path), size), file)
+                self._written[_name(path)] = size
+                self.open()
+                yield _taken(found)
+            contents = self.contents().encode()
+            tar.addfile(_member(CONTENTS, len(contents)), io.BytesIO(contents))
         yield _taken(found)
 
 
-def _length(data: bytes | Opened) -> int:
-    return len(data) if isinstance(data, bytes) else data[0]
+def _name(path: Path) -> str:
+    return f"record/{path.name}"
+
+
+def _member(name: str, size: int) -> tarfile.TarInfo:
+    one = tarfile.TarInfo(f"kerf-bundle/{name}")
+    one.size, one.mode = size, _OWNER_ONLY
+    return one
 
 
 def _taken(found: io.BytesIO) -> bytes:
@@ -104,7 +130,7 @@ def _settings(environment: Mapping[str, str]) -> bytes:
         rows = [asdict(row) for row in effective([], environment)]
     except SettingsError as error:
         raise ValueError(f"no settings of a controller are here: {error.problems[0]}") from error
-    return _json([{name: _CREDENTIALS.sub("//", str(text)) for name, text in row.items()} for row in rows])
+    return _json([{name: without_credentials(str(text)) for name, text in row.items()} for row in rows])
 
 
 def _snapshot(url: str) -> bytes:
@@ -124,17 +150,12 @@ def _record(folder: str, bundle: Bundle, listed: Listed) -> None:
     except OSError as error:
         bundle.missing["record"] = f"{folder}: {error.strerror or error}"
         return
-    for path in found:
-        try:
-            bundle.files[f"record/{path.name}"] = _opened(path)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            bundle.missing[f"record/{path.name}"] = error.strerror or str(error)
+    bundle.record.extend(found)
+    bundle.open()
 
 
-def _opened(path: Path) -> Opened:
-    """A file, but for a link, which could lead to any file of the pod. Raises OSError."""
+def _opened(path: Path) -> tuple[int, BinaryIO]:
+    """The bytes of a file, and the open file. A link could lead to any file of the pod. Raises OSError."""
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):

@@ -11,6 +11,7 @@ from typing import Any, Final
 from kerf.cli.reports import escaping
 from kerf.manifests.checking import Finding, Report
 from kerf_api.lint import Severity
+from kerf_api.texts import counted
 
 _COLOURS: Final[Mapping[Severity, str]] = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
 _PLAIN: Final = "\x1b[0m"
@@ -36,13 +37,9 @@ def line(finding: Finding, colour: bool) -> str:
 def summary(report: Report) -> str:
     """`2 errors and 1 warning in 12 manifests of 9 files; 4 documents of other kinds skipped`."""
     counts = ((report.count("error"), "error"), (report.count("warning"), "warning"), (report.count("info"), "note"))
-    found = _listed([_counted(number, word) for number, word in counts if number]) or "no problem"
-    skipped = f"; {_counted(report.skipped, 'document')} of other kinds skipped" if report.skipped else ""
-    return f"{found} in {_counted(len(report.subjects), 'manifest')} of {_counted(report.files, 'file')}{skipped}"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+    found = _listed([counted(number, word) for number, word in counts if number]) or "no problem"
+    skipped = f"; {counted(report.skipped, 'document')} of other kinds skipped" if report.skipped else ""
+    return f"{found} in {counted(len(report.subjects), 'manifest')} of {counted(report.files, 'file')}{skipped}"
 
 
 def _listed(words: list[str]) -> str:

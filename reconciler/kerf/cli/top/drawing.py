@@ -14,7 +14,7 @@ from kerf.cli.answering.node_page import at
 from kerf.cli.answering.plan_page import price
 from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import fitted
-from kerf.cli.top.state import COST, NEXT, NODES, PENDING, VIEWS, Detail, State
+from kerf.cli.top.state import COST, NEXT, NODES, PENDING, VIEWS, CostLine, Detail, State
 from kerf.model.instants import length
 
 #: Lines that are not rows: totals, views, header, keys.
@@ -24,12 +24,16 @@ _HEADS: Final[Mapping[str, tuple[str, ...]]] = {
     NODES: ("NODE", "NODEPOOL", "TYPE", "ZONE", "STATE", "AGE", "PRICE", "PODS", "CPU", "MEM", "WHY IT STAYS"),
     PENDING: ("POD", "PODS", "ANSWER", "REASON"),
     NEXT: ("NODE", "NODEPOOL", "STATE", "REASON", "WHEN", "BUDGET AND BLOCKERS"),
-    COST: ("NAMESPACE", "PODS", "PRICE", "SHARE"),
+    COST: ("NAME", "BY", "PODS", "PRICE", "SHARE"),
 }
 _RIGHT: Final = ("AGE", "PRICE", "PODS", "CPU", "MEM", "SHARE")
 #: Columns that a narrow terminal leaves out, from the first one on.
-_LEFT_OUT: Final = ("ZONE", "TYPE", "AGE", "PODS", "ANSWER", "NODEPOOL", "WHEN", "MEM", "CPU", "STATE", "PRICE")
-#: The width that the last column keeps, and the space between columns.
+_LEFT_OUT: Final = (
+    *("ZONE", "AGE", "TYPE", "ANSWER", "NODEPOOL", "PODS", "BY", "MEM", "CPU", "REASON", "STATE", "WHEN", "PRICE"),
+)
+#: The least widths of columns whose cells may be cut.
+_LEAST: Final = {"NODE": 16, "POD": 24, "NAME": 16, "NODEPOOL": 10, "TYPE": 10, "REASON": 12}
+#: The width that the last column keeps if it is a text, and the space between columns.
 _LAST, _SPACE = 18, 1
 
 
@@ -45,7 +49,7 @@ def _totals(state: State, name: str) -> Text:
     board = state.board
     total = f"{len(board.nodes):,} nodes  {board.pods:,} pods  {board.waiting:,} pending"
     unused = f"{price(board.price)}, {price(board.costs.unused)} unused"
-    return _line(f"{total}  {unused}  {name}  {board.now:%H:%M:%S} UTC", "bold")
+    return _line(f"{total}  {unused}  {name}  {board.now:%Y-%m-%d %H:%M:%S} UTC", "bold")
 
 
 def _views(state: State) -> Text:
@@ -81,8 +85,11 @@ def _table(state: State, width: int) -> Table:
     first = max(0, min(state.selected - state.height // 2, len(state.rows) - state.height))
     heads = _HEADS[state.view]
     rows = [tuple(map(visible, _CELLS[state.view](state, row))) for row in state.rows[first : first + state.height]]
-    widths = [min(max(map(cell_len, column)), width // 2) for column in zip(heads, *rows, strict=True)]
-    kept = _kept(heads, widths, width)
+    if _total(_widths(heads, rows, width), range(len(heads))) > width:
+        rows = _shortened(heads, rows)
+    widths = _widths(heads, rows, width)
+    kept = _kept(heads, [min(size, _LEAST.get(head, size)) for head, size in zip(heads, widths, strict=True)], width)
+    widths = _cut(heads, widths, kept, width)
     table = Table(box=None, pad_edge=False, header_style="dim", expand=True, padding=(0, _SPACE, 0, 0))
     for number in kept:
         last = number == len(heads) - 1
@@ -94,11 +101,45 @@ def _table(state: State, width: int) -> Table:
     return table
 
 
-def _kept(heads: Sequence[str], widths: Sequence[int], width: int) -> list[int]:
+def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The width of each column; a text in the last one may be cut."""
+    found = [min(max(map(cell_len, column)), width // 2) for column in zip(heads, *rows, strict=True)]
+    return [*found[:-1], found[-1] if heads[-1] in _RIGHT else min(found[-1], _LAST)]
+
+
+def _total(widths: Sequence[int], kept: Sequence[int]) -> int:
+    return sum(widths[number] + _SPACE for number in kept)
+
+
+def _shortened(heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The rows with short cells: names of nodes without their domain if they stay unique, times as distances."""
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in heads]
+    for number, head in enumerate(heads):
+        cells = columns[number]
+        if head == "NODE":
+            hosts = [cell.partition(".")[0] for cell in cells]
+            columns[number] = hosts if len({*hosts}) == len({*cells}) else cells
+        elif head == "WHEN":
+            columns[number] = [cell.partition(" (")[2].removesuffix(")") for cell in cells]
+    return list(zip(*columns, strict=True))
+
+
+def _cut(heads: Sequence[str], widths: Sequence[int], kept: Sequence[int], width: int) -> list[int]:
+    """The widths of columns where the kept ones fit: the widest that may be cut loses first."""
+    found = list(widths)
+    while _total(found, kept) > width:
+        wide = [number for number in kept[:-1] if found[number] > _LEAST.get(heads[number], found[number])]
+        if not wide:
+            break
+        found[max(wide, key=lambda number: found[number])] -= 1
+    return found
+
+
+def _kept(heads: Sequence[str], sizes: Sequence[int], width: int) -> list[int]:
     """The numbers of the columns that fit; the first and the last one always stay."""
-    kept, sizes = list(range(len(heads))), [*widths[:-1], min(widths[-1], _LAST)]
+    kept = list(range(len(heads)))
     for head in _LEFT_OUT:
-        if sum(sizes[number] + _SPACE for number in kept) <= width:
+        if _total(sizes, kept) <= width:
             break
         kept = [number for number in kept if heads[number] != head or number in (0, len(heads) - 1)]
     return kept
@@ -121,8 +162,8 @@ def _next(state: State, row: Any) -> tuple[str, ...]:
     return row.node, row.nodepool, row.state, row.reason, when, blockers
 
 
-def _cost(_: State, row: Any) -> tuple[str, ...]:
-    return row.name or "(none)", str(row.pods), price(row.price), f"{row.percent} %"
+def _cost(_: State, row: CostLine) -> tuple[str, ...]:
+    return row.name or "(none)", row.by, str(row.pods), price(row.price), f"{row.percent} %"
 
 
 _CELLS: Final[Mapping[str, Callable[[State, Any], tuple[str, ...]]]] = {

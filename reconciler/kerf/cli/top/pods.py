@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerf.cli.answering.amounts import cores, gib, many
+from kerf.cli.answering.amounts import cores, gib
 from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import columns
 from kerf.disruption.view import view
@@ -14,6 +14,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.facts.nodes import Needs
 from kerf.views.cluster import CPU, MEMORY, amounts
+from kerf_api.texts import counted
 
 _HEAD: Final = ("NAMESPACE", "POD", "CPU", "MEMORY", "WORKLOAD")
 
@@ -23,7 +24,7 @@ def of_node(snapshot: Snapshot, name: str) -> str:
     own = [pod for pod in view(snapshot).pods_on(name) if not pods.terminal(pod)]
     rows = list(_rows(sorted(own, key=lambda pod: (pod.metadata.namespace, pod.metadata.name))))
     return "\n".join(
-        [f"node {visible(name)}: {many(len(own), 'pod')}", *(["", *columns([_HEAD, *rows])] if rows else [])]
+        [f"node {visible(name)}: {counted(len(own), 'pod')}", *(["", *columns([_HEAD, *rows])] if rows else [])]
     )
 
 

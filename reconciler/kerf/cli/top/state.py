@@ -10,6 +10,7 @@ from kerf.cli.answering import explained
 from kerf.cli.top.pods import of_node
 from kerf.views.board import Board
 from kerf.views.cluster import NodeRow
+from kerf.views.costs import percent
 from kerf.views.order import ORDERS, Filter, listed
 from kerf.views.upcoming import Disruption
 
@@ -21,6 +22,27 @@ _MOVES: Final = {"up": -1, "k": -1, "down": 1, "j": 1}
 _PAGES: Final = {"page up": -1, " ": 1, "page down": 1}
 #: More rows than any list has.
 _ENDS: Final = {"home": -(10**9), "g": -(10**9), "end": 10**9, "G": 10**9}
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """A share of the price of all nodes: of a NodePool, a namespace or a value of a label, as `by` says."""
+
+    by: str
+    name: str
+    pods: int
+    price: int
+    percent: int
+
+
+def cost_lines(board: Board) -> list[CostLine]:
+    """Costs by NodePool, by namespace and by a label of pods, each the most expensive first."""
+    costs = board.costs
+    pools = sorted(board.pools, key=lambda one: (-one.price, one.name))
+    found = [CostLine("NodePool", one.name, one.pods, one.price, percent(one.price, costs.total)) for one in pools]
+    for by, rows in (("namespace", costs.by_namespace), (costs.label.rpartition("/")[2], costs.by_label)):
+        found += [CostLine(by, row.name, row.pods, row.price, row.percent) for row in rows]
+    return found
 
 
 @dataclass(slots=True)
@@ -60,7 +82,7 @@ class State:
         if self.view == NODES:
             self.rows = listed(board.nodes, Filter(text=self.text), self.order)
         else:
-            self.rows = {PENDING: board.pending, NEXT: board.disruptions, COST: board.costs.by_namespace}[self.view]
+            self.rows = {PENDING: board.pending, NEXT: board.disruptions, COST: cost_lines(board)}[self.view]
         if name is not None:
             names = (number for number, row in enumerate(self.rows) if _name(row) == name)
             self.selected = next(names, self.selected)
@@ -129,4 +151,6 @@ def _name(row: Any) -> str:
     """The identity of a row in its view."""
     if isinstance(row, Disruption):
         return f"{row.node}/{row.reason}"
+    if isinstance(row, CostLine):
+        return f"{row.by}/{row.name}"
     return str(row.name) if hasattr(row, "name") else str(row.answer.pod)

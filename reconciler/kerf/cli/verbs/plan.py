@@ -6,7 +6,7 @@ import re
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from kerf.cli.arguments import Mistake
@@ -64,13 +64,14 @@ def main(arguments: Sequence[str]) -> int:
             _note(line)
         return 2
     names = [name for name, _, _ in named]
+    text = _text(names, found, captured.snapshot.now, asked)
     if asked.output == "text":
-        say("\n".join(map(escaping.visible, _text(names, found, asked).split("\n"))), end="")
+        say("\n".join(map(escaping.visible, text.split("\n"))), end="")
     else:
-        sys.stdout.write(_text(names, found, asked))
+        sys.stdout.write(text)
     failed = [(name, text) for name, one in zip(names, found, strict=True) for text in conditions if _holds(text, one)]
-    for name, text in failed:
-        escaping.complain(f"kerf plan: {f'{name}: ' if name else ''}--fail-on {text}: it holds")
+    for name, one in failed:
+        escaping.complain(f"kerf plan: {f'{name}: ' if name else ''}--fail-on {one}: it holds")
     return 1 if failed else 0
 
 
@@ -81,9 +82,9 @@ def _parser() -> Parser:
     add("--delete", action="append", default=[], metavar="KIND/NAME", help="an object that is deleted; repeatable")
     since = "only what differs from this commit of Git; objects missing from the files are deleted"
     add("--changed-since", default="", metavar="REF", help=since)
-    add("--snapshot", default="", metavar="FILE", help="a file of `kerf snapshot`; neither cluster nor AWS is asked")
-    add("--record", default="", metavar="DIR", help="the record of a controller (RECORD_FOLDER): its last decision")
-    add("--at", default="", metavar="TIME", help="with --record: the cluster of the latest decision up to then")
+    add("--snapshot", metavar="FILE", help="a file of `kerf snapshot`; neither cluster nor AWS is asked")
+    add("--record", metavar="DIR", help="the record of a controller (RECORD_FOLDER): its last decision")
+    add("--at", metavar="TIME", help="with --record: the cluster of the latest decision up to then")
     add("-f", "--file", action="append", default=[], metavar="PATH", help="a cluster from manifests; repeatable")
     add("--kubeconfig", default="", metavar="FILE", help="the cluster; as kubectl would without it")
     add("--context", default="", metavar="NAME", help="context of the kubeconfig")
@@ -113,6 +114,7 @@ def _horizon(text: str) -> timedelta:
 def _captured(asked: Namespace, rest: Sequence[str]) -> Captured:
     from kerf.cli.answering import captures
 
+    captures.not_empty({"--snapshot": asked.snapshot, "--record": asked.record})
     sources = {"--snapshot": asked.snapshot, "--record": asked.record, "-f": asked.file}
     others = {**sources, "--kubeconfig": asked.kubeconfig, "--context": asked.context}
     source = next((flag for flag, given in sources.items() if given), "")
@@ -122,7 +124,7 @@ def _captured(asked: Namespace, rest: Sequence[str]) -> Captured:
     )
     if source and other:
         raise Mistake(f"{source} and {other} exclude each other")
-    if asked.record or asked.at:
+    if asked.record is not None or asked.at is not None:
         return captures.recorded("plan", asked.record, asked.at)
     if asked.snapshot:
         return captures.of_file(asked.snapshot)
@@ -154,7 +156,7 @@ def _change(found: Changed, asked: Namespace, captured: Captured) -> tuple[Chang
     """What is applied and deleted, and what had to be assumed. Raises Mistake."""
     from kerf.cli.answering import captures, changed
 
-    key = b"" if asked.record else captures.digest_key()  # the key of a record is not kept
+    key = None if asked.record else captures.digest_key()
     return changed.comparable(found, captured, key, map(_deleted, asked.delete))
 
 
@@ -191,22 +193,20 @@ def _forecasts(
     return [replace(one, guesses=(*assumed, *one.guesses)) for one, (_, _, assumed) in rows]
 
 
-def _text(names: Sequence[str], found: Sequence[Forecast], asked: Namespace) -> str:
-    from kerf.cli.answering import answers, compare_page, plan_page
+def _text(names: Sequence[str], found: Sequence[Forecast], at: datetime, asked: Namespace) -> str:
+    """The plan in the format of `--output`; `at` is the time of the cluster."""
+    from kerf.cli.answering import answers, compare_page, plan_page, records
 
-    most = sys.maxsize if asked.all else plan_page.MOST_ROWS
-    if len(found) > 1:
-        both = dict(zip(names, found, strict=True))
-        if asked.output == "json":
-            return answers.compared_as_json(both)
-        if asked.output == "markdown":
-            return compare_page.markdown(both, most=most)
-        return compare_page.page(both, most=most)
+    both = dict(zip(names, found, strict=True)) if len(found) > 1 else {}
     if asked.output == "json":
-        return answers.as_json(found[0])
+        return answers.compared_as_json(both, at) if both else answers.as_json(found[0], at)
+    most = sys.maxsize if asked.all else plan_page.MOST_ROWS
+    moment = f"{records.of_decision(at)}\n\n" if asked.record else ""
     if asked.output == "markdown":
-        return plan_page.markdown(found[0], most=most)
-    return plan_page.page(found[0], most=most)
+        page = compare_page.markdown(both, most=most) if both else plan_page.markdown(found[0], most=most)
+    else:
+        page = compare_page.page(both, most=most) if both else plan_page.page(found[0], most=most)
+    return moment + page
 
 
 # --- conditions -------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kerf.cli.arguments import Mistake
 from kerf.cli.parser import Parser
 from kerf.cli.terminal import say
+from kerf_api.texts import counted, shortened
 
 if TYPE_CHECKING:
     from kerf.cli.answering.records import Record
@@ -57,9 +58,9 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("path", metavar="PATH", help="the folder of the record, one of its files, or s3://BUCKET/PREFIX")
     add("--list", action="store_true", help="list the decisions with actions")
-    add("--since", default="", metavar="TIME", help="leave out the decisions before")
-    add("--until", default="", metavar="TIME", help="leave out the decisions after")
-    add("--at", default="", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
+    add("--since", metavar="TIME", help="leave out the decisions before")
+    add("--until", metavar="TIME", help="leave out the decisions after")
+    add("--at", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
     add("--with", dest="change", default="", metavar="PATH", help="changed NodePools and EC2NodeClasses: what if?")
     add("-o", "--output", default="", metavar="FILE", help="the file for --at; with --with: text or json")
     add("--all", action="store_true", help="all differences, and decisions without actions too")
@@ -96,23 +97,23 @@ def _suppose(asked: Namespace) -> int:
     """Raises Mistake."""
     from kerf.cli.answering import records, supposed
     from kerf.cli.reports import escaping
+    from kerf.model.memory import Memory
     from kerf.records.reading import Part
     from kerf.records.supposing import compared
 
-    if asked.at or asked.list:
+    if asked.at is not None or asked.list:
         raise Mistake("--with and --at or --list exclude each other")
     if asked.output not in ("", "text", "json"):
         raise Mistake(f"--with: -o {asked.output}: it is neither text nor json")
     paths = records.found(asked.path)
     bounds = records.instant("--since", asked.since), records.instant("--until", asked.until)
     record = records.Record(paths, _note, *bounds)
-    first = next((step.captured().snapshot for _, steps in record.parts() for step in steps), None)
+    first = next((step.captured().snapshot for step, _, _ in record.decisions(Memory)), None)
     if first is None:
         raise Mistake(_NONE)
     replaced = partial(Part.replacing, supposed.substitutes(asked.change, first, _note))
     own, other = records.Record(paths, _note, *bounds), records.Record(paths, lambda _: None, *bounds, make=replaced)
-    both = zip(own.parts(), other.parts(), strict=False)
-    found = compared((steps, others) for (_, steps), (_, others) in both)
+    found = compared(own.pairs(other, lambda: (Memory(), Memory())))
     if asked.output == "json":
         sys.stdout.write(escaping.as_json(supposed.as_data(found)))
     else:
@@ -127,26 +128,24 @@ def _replay(record: Record, *, everything: bool) -> int:
 
     number = different = missed = 0
     span: list[datetime] = []
-    for path, steps in record.parts():
-        replay = Replay()
-        for step in steps:
-            outcome = replay.again(step)
-            number, missed = number + 1, missed + step.decision.missed
-            span = [*span[:1], step.decision.at]
-            if outcome.same:
-                continue
-            different += 1
-            if everything or different <= _SHOWN:
-                say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
-                for line in outcome.difference():
-                    say(f"  {escaping.visible(line)}")
+    for step, path, replay in record.decisions(Replay):
+        outcome = replay.again(step)
+        number, missed = number + 1, missed + step.decision.missed
+        span = [*span[:1], step.decision.at]
+        if outcome.same:
+            continue
+        different += 1
+        if everything or different <= _SHOWN:
+            say(f"{path.name}: the decision of {_time(step.decision.at)} differs")
+            for line in outcome.difference():
+                say(f"  {escaping.visible(line)}")
     if different > _SHOWN and not everything:
         say(f"... and {different - _SHOWN} more; --all lists them")
     if not number:
         raise Mistake(_NONE)
-    say(f"{_count(number, 'decision')} from {_time(span[0])} to {_time(span[-1])}: {number - different} are the same")
+    say(f"{counted(number, 'decision')} from {_time(span[0])} to {_time(span[-1])}: {number - different} are the same")
     if missed:
-        say(f"{_count(missed, 'decision')} not recorded: the recorder could not follow the controller")
+        say(f"{counted(missed, 'decision')} not recorded: the recorder could not follow the controller")
     return _code(record, different)
 
 
@@ -171,31 +170,29 @@ def _list(record: Record, *, everything: bool) -> int:
     from kerf.cli.reports import escaping
 
     number = 0
-    for _, steps in record.parts():
-        for step in steps:
-            number += 1
-            if everything or step.decision.actions:
-                say("\n".join(map(escaping.visible, _lines(step))))
-    say(f"{_count(number, 'decision')}")
+    for step, _, _ in record.decisions(str):
+        number += 1
+        if everything or step.decision.actions:
+            say("\n".join(map(escaping.visible, _lines(step))))
+    say(f"{counted(number, 'decision')}")
     return _UNREADABLE if record.damaged else _SAME
 
 
 def _lines(step: Step) -> Iterator[str]:
     decision = step.decision
     if decision.missed:
-        yield f"({_count(decision.missed, 'decision')} before it not recorded)"
+        yield f"({counted(decision.missed, 'decision')} before it not recorded)"
     yield f"{_time(decision.at)}  {_changed(step.changed)}"
     for act in decision.actions:
         yield f"    {act.key}  ({act.reason})"
     if decision.more_actions:
-        yield f"    and {_count(decision.more_actions, 'action')} more"
+        yield f"    and {counted(decision.more_actions, 'action')} more"
 
 
 def _changed(names: Sequence[str]) -> str:
     if not names:
         return "no object changed"
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return f"changed: {', '.join(names[:_NAMES])}{more}"
+    return f"changed: {shortened(names, _NAMES)}"
 
 
 # --- saved ------------------------------------------------------------------------------------------------------
@@ -211,7 +208,3 @@ def _save(record: Record, output: str) -> int:
 
 def _time(at: datetime) -> str:
     return at.isoformat().replace("+00:00", "Z")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

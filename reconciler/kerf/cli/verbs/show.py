@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,7 @@ from kerf.cli.demonstration.screen import LineScreen, LiveScreen, SilentScreen
 from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
-    from kerf.cli.demonstration.demo import Summary
+    from kerf.cli.demonstration.demo import Demo, Summary
 
 HOURS_PER_MONTH = 730
 FRAME_SECONDS = 0.05
@@ -30,17 +31,70 @@ def demo(
     as_json_object: Annotated[bool, typer.Option("--json", help="print only the summary, as one JSON object")] = False,
     seed: Annotated[int, typer.Option(help="random seed")] = 7,
     speed: Annotated[float, typer.Option(min=0.1, max=1000, help="how many times as fast as usual")] = 1.0,
+    snapshot: Annotated[
+        str, typer.Option(metavar="FILE", help="save the cluster of its end for `kerf ui --snapshot`")
+    ] = "",
 ) -> None:
     """Run every task of Kerf in under a minute on an in-memory cluster, without Kubernetes or an AWS account."""
-    from kerf.cli.demonstration.demo import Demo, as_json
+    from kerf.cli.demonstration.demo import as_json
 
+    _require_writable(snapshot)
+    console = _console()
+    played = _silent(seed) if as_json_object else _played(console, seed, speed)
     if as_json_object:
-        summary = Demo(SilentScreen(), seed=seed, pause_seconds=0).run()
-        print(json.dumps(as_json(summary), indent=2))
+        print(json.dumps(as_json(played.summary), indent=2))
     else:
-        summary = _played(_console(), seed, speed)
-    if summary.unmet:
+        print_numbers(console, played.summary)
+        say(_saved(snapshot, played.summary) if snapshot else NEXT)
+    if not _is_saved(played, snapshot) or played.summary.unmet:
         sys.exit(1)
+
+
+def _require_writable(snapshot: str) -> None:
+    """Exit with code 2 if the file cannot be written: the demo takes a minute."""
+    from kerf.cli.arguments import Mistake
+    from kerf.cli.verbs.simulation import outputs
+
+    try:
+        outputs.require_writable({"--snapshot": snapshot}, ())
+    except Mistake as error:
+        say(f"kerf demo: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
+def _is_saved(played: Demo, snapshot: str) -> bool:
+    """Write the file, if one is asked for; False after an error, which is printed."""
+    if not snapshot:
+        return True
+    from kerf.cli.answering import captures, saved
+
+    try:
+        saved.write(snapshot, [captures.compressed(played.captured())])
+    except OSError as error:
+        say(f"kerf demo: --snapshot {error}", err=True)
+        return False
+    return True
+
+
+def _saved(snapshot: str, summary: Summary) -> str:
+    """The next commands with the saved cluster."""
+    source = f"--snapshot {shlex.quote(snapshot)}"
+    lines = [
+        "\nNext:",
+        f"  see the cluster in a browser: kerf ui {source}",
+        f"  plan a change of NodePools:   kerf plan PATH {source}",
+    ]
+    lines += [f"  explain a pending pod:        kerf why pod {one['pod']} {source}" for one in summary.pods_refused[:1]]
+    return "\n".join(lines)
+
+
+def _silent(seed: int) -> Demo:
+    """The demo after its run, without a screen."""
+    from kerf.cli.demonstration.demo import Demo
+
+    played = Demo(SilentScreen(), seed=seed, pause_seconds=0)
+    played.run()
+    return played
 
 
 def _console() -> Console:
@@ -50,17 +104,18 @@ def _console() -> Console:
     )
 
 
-def _played(console: Console, seed: int, speed: float) -> Summary:
+def _played(console: Console, seed: int, speed: float) -> Demo:
+    """The demo after its run on the console."""
     from kerf.cli.demonstration.demo import Demo
 
     if console.is_terminal:
         with LiveScreen(console) as screen:
-            summary = Demo(screen, seed=seed, pause_seconds=FRAME_SECONDS / speed).run()
+            played = Demo(screen, seed=seed, pause_seconds=FRAME_SECONDS / speed)
+            played.run()
     else:
-        summary = Demo(LineScreen(console, wrapped=sys.stdout.isatty()), seed=seed, pause_seconds=0).run()
-    print_numbers(console, summary)
-    say(NEXT)
-    return summary
+        played = Demo(LineScreen(console, wrapped=sys.stdout.isatty()), seed=seed, pause_seconds=0)
+        played.run()
+    return played
 
 
 def print_numbers(console: Console, summary: Summary) -> None:

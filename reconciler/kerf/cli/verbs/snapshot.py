@@ -70,8 +70,10 @@ def snapshot(
             data = debug_port.ask(url, "/debug/snapshot", seconds=60)
             data = _renamed(data) if hash_names else data
         else:
+            from kerf.cli.answering import captures
+
             found = _found(arguments, file or [], kubeconfig, kube_context)
-            data = _data(found, hash_names=hash_names)
+            data = captures.compressed(found, hash_names=hash_names)
         saved.write(output, [data])
     except Mistake as error:
         say(f"kerf snapshot: {error}", err=True)
@@ -98,15 +100,6 @@ def _found(arguments: list[str], paths: list[str], kubeconfig: str, kube_context
     if paths:
         return captures.of_manifests(paths, options)[0]
     return captures.live("snapshot", options, kubeconfig, kube_context)
-
-
-def _data(found: Captured, *, hash_names: bool) -> bytes:
-    from kerf.cli.answering import captures
-    from kerf.runtime.process import saving
-    from kerf.snapshots import files, naming, writing
-
-    lines = writing.lines(found, captures.digest_key() or saving.new_key())
-    return files.compressed(naming.renamed(lines) if hash_names else lines)
 
 
 def _renamed(data: bytes) -> bytes:

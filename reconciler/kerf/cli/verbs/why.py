@@ -113,7 +113,7 @@ def _pod(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
 
     namespace, slash, rest = name.partition("/")
     answer = why(snapshot, f"{namespace}/{rest}" if slash else f"default/{name}")
-    return answers.as_json(answer) if as_json else account_page.page(answer), answer.code != UNKNOWN
+    return answers.as_json(answer, snapshot.now) if as_json else account_page.page(answer), answer.code != UNKNOWN
 
 
 def _node(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
@@ -123,7 +123,9 @@ def _node(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
     from kerf.judgement.values import UNKNOWN
 
     found = why(snapshot, name.removeprefix("node/"))
-    return answers.as_json(found) if as_json else node_page.page(found, snapshot.now), found.code != UNKNOWN
+    return answers.as_json(found, snapshot.now) if as_json else node_page.page(
+        found, snapshot.now
+    ), found.code != UNKNOWN
 
 
 def _pool(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
@@ -132,4 +134,6 @@ def _pool(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
     from kerf.judgement.pools import UNKNOWN, why
 
     found = why(snapshot, name.removeprefix("nodepool/"))
-    return answers.as_json(found) if as_json else pool_page.page(found, snapshot.now), found.code != UNKNOWN
+    return answers.as_json(found, snapshot.now) if as_json else pool_page.page(
+        found, snapshot.now
+    ), found.code != UNKNOWN

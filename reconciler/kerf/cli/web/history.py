@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -123,11 +124,14 @@ class History:
         """Read the record. Raises Mistake."""
         self._paths: list[Path] = found(path)
         self._lock, reading = threading.Lock(), _Reading()
-        for file, steps in Record(self._paths, note).parts():
+        unreadable = set[Path]()
+        for step, file, numbers in Record(self._paths, note).decisions(count):
+            if file in unreadable:
+                continue
             try:
-                for number, step in enumerate(steps):
-                    reading.take(step, first=not number)
+                reading.take(step, first=not next(numbers))
             except Unreadable as error:
+                unreadable.add(file)
                 note(f"{file}: {error}")
         if not reading.moments:
             raise Mistake(f"{path}: the record has no decision: name the folder of RECORD_FOLDER after its first one")

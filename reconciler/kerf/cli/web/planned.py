@@ -41,8 +41,8 @@ class PoolChange:
 class Planned:
     """The plan of a change to the cluster of `capture`, as of `at`. `found` is None until it is computed."""
 
-    def __init__(self, changed: Changed, capture: Callable[[], Captured], key: bytes = b"") -> None:
-        """`key` is that of the digests in place of user data."""
+    def __init__(self, changed: Changed, capture: Callable[[], Captured], key: bytes | None = b"") -> None:
+        """`key` is that of the digests in place of user data; None for a record."""
         self._changed, self._capture, self._key = changed, capture, key
         self.found: Forecast | None = None
         self.pools: tuple[PoolChange, ...] = ()

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from flask import Flask, g, request
 
-from kerf.cli.answering.amounts import cores, gib, many
+from kerf.cli.answering.amounts import cores, gib
 from kerf.cli.answering.node_page import at
 from kerf.cli.answering.plan_page import price
 from kerf.cli.answering.records import words_of
@@ -17,6 +17,7 @@ from kerf.cli.reports.escaping import visible
 from kerf.cli.web.history import Moment
 from kerf.model.instants import length
 from kerf.views.calendar import Cycle, Window
+from kerf_api.texts import counted
 
 
 def install(app: Flask) -> None:
@@ -26,7 +27,7 @@ def install(app: Flask) -> None:
         "cores": cores,
         "gib": gib,
         "age": age,
-        "many": many,
+        "many": counted,
         "past": past,
         "span": span,
         "tone": tone,
@@ -78,7 +79,7 @@ def spoken(span: timedelta) -> str:
     minutes, rest = divmod(span, timedelta(minutes=1))
     if rest:
         return length(span)
-    return many(minutes // 60, "hour") if not minutes % 60 else many(minutes, "minute")
+    return counted(minutes // 60, "hour") if not minutes % 60 else counted(minutes, "minute")
 
 
 def parts(one: Window | Cycle) -> Sequence[Window]:

@@ -128,9 +128,13 @@ def first(
         pools.setdefault(one.pool.name, []).append(one)
     for members in pools.values():
         pool = members[0].pool
-        chosen = _chosen(view, pool, members, alone) if trial_of(view, pool).phase == PENDING else members
+        if trial_of(view, pool).phase != PENDING:
+            kept += members
+            continue
+        chosen = _chosen(view, pool, members, alone)
         kept += chosen
-        waiting += [(one, _blocker(view, pool, trial_of(view, pool))) for one in members if one not in chosen]
+        keys = {one.key for one in chosen}
+        waiting += [(one, _blocker(view, pool, trial_of(view, pool))) for one in members if one.key not in keys]
     return kept, waiting
 
 
@@ -209,15 +213,32 @@ def _trial(view: View, name: str) -> tuple[Trial, datetime | None]:
     latest = max(canary.started, canary.since or canary.started) if canary is not None else gate.since
     ahead = is_ahead(latest, view.snapshot.now)
     phase = CONTINUED if notes.get(labels.CONTINUED_PLAN) == digest else _phase(None if ahead else canary)
-    if phase == PENDING and canary is None and _failed_before(pool, digest):
-        phase = FAILED
+    if phase == PENDING and canary is None:
+        phase = _reported(view, pool, digest)
     return Trial(phase, digest, gate.since, gate.soak, None if ahead else canary), latest if ahead else None
 
 
-def _failed_before(pool: NodePool, digest: str) -> bool:
-    """Whether the condition reports a failure whose note is lost: `kubectl replace` removes only annotations."""
+def _reported(view: View, pool: NodePool, digest: str) -> str:
+    """The phase that the condition reports although its note is lost: `kubectl replace` removes only annotations.
+
+    A canary that stays because its command was rolled back is over.
+    """
     known = conditions.get(pool.status.conditions, "CanaryPassed")
-    return known is not None and known.reason == FAILED and digest in known.message
+    if known is None or digest not in known.message or known.reason not in (REPLACING, SOAKING, FAILED):
+        return PENDING
+    if known.reason != REPLACING:
+        return known.reason
+    claim = view.snapshot.node_claims.get(reported_node(pool))
+    if claim is None:
+        return SOAKING
+    return REPLACING if claim.metadata.deleting or command_of(claim.metadata.annotations) is not None else PENDING
+
+
+def reported_node(pool: NodePool) -> str:
+    """The NodeClaim of the canary, as the condition names it (see `said`); empty when it names none."""
+    known = conditions.get(pool.status.conditions, "CanaryPassed")
+    _, named, rest = known.message.partition("NodeClaim ") if known is not None else ("", "", "")
+    return rest.split(" ")[0][:253] if named else ""
 
 
 def _phase(canary: Canary | None) -> str:

@@ -9,6 +9,7 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.offerings import prices
+from kerf_api.texts import shortened
 
 #: So many workloads, and pods without a controller, are named; of a new node so many types.
 _MOST = 5
@@ -35,9 +36,7 @@ def _whose(moved: Iterable[Pod]) -> Iterator[str]:
 
 def listed(rows: Iterable[str]) -> str:
     """The first ones, and how many more there are."""
-    all_ = list(rows)
-    more = f" and {len(all_) - _MOST} more" if len(all_) > _MOST else ""
-    return ", ".join(all_[:_MOST]) + more
+    return shortened(list(rows), _MOST)
 
 
 def owner_of(pod: Pod) -> str:

@@ -26,6 +26,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import NOTHING, Event, Plan, Reason, Source
 from kerf.model.writes import annotate
 from kerf_api import labels
+from kerf_api.texts import shortened
 from kerf_api.v1 import conditions
 from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -61,6 +62,8 @@ def noted(view: View, pool: NodePool) -> Plan:
     if trial.phase == rules.PENDING:
         found = begun(view, pool, trial)
         return _written(pool, _begun(view, trial, *found), "it begins") if found is not None else NOTHING
+    if trial.phase in (rules.REPLACING, rules.SOAKING) and trial.canary is None:
+        return _written(pool, _restored(view, pool, trial), "its note was lost; the soak time starts over")
     if trial.phase == rules.REPLACING and trial.canary is not None:
         return _replaced(view, pool, trial, trial.canary)
     if trial.phase == rules.SOAKING and trial.canary is not None:
@@ -86,6 +89,24 @@ def _begun(view: View, trial: Trial, claim: NodeClaim, command: Command) -> Cana
         replacements=command.replacements,
         owners=tuple(sorted(owners)),
         unwell=tuple(sorted(unwell)),
+    )
+
+
+def _restored(view: View, pool: NodePool, trial: Trial) -> Canary:
+    """A canary whose note is lost, from its condition and NodeClaims. Without successors its pods are not known."""
+    name, now = rules.reported_node(pool), view.snapshot.now.replace(microsecond=0)
+    claim = view.snapshot.node_claims.get(name)
+    command = command_of(claim.metadata.annotations) if claim is not None else None
+    claims = view.snapshot.claims_by_pool.get(pool.name, ())
+    return Canary(
+        plan=trial.digest,
+        node=name,
+        command=command.id if command is not None else "",
+        started=now,
+        replacements=tuple(
+            one.name for one in claims if name in one.metadata.annotations.get(labels.REPLACES, "").split(",")
+        ),
+        since=now if trial.phase == rules.SOAKING else None,
     )
 
 
@@ -131,10 +152,9 @@ def _as(trial: Trial, canary: Canary, phase: str) -> Trial:
 
 
 def _named(failing: list[Pod]) -> str:
-    more = f" and {len(failing) - _SHOWN} more" if len(failing) > _SHOWN else ""
-    shown = ", ".join(pods.named(pod) for pod in failing[:_SHOWN])
+    shown = shortened([pods.named(pod) for pod in failing], _SHOWN)
     words = "fails while most other pods of its controller" if len(failing) == 1 else "fail while most of the others"
-    return f"{shown}{more} {words} are ready"
+    return f"{shown} {words} are ready"
 
 
 # --- the pods -----------------------------------------------------------------------------------------------------
@@ -173,7 +193,9 @@ def _received(view: View, canary: Canary) -> Iterator[Pod]:
     if not nodes:
         owners = frozenset(canary.owners)
         found = (pod for pod in view.snapshot.pods.values() if _controller(pod)[1] in owners and pod.spec.node_name)
-    started = canary.started.replace(microsecond=0)
+    claims = (view.snapshot.node_claims.get(name) for name in canary.replacements)
+    dates = [claim.metadata.creation_timestamp for claim in claims if claim is not None]
+    started = min([canary.started, *(date for date in dates if date is not None)]).replace(microsecond=0)
     for pod in sorted(found, key=lambda pod: pod.key):
         created = pod.metadata.creation_timestamp
         if created is not None and created >= started and pods.active(pod) and _lasts(pod):
@@ -230,7 +252,8 @@ def with_condition(view: View, pool: NodePool, known: Conditions, drifted: int) 
         return conditions.drop(known, CANARY_PASSED)
     if not trial.digest:
         return known
-    phase = NOTHING_TO_REPLACE if trial.phase == rules.PENDING and not drifted else trial.phase
+    over = trial.phase in (rules.PENDING, rules.FAILED) and not drifted
+    phase = NOTHING_TO_REPLACE if over else trial.phase
     if phase in (NOTHING_TO_REPLACE, rules.PASSED, rules.CONTINUED):
         text = f"plan {trial.digest}"
         return rows_with(view.snapshot, pool, known, CANARY_PASSED, conditions.TRUE, phase, text)

@@ -121,8 +121,9 @@ def _with_progress(
 
 
 def _waits_for(view: View, pool: NodePool) -> str:
-    """Why no node leaves although some may: the canary of the change is observed, or budgets."""
-    return canary.AWAITING if canary.trial_of(view, pool).phase == canary.SOAKING else "WaitingForBudget"
+    """Why no node leaves although some may: the change has a canary that is not over, or budgets."""
+    trial = canary.trial_of(view, pool)
+    return canary.AWAITING if trial.waits and trial.phase != canary.PENDING else "WaitingForBudget"
 
 
 def _words(counts: Mapping[str, int], held: Mapping[str, str]) -> str:

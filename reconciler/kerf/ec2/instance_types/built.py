@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kerf.model.aws.cloud import ClassFacts, Region
 from kerf.model.aws.instance_type import Catalogue
@@ -11,7 +11,8 @@ from kerf.model.aws.instance_type import Catalogue
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Region and facts are compared by identity: they are large, and replaced as a whole."""
+    """The region is compared by identity: it is large, and replaced as a whole. Facts may be other ones that differ in
+    nothing that types depend on."""
 
     region: Region
     facts: ClassFacts
@@ -21,9 +22,15 @@ class Inputs:
     def same_as(self, other: Inputs) -> bool:
         return (
             self.region is other.region
-            and self.facts is other.facts
             and (self.uid, self.generation) == (other.uid, other.generation)
+            and (self.facts is other.facts or _of_types(self.facts) == _of_types(other.facts))
         )
+
+
+def _of_types(facts: ClassFacts) -> ClassFacts:
+    """The facts without the number of free addresses, which changes with every launch."""
+    subnets = (replace(subnet, free_addresses=0) for subnet in facts.subnets)
+    return replace(facts, subnets=tuple(sorted(subnets, key=lambda subnet: subnet.id)))
 
 
 class Built:
@@ -35,9 +42,8 @@ class Built:
     def get(self, name: str, inputs: Inputs, build: Callable[[], Catalogue | None]) -> Catalogue | None:
         """The catalogue of the class of this name; None where `build` has none."""
         row = self._rows.get(name)
-        if row is not None and row[0].same_as(inputs):
-            return row[1]
-        found = build()
+        same = row is not None and row[0].same_as(inputs)
+        found = row[1] if row is not None and same else build()
         self._rows[name] = inputs, found
         return found
 

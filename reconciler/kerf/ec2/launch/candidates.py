@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kerf.model.aws.instance_type import ACCELERATORS, Catalogue, InstanceType, Offering, OfferingKey
+from kerf.model.aws.instance_type import ACCELERATORS, Catalogue, InstanceType, Offering, OfferingKey, suiting
 from kerf_api import labels
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources
@@ -47,14 +47,14 @@ def available(
 ) -> list[Candidate]:
     """Types that meet the requirements, hold the requests, and have an offering that does and can be bought now."""
     stocked_out = {key for key, until in out_of_stock.items() if until > now}
-    named = wanted.allowed(labels.INSTANCE_TYPE)
+    named, suits = wanted.allowed(labels.INSTANCE_TYPE), suiting(wanted)
     found: list[Candidate] = []
     for type_ in catalogue:
         if not named.has(type_.name):
             continue  # the usual reason, and the quickest to see
         if type_.requirements.conflict(wanted) is None:
             roomy = type_.holding(requests).offerings
-            offerings = tuple(o for o in roomy if o.available and stocked_out.isdisjoint(o.keys) and o.suits(wanted))
+            offerings = tuple(o for o in roomy if o.available and stocked_out.isdisjoint(o.keys) and suits(o))
             if offerings:
                 found.append(Candidate(type_, offerings))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kerf.model.kubernetes.devices import ResourceSliceSpec
@@ -101,7 +101,7 @@ class Offering:
 
     def suits(self, wanted: Requirements) -> bool:
         """Whether what is wanted of zone, capacity type, zone ID and reservation admits it."""
-        return in_market(tuple(wanted.get(key) for key in OFFERING_LABELS), self.market)
+        return in_market(map(wanted.get, OFFERING_LABELS), self.market)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,20 @@ class InstanceType:
         sold = (o for o in self.offerings if (o.zone, o.capacity_type) == (zone, capacity_type))
         own = next((offering.capacity for offering in sold), None)
         return self if own is None else self.with_capacity(own)
+
+
+def suiting(wanted: Requirements) -> Callable[[Offering], bool]:
+    """`Offering.suits` for many offerings: they have few markets."""
+    rows, known = tuple(map(wanted.get, OFFERING_LABELS)), dict[Market, bool]()
+
+    def suits(offering: Offering) -> bool:
+        market = offering.market
+        found = known.get(market)
+        if found is None:
+            found = known[market] = in_market(rows, market)
+        return found
+
+    return suits
 
 
 def in_market(wanted: Iterable[Requirement | None], market: Market) -> bool:

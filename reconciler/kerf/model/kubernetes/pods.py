@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Final
 
 from kerf.model.kubernetes.objects import Container, ContainerStatus, Pod, Quantities, Requested
 from kerf_api import durations, labels
@@ -44,14 +45,21 @@ def controller(pod: Pod) -> OwnerReference | None:
     return next((owner for owner in pod.metadata.owner_references if owner.controller), None)
 
 
+#: The labels with the hash of a pod template, which ends the name of a ReplicaSet, by the kind that owns that.
+#: Source: Kubernetes, Deployments; Argo Rollouts.
+TEMPLATE_HASHES: Final = {"Deployment": "pod-template-hash", "Rollout": "rollouts-pod-template-hash"}
+
+
 def workload(pod: Pod) -> tuple[str, str] | None:
-    """Kind and name of what controls the pod; of a Deployment's that, not its ReplicaSet. None: nothing does."""
+    """Kind and name of what controls the pod; of a Deployment's or Argo Rollout's that, not its ReplicaSet.
+    None: nothing does."""
     owner = controller(pod)
     if owner is None:
         return None
-    template = pod.metadata.labels.get("pod-template-hash", "")
-    if owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
-        return "Deployment", owner.name.removesuffix(f"-{template}")
+    for kind, label in TEMPLATE_HASHES.items() if owner.kind == "ReplicaSet" else ():
+        template = pod.metadata.labels.get(label, "")
+        if template and owner.name.endswith(f"-{template}"):
+            return kind, owner.name.removesuffix(f"-{template}")
     return owner.kind, owner.name
 
 

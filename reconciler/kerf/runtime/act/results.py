@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import singledispatch
 from typing import Any
 
-from kerf.ec2.errors import SPOT_ROLE_CODE
+from kerf.ec2.errors import OUT_OF_STOCK, SPOT_ROLE_CODE
 from kerf.ec2.nodeclass import profile_verdicts
 from kerf.ec2.quotas import closed_by_quota
 from kerf.model import kinds
@@ -33,7 +33,7 @@ from kerf.model.plan import (
 from kerf.ports import AlreadyGone, NotLeading, PortError, Throttled, WorldChanged
 from kerf.runtime.act.performing import concerned, target
 from kerf.runtime.inbox import Done
-from kerf.runtime.state.fleet import OUT_OF_STOCK, full_subnet
+from kerf.runtime.state.fleet import full_subnet
 from kerf.runtime.state.state import State
 from kerf.telemetry.telemetry import FINE
 from kerf_api import labels
@@ -185,7 +185,8 @@ def _(action: LaunchInstances, done: Done, state: State) -> None:
         if any(error.code == SPOT_ROLE_CODE for error in done.value.errors):
             state.fleet.close(state.catalogues.offered(labels.SPOT), done.at)
         if state.catalogues.region is not None:
-            state.fleet.close(closed_by_quota(action.request, done.value, state.catalogues.region), done.at)
+            found = closed_by_quota(action.request, done.value, state.catalogues.region)
+            state.fleet.close(found, done.at, of_quota=True)
         if full := {subnet for error in done.value.errors if (subnet := full_subnet(error))}:
             state.catalogues.full(full, done.at + OUT_OF_STOCK)
         if len(done.value.instances) < len(action.request.members):

@@ -62,7 +62,8 @@ class Reflector:
             if self._watch is None:
                 self._watch = self._kube.watch(self.kind, self._version)
                 self._opened = now
-            return self._take(self._watch.read(timeout_seconds))
+            changes = self._watch.read(timeout_seconds)
+            return self._take(changes, self._clock.now() if timeout_seconds else now)
         except Expired as error:
             self._lost(error, relist=True)
         except Disconnected as error:
@@ -91,8 +92,7 @@ class Reflector:
         self._alive, self._told = self._clock.now(), now
         self._calm()
 
-    def _take(self, changes: Sequence[Change]) -> bool:
-        now = self._clock.now()
+    def _take(self, changes: Sequence[Change], now: datetime) -> bool:
         for change in changes:
             self._tell(change)
         if changes:

@@ -7,6 +7,7 @@ from typing import Final
 
 from kerf.aws import facts_of_account as facts
 from kerf.aws.requests.clients import Clients
+from kerf.ec2.quotas import QUOTAS
 from kerf.ports import AlreadyGone
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding, asked, unchecked
 from kerf.runtime.preflight.to_come import TEMPLATE
@@ -47,7 +48,7 @@ def rules(clients: Clients, queue: str, *, isolated: bool) -> Finding:
 
 def quotas(clients: Clients, *, isolated: bool) -> Iterator[Finding]:
     """For each capacity type, the vCPUs in use against the quota."""
-    for capacity_type in facts.QUOTAS:
+    for capacity_type in QUOTAS:
         what = f"quota of {capacity_type} vCPUs"
         if isolated:
             yield unchecked(what, "needs an endpoint of Service Quotas, and ISOLATED_VPC is set")
@@ -59,7 +60,7 @@ def quotas(clients: Clients, *, isolated: bool) -> Iterator[Finding]:
 def _quota(clients: Clients, what: str, capacity_type: str) -> Finding:
     most, used = facts.quota(clients, capacity_type), facts.vcpus_in_use(clients)[capacity_type]
     seen = f"{used} of {most} vCPUs of the standard families are in use in {clients.region}"
-    code = facts.QUOTAS[capacity_type]
+    code = QUOTAS[capacity_type]
     fix = (
         "aws service-quotas request-service-quota-increase --service-code ec2 "
         f"--quota-code {code} --desired-value NUMBER --region {clients.region}"

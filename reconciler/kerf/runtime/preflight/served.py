@@ -16,6 +16,7 @@ from kerf.ports import PortError
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding, unchecked
 from kerf.telemetry.log.logs import Logger
 from kerf_api import crds
+from kerf_api.texts import shortened
 
 CHECKED: Final = (kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.NODE_CLASS)
 _FIX: Final = "helm upgrade kerf-crd charts/kerf-crd: CRDs of an older release drop newer fields without an error"
@@ -89,8 +90,7 @@ def _values(row: Mapping[str, Any]) -> set[str]:
 def _some(paths: list[str]) -> str:
     """The outermost fields: those below one that is missing go without saying."""
     outer = [path for path in paths if not any(path.startswith((f"{one}.", f"{one}{_LIST}")) for one in paths)]
-    more = f" and {len(outer) - _NAMED} more" if outer[_NAMED:] else ""
-    return ", ".join(outer[:_NAMED]) + more
+    return shortened(outer, _NAMED)
 
 
 # --- schemas ------------------------------------------------------------------------------------------------------

@@ -43,6 +43,9 @@ class SteadyClock:
         #: The time of day at monotonic 0, as it counts; since when (monotonic) it is another.
         self._origin = clock.now() - timedelta(seconds=clock.monotonic())
         self._stepped_at: float | None = None
+        #: The latest reading with its monotonic time, and the answer: simulated time stands still during a reconcile.
+        self._latest = (clock.now(), clock.monotonic())
+        self._answer = self._latest[0]
 
     @classmethod
     def over(cls, clock: Clock) -> SteadyClock:
@@ -51,12 +54,18 @@ class SteadyClock:
 
     def now(self) -> datetime:
         with self._lock:
-            reading, passed = self._clock.now(), self._clock.monotonic()
-            origin = reading - timedelta(seconds=passed)
-            if abs(origin - self._origin) > SMALL_STEP and not self._has_lasted(passed):
-                return self._origin + timedelta(seconds=passed)
-            self._origin, self._stepped_at = origin, None
-            return reading
+            latest = self._clock.now(), self._clock.monotonic()
+            if latest != self._latest:
+                self._answer, self._latest = self._counted(*latest), latest
+            return self._answer
+
+    def _counted(self, reading: datetime, passed: float) -> datetime:
+        """The time of day that counts for a reading."""
+        origin = reading - timedelta(seconds=passed)
+        if abs(origin - self._origin) > SMALL_STEP and not self._has_lasted(passed):
+            return self._origin + timedelta(seconds=passed)
+        self._origin, self._stepped_at = origin, None
+        return reading
 
     def _has_lasted(self, passed: float) -> bool:
         if self._stepped_at is None:

@@ -213,8 +213,8 @@ class Options:
     record_encryption: str = _own(
         "AES256",
         "RECORD_ENCRYPTION",
-        readers.text,
-        "of these copies: AES256 (SSE-S3), the ID, ARN or alias of a KMS key, or none",
+        readers.encryption,
+        "of these copies: AES256 (SSE-S3), aws:kms, aws:kms:dsse, the ID, ARN or alias of a KMS key, or none",
     )
     kube_client_qps: int = _setting(
         200,

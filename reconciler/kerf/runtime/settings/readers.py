@@ -19,6 +19,11 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 #: Whole numbers as Go reads them, which knows no blanks, no underscores and no digits of other scripts.
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 #: A bucket and a prefix of readable characters, without an empty or relative folder in it.
+_KEY: Final = "(mrk-[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
+_ALIAS: Final = "alias/[A-Za-z0-9/_-]{1,250}"
+_ENCRYPTION: Final = re.compile(
+    f"AES256|none|aws:kms(:dsse)?|{_KEY}|{_ALIAS}|arn:aws[a-z-]{{0,20}}:kms:[a-z0-9-]{{1,30}}:[0-9]{{12}}:(key/{_KEY}|{_ALIAS})"
+)
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9_-][A-Za-z0-9._=-]*+)*+/?")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GATES = {
@@ -135,6 +140,15 @@ def bucket(value: str) -> str:
     """The address of a folder in a bucket. Source: S3 user guide, "General purpose bucket naming rules"."""
     if value and not _BUCKET.fullmatch(value):
         raise ValueError("must be s3://BUCKET/PREFIX or s3://BUCKET")
+    return value
+
+
+def encryption(value: str) -> str:
+    """The encryption of objects in S3, or a KMS key. Source: S3 API reference, PutObject, x-amz-server-side-encryption;
+    KMS API reference, "Key identifiers"."""
+    if not _ENCRYPTION.fullmatch(value):
+        keys = "the ID, ARN or alias of a KMS key such as alias/records"
+        raise ValueError(f"must be AES256, aws:kms, aws:kms:dsse, {keys}, or none")
     return value
 
 

@@ -10,19 +10,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from kerf.ec2.errors import SUBNET_CODE, closed
+from kerf.ec2.errors import OUT_OF_STOCK, SUBNET_CODE, closed
+from kerf.ec2.quotas import group_of, of_vcpus
 from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance
 from kerf.model.aws.instance_type import OfferingKey
 from kerf.model.aws.interruptions import Interruption, InterruptionKind
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.snapshot import LaunchFailure
+from kerf_api.labels import ON_DEMAND, RESERVED
 
-OUT_OF_STOCK = timedelta(minutes=3)
 #: Describe shows a new instance within this time, or the instance does not exist.
 SHOWN_AFTER = timedelta(seconds=60)
 #: One whose termination EC2 accepted, and that was not shown for so long after it, is gone.
 ENDED_UNSEEN = timedelta(seconds=20)
 FAILURES_KEPT = timedelta(minutes=30)
+#: Offerings that a quota has closed are requested again after the end of an instance, at most once in this time.
+REOPENED_AFTER = timedelta(seconds=30)
 _GOING = "shutting-down"
 _TAKEN_BACK = frozenset({InterruptionKind.SPOT_INTERRUPTED, InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED})
 
@@ -42,6 +45,11 @@ class Fleet:
         self._terminated: dict[str, datetime] = {}
         self._out_of_stock: dict[OfferingKey, datetime] = {}
         self._failures: dict[str, LaunchFailure] = {}
+        #: The offerings that a quota of vCPUs has closed; by capacity type and group of families, when the latest
+        #: instance was seen to be gone; and when offerings were last opened again because of that.
+        self._of_quota: set[OfferingKey] = set()
+        self._gone: dict[tuple[str, str], datetime] = {}
+        self._reopened: datetime | None = None
         self._view: InstanceIndex | None = None
         self._busy: bool | None = None
 
@@ -51,6 +59,8 @@ class Fleet:
         self._terminated = {id_: at - by for id_, at in self._terminated.items()}
         self._out_of_stock = {key: until - by for key, until in self._out_of_stock.items()}
         self._failures = {group: replace(one, at=one.at - by) for group, one in self._failures.items()}
+        self._gone = {quota: at - by for quota, at in self._gone.items()}
+        self._reopened = self._reopened - by if self._reopened is not None else None
 
     # --- instances ----------------------------------------------------------------------------------------------
     def described(
@@ -63,6 +73,7 @@ class Fleet:
         before = self._described
         self._described = {i.id: known if (known := before.get(i.id)) == i else i for i in instances}
         self._described |= {id_: one for id_, one in before.items() if self._believed(one) and kept(one)}
+        self._ended((one for id_, one in before.items() if id_ not in self._described), at)
         for id_, (_, launched) in list(self._launched.items()):
             if id_ in self._described or at - launched >= SHOWN_AFTER or self._ended_unseen(id_, at):
                 del self._launched[id_]
@@ -88,9 +99,9 @@ class Fleet:
             self._launched[instance.id] = (instance, at)
         for error in result.errors:
             if error.capacity and error.instance_type and error.zone and not full_subnet(error):
-                self.close(closed(request, error), at)
+                self.close(closed(request, error), at, of_quota=of_vcpus(error))
         if len(result.instances) < len(request.members):
-            self.failed(request.group, result.errors, at)
+            self.failed(request.group, result.errors, at, len(request.members) - len(result.instances))
         else:
             self._failures.pop(request.group, None)
         self._changed()
@@ -98,6 +109,7 @@ class Fleet:
     def terminated(self, instance_id: str, at: datetime, *, gone: bool = False) -> None:
         """An instance is being terminated; `gone` when EC2 does not know it any more."""
         if gone:
+            self._ended([one] if (one := self.instances.get(instance_id)) is not None else (), at)
             self._described.pop(instance_id, None)
             self._launched.pop(instance_id, None)
         else:
@@ -148,14 +160,18 @@ class Fleet:
             if instance is not None:
                 self._sold_out(instance.offering, at)
 
-    def failed(self, group: str, errors: Sequence[FleetError], at: datetime) -> None:
-        """A fleet call gave less than was asked for."""
+    def failed(self, group: str, errors: Sequence[FleetError], at: datetime, missing: int = 1) -> None:
+        """A fleet call gave less than was asked for: so many instances are `missing`."""
         before = self._failures.get(group)
-        self._failures[group] = LaunchFailure(tuple(errors), at, 1 if before is None else before.attempts + 1)
+        attempts = 1 if before is None else before.attempts + 1
+        self._failures[group] = LaunchFailure(tuple(errors), at, attempts, missing)
 
     def out_of_stock(self, now: datetime) -> Mapping[OfferingKey, datetime]:
+        """By offering, until when Kerf does not request it."""
+        self._reopen(now)
         for key in [key for key, until in self._out_of_stock.items() if until <= now]:
             del self._out_of_stock[key]
+        self._of_quota &= self._out_of_stock.keys()
         return self._out_of_stock
 
     def failures(self, now: datetime) -> Mapping[str, LaunchFailure]:
@@ -164,10 +180,31 @@ class Fleet:
             del self._failures[group]
         return self._failures
 
-    def close(self, keys: Iterable[OfferingKey], at: datetime) -> None:
-        """None of these can be had now."""
+    def close(self, keys: Iterable[OfferingKey], at: datetime, *, of_quota: bool = False) -> None:
+        """None of these can be had now; `of_quota`: because of a quota of vCPUs."""
         for key in keys:
             self._sold_out(key, at)
+            if of_quota:
+                self._of_quota.add(key)
 
     def _sold_out(self, key: OfferingKey, at: datetime) -> None:
         self._out_of_stock[key] = at + OUT_OF_STOCK
+        self._of_quota.discard(key)
+
+    def _ended(self, instances: Iterable[Instance], at: datetime) -> None:
+        """These instances are gone: their quotas have vCPUs again."""
+        for one in instances:
+            counted = ON_DEMAND if one.capacity_type == RESERVED else one.capacity_type
+            self._gone[counted, group_of(one.instance_type)] = at
+
+    def _reopen(self, now: datetime) -> None:
+        """Open what a quota has closed before an instance that it counts was gone. The freed vCPUs may be too few, so
+        this happens once in a while only."""
+        if not self._gone or (self._reopened is not None and now - self._reopened < REOPENED_AFTER):
+            return
+        for key in sorted(self._of_quota & self._out_of_stock.keys()):
+            gone = self._gone.get((key[2].split(" ")[0], group_of(key[0])))
+            if gone is not None and self._out_of_stock[key] - OUT_OF_STOCK <= gone:
+                del self._out_of_stock[key]
+                self._reopened = now
+        self._gone.clear()

@@ -100,6 +100,11 @@ class ApiServer:
             if not namespace or space == namespace:
                 yield record
 
+    def within(self, namespace: str) -> list[Record]:
+        """All objects of a namespace, by kind in the order of creation."""
+        tables = list(self._objects.values())
+        return [record for table in tables for (space, _), record in table.items() if space == namespace]
+
     def find(self, kind: Kind, namespace: str, name: str) -> Record | None:
         return self._table(kind).get(("" if kind.cluster_scoped else namespace, name))
 

@@ -1,1 +1,1 @@
-"""Deployments, DaemonSets, volumes, garbage collection."""
+"""Deployments, DaemonSets, volumes, garbage collection, deleted Namespaces."""

@@ -21,7 +21,7 @@ from kerf_api.v1.nodepool import NodePool
 EDIT, CREATE, CORRECT, WAIT = "Edit", "Create", "Correct", "Wait"
 #: Where controllers have the manifest of their pods; of other kinds the pod itself is named.
 _TEMPLATES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"), "spec.template."),
+    **dict.fromkeys(("Deployment", "Rollout", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"), "spec.template."),
     "CronJob": "spec.jobTemplate.spec.template.",
 }
 

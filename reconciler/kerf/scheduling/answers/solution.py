@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Final
 
+from kerf.ec2.errors import LACKS_OF_ACCOUNT
+from kerf.ec2.quotas import UsedUp
 from kerf.model.plan import Purchase, Reason
+from kerf.scheduling.answers.edits import Edit, PoolEdit
 from kerf.scheduling.answers.explanation import WHOLE, Account, cut
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources
+
+#: Texts about used-up quotas are cut at this many characters, others at a quarter of a refusal.
+_QUOTAS: Final = 440
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +25,8 @@ class PodRefusal:
 
     `pools` are in the order in which they are reported, the nearest first. Equal pods share one `account`, which only
     the first classes of a solve have, and only where it is asked for. `target` is the key of the node on which the pod
-    waits for a place; empty if it waits for none.
+    waits for a place; empty if it waits for none. `quotas` are the used-up quotas that leave it none, `around` edits
+    of NodePools that give it one beside them.
     """
 
     code: str
@@ -26,12 +34,21 @@ class PodRefusal:
     pools: Mapping[str, str] = field(default_factory=dict)
     account: Account | None = None
     target: str = ""
+    quotas: tuple[UsedUp, ...] = ()
+    around: tuple[PoolEdit, ...] = ()
+
+    @property
+    def fixes(self) -> tuple[Edit, ...]:
+        """The edits that were tried and help; those of NodePools `around` a quota come instead of another one."""
+        tried = () if self.account is None else self.account.fixes
+        return (*self.around, *(edit for edit in tried if not (self.around and isinstance(edit, PoolEdit))))
 
     def __str__(self) -> str:
         """For events and logs: never longer than an event may be, and what would help is never cut off."""
-        fixes = "" if self.account is None else " or ".join(str(fix) for fix in self.account.fixes)
-        end = cut(f"; it would fit with one edit: {fixes}", WHOLE // 2) if fixes else ""
-        text, told = cut(self.text, WHOLE // 4), 0
+        fixes = " or ".join(map(str, self.fixes))
+        raised = "".join(f"; {text}" for text in dict.fromkeys(LACKS_OF_ACCOUNT[one.code] for one in self.quotas))
+        end = cut(f"{raised}; it would fit with one edit: {fixes}" if fixes else raised, WHOLE // 2)
+        text, told = cut(self.text, _QUOTAS if self.quotas else WHOLE // 4), 0
         for name, why in self.pools.items():
             more = f"; NodePool {name}: {why}"
             rest = f"; and {len(self.pools) - told} more NodePools"

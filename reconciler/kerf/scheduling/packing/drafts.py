@@ -272,7 +272,7 @@ class NodeDrafts:
             where, number = int(nodes[0]), int(taken[0])
             self._take(where, stock.item.need * number)
         else:
-            self._set_free(nodes, self._free[:, nodes] - stock.item.need[:, None] * taken)
+            self._set_free(nodes, self._free.take(nodes, axis=1) - stock.item.need[:, None] * taken)
         for group in stock.counted:
             self._row(self._counts, group)[where] += number
         for group in stock.owned:

@@ -10,7 +10,15 @@ from highspy import Highs, HighsLp, HighsModelStatus, MatrixFormat, kHighsInf
 
 from kerf.scheduling.offerings.instance_types import Floats, Indices
 
-_Solver: Any = Highs  # it has no types
+_Highs: Any = Highs  # it has no types
+
+
+class _Solver(_Highs):  # type: ignore[misc]  # its base has no types
+    """A solver without output. Enabling callbacks, which the constructor does, prints a banner from HiGHS 1.16 on."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        self.silent()
+        super().enableCallbacks()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +80,7 @@ def most_under(gain: Floats, matrix: Entries, upper: Floats) -> Floats:
     lp.a_matrix_.format_ = MatrixFormat.kRowwise
     lp.a_matrix_.start_ = np.searchsorted(matrix.rows, np.arange(len(upper) + 1))
     lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.columns, matrix.values
-    solver = _Solver()
-    solver.silent()
+    solver: Any = _Solver()
     solver.passModel(lp)
     solver.run()
     if solver.getModelStatus() != HighsModelStatus.kOptimal:

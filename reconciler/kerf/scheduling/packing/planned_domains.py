@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache
 from typing import Final, NamedTuple
 
 from kerf.pods.topology_constraints import SPREAD, TopologyConstraint, TopologyGroup
@@ -150,15 +149,22 @@ def brought_by(packed: Sequence[Packed]) -> Brought:
 
 
 def _brought(nodes: Collection[tuple[NodeClaimTemplate, Requirements]]) -> Brought:
-    """The domains that planned nodes bring to a spread."""
+    """The domains that planned nodes bring to a spread; those that are alike have the same ones."""
+    known: dict[object, frozenset[str]] = {}
 
-    @cache
     def brought(group: TopologyGroup) -> frozenset[str]:
-        if group.key == labels.HOSTNAME:
-            return _HOST if any(counting(group, *node).nodes for node in nodes) else frozenset()
-        return frozenset[str]().union(*(counted_domains(group, *node) for node in nodes))
+        found = known.get(group.alike)
+        if found is None:
+            found = known[group.alike] = _domains_of(nodes, group)
+        return found
 
     return brought
+
+
+def _domains_of(nodes: Collection[tuple[NodeClaimTemplate, Requirements]], group: TopologyGroup) -> frozenset[str]:
+    if group.key == labels.HOSTNAME:
+        return _HOST if any(counting(group, *node).nodes for node in nodes) else frozenset()
+    return frozenset[str]().union(*(counted_domains(group, *node) for node in nodes))
 
 
 def _listing(

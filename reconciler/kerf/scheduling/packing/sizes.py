@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,19 +331,19 @@ def _cheaper_cover(room: Floats, price: Floats, wanted: Floats, known: dict[int,
     rows: list[list[float]] = shares[order].tolist()
     costs: list[float] = price[order].tolist()
     worths: list[float] = worth.tolist()
-    best, found, steps = sum(price[i] * number for i, number in known.items()), dict(known), 0
+    limit = sum(price[i] * number for i, number in known.items()) * _STRICTLY
+    found, steps = dict(known), 0
     open_: list[tuple[int, float, list[float], tuple[int, ...]]] = [(0, 0.0, [1.0] * len(wanted), ())]
     while open_ and steps < most:
         first, cost, rest, taken = open_.pop()
         for i in range(len(rows) - 1, first - 1, -1):
             steps += 1
             then = cost + costs[i]
-            left = [max(have - more, 0.0) for have, more in zip(rest, rows[i], strict=True)]
-            least = then + sum(have * each for have, each in zip(left, worths, strict=True))
-            if least >= best * _STRICTLY:
+            left = [have - more if have > more else 0.0 for have, more in zip(rest, rows[i], strict=True)]
+            if then + sum(map(mul, left, worths)) >= limit:
                 continue
             if max(left) <= 1e-12:
-                best, found = then, _counted(order[k] for k in (*taken, i))
+                limit, found = then * _STRICTLY, _counted(order[k] for k in (*taken, i))
             else:
                 open_.append((i, then, left, (*taken, i)))
     return found

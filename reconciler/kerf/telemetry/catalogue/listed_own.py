@@ -174,6 +174,12 @@ PAGE: Final = tuple(
             "(allowed, denied, failed).",
             OWN,
         ),
+        counter(
+            "kerf_page_failures_total",
+            "work",
+            "Failures of background work, by work (reading: lists of the cluster; views: the views of a reading).",
+            OWN,
+        ),
         histogram(
             "kerf_page_views_duration_seconds",
             "",

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kerf.aws.launch.fleets import parameters, result
 from kerf.aws.observe.instances import instance
 from kerf.ec2 import errors
+from kerf.ec2.errors import OUT_OF_STOCK
 from kerf.ec2.launch import fleet
 from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult
 from kerf.model.aws.instance_type import OfferingKey
@@ -19,7 +20,7 @@ from kerf.model.plan import LaunchInstances, Reason
 from kerf.ports import TemplateMissing
 from kerf.runtime.act.results import absorb
 from kerf.runtime.inbox import Done, RegionRead
-from kerf.runtime.state.fleet import OUT_OF_STOCK, Fleet
+from kerf.runtime.state.fleet import Fleet
 from kerf.runtime.state.state import State
 from kerf_api import labels
 from tests.unit.aws.catalogue.pods import FAMILY, TYPE

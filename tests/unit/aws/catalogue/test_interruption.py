@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.disruption.forced.interruption import interrupt
+from kerf.ec2.errors import OUT_OF_STOCK
 from kerf.ec2.interruptions import parse
 from kerf.model.aws.cloud import HeldReservation, Instance
 from kerf.model.aws.interruptions import Interruption, Message
 from kerf.model.plan import DeleteMessage, DeleteObject, Plan
 from kerf.model.settings import Settings
 from kerf.runtime.inbox import Described, Received
-from kerf.runtime.state.fleet import OUT_OF_STOCK
 from kerf.runtime.state.state import State
 from tests.unit.disruption.worlds import NOW, ZONE, claim, node, snapshot
 from tests.unit.ec2.test_interruptions import event, health, state

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.aws.observe.reservations import of_rows
+from kerf.ec2.errors import OUT_OF_STOCK
 from kerf.ec2.instance_types.catalogue import build
 from kerf.model.aws.cloud import ClassFacts, FleetError, FleetResult, Region
 from kerf.model.aws.instance_type import Catalogue, InstanceType
@@ -18,7 +19,7 @@ from kerf.model.overlays import overlaid
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.state.catalogues import Catalogues
-from kerf.runtime.state.fleet import OUT_OF_STOCK, Fleet
+from kerf.runtime.state.fleet import Fleet
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from tests.unit.aws.test_aws_reservations import row

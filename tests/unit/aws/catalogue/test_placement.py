@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from kerf.aws.launch.launch_templates import template_data
 from kerf.ec2 import errors
+from kerf.ec2.errors import OUT_OF_STOCK
 from kerf.ec2.instances import claim_labels
 from kerf.ec2.launch import fleet
 from kerf.ec2.nodeclass import drift
 from kerf.model.aws.cloud import FleetError, FleetRequest, PlacementGroup
 from kerf.model.aws.instance_type import Catalogue
-from kerf.runtime.state.fleet import OUT_OF_STOCK, Fleet
+from kerf.runtime.state.fleet import Fleet
 from kerf_api import labels
 from kerf_api.v1.conditions import READY
 from tests.unit.aws.catalogue import pods

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from kerf.ec2 import errors
+from kerf.ec2.errors import OUT_OF_STOCK
 from kerf.ec2.instance_types.catalogue import build
 from kerf.model.aws.cloud import FleetError, FleetRequest, Subnet
 from kerf.model.aws.instance_type import Catalogue
@@ -16,7 +17,6 @@ from kerf.model.plan import LaunchInstances, Reason
 from kerf.model.snapshot import Snapshot
 from kerf.runtime.act.results import absorb
 from kerf.runtime.inbox import Done, RegionRead, Resolved
-from kerf.runtime.state.fleet import OUT_OF_STOCK
 from kerf.runtime.state.state import State
 from kerf_api.resources import Resources
 from tests.unit.aws.catalogue.test_fleet_errors import told

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from kerf.cli.answering import captures
 from kerf.cli.arguments import Mistake
@@ -13,6 +14,7 @@ from kerf.cli.gathering import sources
 from kerf.cli.gathering.sources import Source
 from kerf.cli.verbs.simulation import objects, shapes
 from kerf.simulating import checking, reading, targets
+from kerf.simulating.objects import unused
 from kerf.simulating.reading import BadScenario, Path, missing
 from kerf.simulating.scenario import Replicas, Scenario, Setup, Step
 from kerf.simulating.world import Case, Given
@@ -30,12 +32,14 @@ class File:
         """Raises Mistake."""
         self.name, self._folder = name, os.path.dirname(name)
         data = _data(name)
+        self._unused = list[str]()
         self._node, self.text = objects.only_document(name, data), data.decode(errors="replace")
 
     def case(self, node_pools: str = "") -> Case:
         """The scenario with the content of its files. `node_pools` names files whose NodePools, EC2NodeClasses and
         NodeOverlays are used instead of the scenario's. Raises Mistake.
         """
+        self._unused.clear()
         try:
             scenario = reading.read(self._node.value)
             checking.check(scenario)
@@ -49,7 +53,7 @@ class File:
             )
             whole = self._with(found, node_pools) if node_pools else found
             targets.require(whole)
-            return whole
+            return replace(whole, unused=(*dict.fromkeys(self._unused), *unused.budgets(whole)))
         except BadScenario as error:
             raise self.mistake(error) from error
 
@@ -90,17 +94,24 @@ class File:
         """The objects of the files and folders of a field, and those in place."""
         for number, name in enumerate(getattr(part, field)):
             own: Path = (*path, field, number)
+            note = partial(self._note, own)
             try:
-                yield from (Given(own, one, where) for where, one in objects.of(self._path(name)))
+                yield from (Given(own, one, where) for where, one in objects.of(self._path(name), note))
             except Mistake as error:
                 raise BadScenario(own, str(error)) from error
         for number, one in enumerate(part.objects):
             place: Path = (*path, "objects", number)
             if one.get("kind") not in shapes.USED:
-                raise BadScenario((*place, "kind"), missing("kind", str(one.get("kind", "")), shapes.USED))
+                kind = str(one.get("kind", ""))
+                raise BadScenario((*place, "kind"), unused.not_run(kind) or missing("kind", kind, shapes.USED))
             for steps, words in shapes.faults(one):
                 raise BadScenario((*place, *steps), f"the API server refuses {objects.named(one)}: {words}")
             yield Given(place, one)
+
+    def _note(self, path: Path, where: str, manifest: Mapping[str, Any]) -> None:
+        """Note the warning for an object that has no effect."""
+        if words := unused.warning(Given(path, manifest, where)):
+            self._unused.append(words)
 
     def _replicas(self, scenario: Scenario) -> Iterator[tuple[str, tuple[Replicas, ...]]]:
         for number, workload in enumerate(scenario.workloads):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kerf.cli.arguments import Mistake
@@ -17,8 +17,15 @@ from kerf.simulating.reading import Path, missing
 _TWICE: Final = "KERF-FILE-TWICE"
 
 
-def of(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each object of a kind that a simulation uses, with its place `file:line`. Raises Mistake."""
+#: Called with the place and the object.
+Unused = Callable[[str, Mapping[str, Any]], None]
+
+
+def of(path: str, unused: Unused = lambda *_: None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each object of a kind that a simulation uses, with its place `file:line`; `unused` gets the others.
+
+    Raises Mistake.
+    """
     if path == sources.STDIN:
         raise Mistake("- is standard input, which is not possible here; give a file or folder")
     try:
@@ -30,6 +37,8 @@ def of(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, node in found:
         if _is_used(name, node):
             yield f"{name}:{node.start.line}", node.value
+        else:
+            unused(f"{name}:{node.start.line}", node.value)
 
 
 def only_document(name: str, data: bytes) -> Node:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import columns
-from kerf.cli.verbs.simulation import notices, spreads
-from kerf.simulating.results import Figures, Point, Result, Verdict
+from kerf.cli.verbs.simulation import bars, notices, spreads
+from kerf.simulating.results import Figures, Result, Verdict
 from kerf.simulating.scenario import shortest
 
-_BARS: Final = "▁▂▃▄▅▆▇█"
-_COLUMNS: Final = 36
 _SEEDS: Final = 5
 
 
 def page(results: Sequence[Result], *, chart: bool) -> str:
     """The text for all runs of one scenario."""
-    lines = list(_one(results[0], chart=chart) if len(results) == 1 else _many(results))
+    lines = list(_one(results[0], chart=chart) if len(results) == 1 else _many(results, chart=chart))
     return "\n".join([*lines, ""])
 
 
@@ -27,7 +25,7 @@ def _one(result: Result, *, chart: bool) -> Iterator[str]:
     yield from columns([("  ", *row) for row in _figures(result.figures)])
     if chart:
         yield ""
-        yield from _chart(result)
+        yield from bars.chart([("", result)])
     yield ""
     for verdict in result.verdicts:
         yield from _verdict(verdict)
@@ -52,7 +50,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
     yield from (f"      {reason}" for reason in verdict.reasons)
 
 
-def _many(results: Sequence[Result]) -> Iterator[str]:
+def _many(results: Sequence[Result], *, chart: bool) -> Iterator[str]:
     seeds = [one.seed for one in results]
     runs = f"{len(results)} runs of {shortest(results[0].duration)}"
     yield f"{visible(results[0].scenario)}: {runs}, seeds {min(seeds)} to {max(seeds)}"
@@ -60,6 +58,9 @@ def _many(results: Sequence[Result]) -> Iterator[str]:
     for name, one in spreads.spreads([run.figures for run in results]).items():
         rows.append(("  ", _NAMES[name], *map(_number, (one.least, one.median, one.p95, one.most))))
     yield from columns(rows)
+    if chart:
+        yield ""
+        yield from bars.chart([(f"seed {results[0].seed}", results[0])])
     yield ""
     for number in range(len(results[0].verdicts)):
         yield from _over_runs(results, number)
@@ -100,33 +101,3 @@ def _number(value: float) -> str:
 def _summary(failed: int, count: int, word: str) -> str:
     many = f"{word}{'' if count == 1 else 's'}"
     return f"{failed} of {count} {many} failed" if failed else f"{count} {many} passed"
-
-
-# --- the chart ------------------------------------------------------------------------------------------------------
-def _chart(result: Result) -> list[str]:
-    """Nodes and cost over time, a column for each part of the time: its highest value."""
-    nodes = _levels(result, lambda one: one.nodes)
-    cost = _levels(result, lambda one: one.per_hour)
-    end = shortest(result.duration)
-    rows = [
-        ("  ", "nodes", _bars(nodes), f"0 to {max(nodes):.0f}"),
-        ("  ", "$ an hour", _bars(cost), f"0 to {max(cost):.2f}"),
-    ]
-    return [*columns(rows), f"{'0s':>15}{end:>{_COLUMNS - 2}}"]
-
-
-def _levels(result: Result, read: Callable[[Point], float]) -> list[float]:
-    """The highest value in each of the columns."""
-    found = [0.0] * _COLUMNS
-    ends = [*(one.at for one in result.series[1:]), result.duration]
-    for point, end in zip(result.series, ends, strict=True):
-        first = min(int(point.at / result.duration * _COLUMNS), _COLUMNS - 1)
-        last = min(int(end / result.duration * _COLUMNS), _COLUMNS - 1)
-        found[first : last + 1] = [max(one, read(point)) for one in found[first : last + 1]]
-    return found
-
-
-def _bars(values: Sequence[float]) -> str:
-    most = max(values)
-    steps = len(_BARS) - 1
-    return "".join(_BARS[round(one / most * steps)] if one else " " for one in values) if most else " " * len(values)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from itertools import chain
 from typing import Any, Final
 
 from kubernetes.client import models
 
+from kerf.cli.verbs.simulation import pod_rules
 from kerf.model import kinds
 from kerf.sandbox.api.kinds import CUSTOM, PRIORITY_CLASS
 from kerf.simulating.reading import missing
@@ -58,7 +59,7 @@ _AMOUNTS: Final = frozenset({"requests", "limits", "overhead", "capacity"})
 _RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "storage")
 _SHARE: Final = re.compile(r"(100|[0-9]{1,2})%")
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*")
-_LONGEST_NAME: Final = 253
+_LONGEST_NAME, _LONGEST_LABEL = 253, 63
 _SHARES: Final = frozenset({"minAvailable", "maxUnavailable", "maxSurge"})
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -74,6 +75,13 @@ _VALUES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     (BUDGET_SPEC, "unhealthyPodEvictionPolicy"): ("IfHealthyBudget", "AlwaysAllow"),
     (POD_SPEC, "restartPolicy"): ("Always", "OnFailure", "Never"),
     (POD_SPEC, "preemptionPolicy"): ("PreemptLowerPriority", "Never"),
+    (POD_SPEC, "dnsPolicy"): ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
+    ("V1Container", "imagePullPolicy"): ("Always", "IfNotPresent", "Never"),
+    ("V1ContainerPort", "protocol"): ("TCP", "UDP", "SCTP"),
+    ("V1DeploymentStrategy", "type"): ("Recreate", "RollingUpdate"),
+    ("V1StatefulSetSpec", "podManagementPolicy"): ("OrderedReady", "Parallel"),
+    ("V1StatefulSetUpdateStrategy", "type"): ("RollingUpdate", "OnDelete"),
+    ("V1DaemonSetUpdateStrategy", "type"): ("RollingUpdate", "OnDelete"),
 }
 
 
@@ -85,6 +93,10 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "V1PodTemplateSpec": ("spec",),
     POD_SPEC: ("containers",),
     "V1Container": ("name",),
+    "V1ContainerPort": ("containerPort",),
+    "V1PodSchedulingGate": ("name",),
+    "V1Volume": ("name",),
+    "V1VolumeMount": ("mountPath", "name"),
     "V1PriorityClass": ("value",),
     "V1TopologySpreadConstraint": ("maxSkew", "topologyKey", "whenUnsatisfiable"),
     "V1PodAffinityTerm": ("topologyKey",),
@@ -94,17 +106,19 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "V1NodeSelectorRequirement": ("key", "operator"),
     "V1LabelSelectorRequirement": ("key", "operator"),
 }
+#: Types whose names are DNS-1123 labels.
+_LABELLED: Final = ("V1Container", "V1Volume")
 #: Fields of a workload's pods with which no pod of a simulation can run, or that the API server sets.
 _UNUSABLE: Final = {
-    "nodeName": "nodes get their names during the run; remove it",
-    "schedulerName": "the simulation has only the default scheduler; remove it",
     "priority": "the API server sets it from priorityClassName; write that",
 }
-#: The least values of fields.
+#: The least and the highest values of fields.
 _LEAST: Final[Mapping[str | int, int]] = {
     **dict.fromkeys(("replicas", "terminationGracePeriodSeconds", "minReadySeconds", "tolerationSeconds"), 0),
-    **dict.fromkeys(("maxSkew", "minDomains"), 1),
+    **dict.fromkeys(("maxSkew", "minDomains", "containerPort", "weight"), 1),
+    "hostPort": 0,
 }
+_MOST: Final[Mapping[str | int, int]] = {"weight": 100, **dict.fromkeys(("containerPort", "hostPort"), 65535)}
 
 
 def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
@@ -116,6 +130,12 @@ def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         yield ("apiVersion",), f"{shown(version)} of {kind} is not served here; write {USED[kind]}{hint}"
         return
     name = meta.get("name", meta.get("generateName")) if isinstance(meta, Mapping) else None
+    space = meta.get("namespace") if isinstance(meta, Mapping) else None
+    if isinstance(space, str) and not _is_label(space):
+        yield (
+            ("metadata", "namespace"),
+            f"{shown(space)} is no name of a Namespace; write lower case letters, digits and -",
+        )
     if not isinstance(name, str) or not name:
         yield ("metadata", "name"), f"{kind}: metadata.name is missing; add it"
     elif not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
@@ -125,14 +145,15 @@ def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         yield from ((one.steps, str(one)) for one in found if one.severity == "error")
     else:
         yield from of(f"V1{kind}", manifest)
-        yield from _unselected(manifest)
+        yield from pod_rules.faults(manifest)
 
 
 def workload_faults(workload: Workload) -> Iterator[Fault]:
     """The faults of a workload's `pod`, `podDisruptionBudget` and `annotations`, by their places in the workload."""
     pod, notes, budget = workload.pod, workload.annotations, workload.pod_disruption_budget
     template = {"metadata": {"annotations": notes}, "spec": {"containers": [{"name": workload.name}], **pod}}
-    for steps, words in of("V1PodTemplateSpec", template):
+    between = pod_rules.faults({"kind": "Pod", **template})
+    for steps, words in chain(of("V1PodTemplateSpec", template), between):
         yield (("pod", *steps[1:]) if steps[:1] == ("spec",) else steps[1:]), words
     yield from _requests(workload)
     yield from ((("podDisruptionBudget", *steps), words) for steps, words in of(BUDGET_SPEC, budget))
@@ -195,8 +216,12 @@ def _scalar(kind: str, value: Any, steps: Steps) -> Iterator[Fault]:
     types, words = _SCALARS[kind]
     if not isinstance(value, types) or (isinstance(value, bool) and kind != "bool"):
         yield steps, f"{shown(value)} is not {words}"
-    elif isinstance(value, int) and value < (least := _LEAST.get(steps[-1] if steps else "", value)):
-        yield steps, f"{value} is less than {least}, the least allowed"
+    elif isinstance(value, int):
+        field = steps[-1] if steps else ""
+        if value < (least := _LEAST.get(field, value)):
+            yield steps, f"{value} is less than {least}, the least allowed"
+        if value > (most := _MOST.get(field, value)):
+            yield steps, f"{value} is more than {most}, the most allowed"
 
 
 def _entries(kind: str, value: Any, steps: Steps) -> Iterator[Fault]:
@@ -218,6 +243,9 @@ def _amounts(value: Mapping[str, Any], steps: Steps) -> Iterator[Fault]:
     for resource, one in value.items():
         if "/" not in resource and resource not in _RESOURCES and not resource.startswith("hugepages-"):
             yield (*steps, resource), missing("resource", resource, _RESOURCES)
+        if isinstance(one, bool) or not isinstance(one, (str, int, float)):
+            yield (*steps, resource), f"{shown(one)} is not a quantity; write one such as 500m or 2Gi"
+            continue
         try:
             if amount(resource, one) < 0:
                 yield (*steps, resource), f"{shown(one)} is below 0; write a quantity such as 500m or 2Gi"
@@ -231,44 +259,34 @@ def _fields(kind: str, model: Any, value: Any, steps: Steps) -> Iterator[Fault]:
         return
     types = {model.attribute_map[own]: of_field for own, of_field in model.openapi_types.items()}
     for name, one in value.items():
-        place = (*steps, name)
-        if name not in types:
-            yield place, missing("field", name, types)
-        elif name in _SHARES and types[name] == "object":
-            yield from _share(one, place)
-        elif (known := _VALUES.get((kind, name))) and isinstance(one, str) and one not in known:
-            yield place, missing("value", one, known)
-        else:
-            yield from of(types[name], one, place)
+        yield from _field((kind, name), types, one, (*steps, name))
     for name in _REQUIRED.get(kind, ()):
         if value.get(name) in (None, [], ""):
             yield steps, f"the field {name} is missing; add it"
-    if kind == "V1ResourceRequirements":
-        yield from _over(value, steps)
+    if (rules := pod_rules.OF_PARTS.get(kind)) is not None:
+        yield from rules(value, steps)
     if kind == BUDGET_SPEC and "minAvailable" in value and "maxUnavailable" in value:
         yield steps, "minAvailable and maxUnavailable exclude each other; remove one"
 
 
-def _over(value: Mapping[str, Any], steps: Steps) -> Iterator[Fault]:
-    """The faults of requests above their limits; amounts that cannot be read are faults already."""
-    requests, limits = value.get("requests"), value.get("limits")
-    if not isinstance(requests, dict) or not isinstance(limits, dict):
-        return
-    for resource in [name for name in requests if name in limits]:
-        with suppress(ValueError):
-            if amount(resource, requests[resource]) > amount(resource, limits[resource]):
-                yield (*steps, "requests", resource), f"{requests[resource]} is more than the limit {limits[resource]}"
+def _field(of_type: tuple[str, str], types: Mapping[str, str], value: Any, place: Steps) -> Iterator[Fault]:
+    """The faults of a field: its type and name, the types of the fields there, and its value."""
+    kind, name = of_type
+    if name not in types:
+        yield place, missing("field", name, types)
+    elif name in _SHARES and types[name] == "object":
+        yield from _share(value, place)
+    elif (known := _VALUES.get(of_type)) and isinstance(value, str) and value not in known:
+        yield place, missing("value", value, known)
+    elif name == "name" and kind in _LABELLED and isinstance(value, str) and value and not _is_label(value):
+        yield place, f"{shown(value)} is no name of at most 63 characters: write lower case letters, digits and -"
+    else:
+        yield from of(types[name], value, place)
 
 
-def _unselected(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    """The fault of a selector that does not select the pods of its own template."""
-    wanted = part(manifest, "spec", "selector", "matchLabels")
-    own = part(manifest, "spec", "template", "metadata", "labels")
-    if isinstance(wanted, dict) and "template" in (manifest.get("spec") or {}):
-        for name, value in wanted.items():
-            if (own if isinstance(own, dict) else {}).get(name) != value:
-                place = ("spec", "selector", "matchLabels", name)
-                yield place, f"{shown(value)} is not the label of the pod template; write the same"
+def _is_label(name: str) -> bool:
+    """Whether a name is a DNS-1123 label, as those of Namespaces and containers must be."""
+    return "." not in name and len(name) <= _LONGEST_LABEL and bool(_NAME.fullmatch(name))
 
 
 def _share(value: Any, place: Steps) -> Iterator[Fault]:

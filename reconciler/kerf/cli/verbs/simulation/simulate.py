@@ -64,6 +64,8 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if not asked.scenarios:
         parser.error(_missing(asked))
+    if asked.chart == _TERMINAL and asked.output == "json":
+        parser.error("--chart: JSON has no chart, but the series of a single run; remove --chart, or give it FILE.svg")
     try:
         return _simulated(asked, arguments)
     except Mistake as error:
@@ -205,7 +207,7 @@ def _results(asked: Namespace, cases: Sequence[tuple[File, Case]], jobs: Sequenc
 def _print(asked: Namespace, groups: Sequence[Sequence[Side]]) -> None:
     """Print the results."""
     from kerf.cli.reports import escaping
-    from kerf.cli.verbs.simulation import documents, page, side_by_side
+    from kerf.cli.verbs.simulation import documents, page
 
     ran = [sides for sides in groups if sides[0].results]
     nothing = f"--shard {asked.shard}: this part has no run; give --repeat at least as many runs as parts"
@@ -215,5 +217,19 @@ def _print(asked: Namespace, groups: Sequence[Sequence[Side]]) -> None:
         sys.stdout.write(documents.as_json([one for sides in groups for one in sides]))
         return
     chart = asked.chart == _TERMINAL
-    texts = [side_by_side.table(sides) if len(sides) > 1 else page.page(sides[0].results, chart=chart) for sides in ran]
+    texts = [
+        _compared(sides, chart=chart) if len(sides) > 1 else page.page(sides[0].results, chart=chart) for sides in ran
+    ]
     say("\n".join(map(escaping.visible, "\n".join(texts or [f"{nothing}\n"]).split("\n"))), end="")
+
+
+def _compared(sides: Sequence[Side], *, chart: bool) -> str:
+    """The text for several variants."""
+    from kerf.cli.verbs.simulation import bars, side_by_side
+
+    table = side_by_side.table(sides)
+    if not chart:
+        return table
+    drawn = [f"Nodes and cost over time, seed {sides[0].results[0].seed}"]
+    drawn += bars.chart([(one.variant.name, one.results[0]) for one in sides])
+    return "\n".join([table, *drawn, ""])

@@ -48,7 +48,7 @@ def ui(
     file: Files = None,
     kubeconfig: Kubeconfig = "",
     kube_context: KubeContext = "",
-    record: Annotated[str, typer.Option(help="the record of a controller", metavar="DIR")] = "",
+    record: Annotated[str | None, typer.Option(help="the record of a controller", metavar="DIR")] = None,
     plan: Annotated[list[str] | None, typer.Option(help="changed manifests; repeatable", metavar="PATH")] = None,
 ) -> None:
     """Show nodes, costs, pending pods and next disruptions as a page on this machine."""
@@ -60,17 +60,18 @@ def ui(
         if not 0 <= port <= _HIGHEST_PORT:
             raise Mistake(f"--port: {port} is not a port: a number from 0 to {_HIGHEST_PORT}")
         origin, history = _origin(context.args, file or [], (kubeconfig, kube_context), record)
-        _serve(origin, history, _planned(origin, plan) if plan else None, port)
+        _serve(origin, history, _planned(origin, history, plan) if plan else None, port)
 
 
 def _origin(
-    arguments: list[str], paths: list[str], where: tuple[str, str], record: str
+    arguments: list[str], paths: list[str], where: tuple[str, str], record: str | None
 ) -> tuple[Origin, History | None]:
     """The origin, and its history if it is a record. Raises Mistake."""
     from kerf.cli.answering import captures
     from kerf.cli.web.history import History
 
-    if not record:
+    captures.not_empty({"--record": record})
+    if record is None:
         return captures.origin("ui", arguments, paths, where), None
     others = (*(["-f"] if paths else []), *(["--kubeconfig or --context"] if any(where) else []), *arguments)
     if others:
@@ -79,13 +80,13 @@ def _origin(
     return captures.Origin(record, lambda: history.latest().snapshot, capture=history.latest), history
 
 
-def _planned(origin: Origin, paths: list[str]) -> Planned:
+def _planned(origin: Origin, history: History | None, paths: list[str]) -> Planned:
     """The plan of changed manifests. Raises Mistake."""
     from kerf.cli.answering import captures, changed
     from kerf.cli.web.planned import Planned
 
     assert origin.capture is not None
-    return Planned(changed.of_files(paths), origin.capture, captures.digest_key())
+    return Planned(changed.of_files(paths), origin.capture, captures.digest_key() if history is None else None)
 
 
 def _serve(origin: Origin, history: History | None, planned: Planned | None, port: int) -> None:

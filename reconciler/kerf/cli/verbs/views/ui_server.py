@@ -32,7 +32,7 @@ AWS is not asked: instance types and prices are those that come with Kerf.
   --health-bind ADDRESS  /healthz, /readyz and /metrics over plain HTTP; none by default
   --host NAME            a name (or NAME:PORT) by which the page may be asked for; may be repeated
   --audience NAME        the audience of tokens, kerf-ui by default; may be repeated
-  --proxy-ca-file FILE   CA of the client certificates of authenticating proxies (X-Remote-User, X-Remote-Group)
+  --proxy-ca-file FILE   CA of the client certificates of authenticating proxies (X-Remote-User, -Group, -Extra-*)
   --proxy-name NAME      common name or DNS name of such a certificate; may be repeated
   --refresh-seconds N    time between two readings of the cluster, 60 by default
   --kubeconfig FILE      the cluster; the pod's ServiceAccount, or as kubectl would, without it
