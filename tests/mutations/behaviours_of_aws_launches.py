@@ -11,10 +11,10 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
             Edit(
                 "reconciler/kerf/lifecycle:_class_gate",
                 (
-                    "_wait(view, claim, 'NodeClassReadinessUnknown', f'node class {node_class.name} is not known to "
-                    "be ready')"
+                    "_wait(view, claim, 'NodeClassReadinessUnknown', f'EC2NodeClass {node_class.name}: readiness is "
+                    "unknown')"
                 ),
-                "_not_ready(claim, f'node class {node_class.name} is not known to be ready')",
+                "_not_ready(claim, f'EC2NodeClass {node_class.name}: readiness is unknown')",
             ),
         ),
     ),

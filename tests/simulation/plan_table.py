@@ -168,8 +168,8 @@ def _names(world: World, kind: str) -> set[str]:
 # --- the table --------------------------------------------------------------------------------------------------
 def table(found: Mapping[str, Played], explained: Mapping[str, str]) -> str:
     """The rows, medians and worst values, and the misses with their explanations."""
-    head = ("change", "nodes planned / gone", "precision", "recall", "price, $/h", "pods without a place", "evictions")
-    rows = [f"| {' | '.join((*head, 'seconds'))} |", "|---" * (len(head) + 1) + "|"]
+    head = ("change", "nodes planned / removed", "precision", "recall", "price, $/h", "pods without a place")
+    rows = [f"| {' | '.join((*head, 'evictions', 'seconds'))} |", "|---" * (len(head) + 2) + "|"]
     for name, one in found.items():
         nodes, price = f"{len(one.planned)} / {len(one.gone)}", f"{one.planned_cost:.3f} / {one.cost:.3f}"
         waiting, moves = f"{one.planned_waiting} / {one.waiting}", f"{one.planned_moves} / {one.moves}"

@@ -175,7 +175,7 @@ def _assumed_requirements(work: Work, steps: Steps, kept: list[Any]) -> None:
     if added:
         names = ", ".join(str(requirement["key"]) for requirement in added)
         message = f"the webhook of v1alpha5 added requirements of {names}; written out"
-        work.tell(SPELLED_OUT, steps, message, "without them nodes could be of other kinds than they were")
+        work.tell(SPELLED_OUT, steps, message, "without them Kerf could launch nodes that v1alpha5 excluded")
 
 
 def _consolidation(work: Work, steps: Steps, _: Any) -> None:

@@ -93,11 +93,11 @@ def _compiled(text: str) -> tuple[Any, tuple[str, ...]]:
     loop = _LOOPS.search(text)
     unknown = loop[1] if loop else next((n for n in program.functions() if n not in _FUNCTIONS | _OPERATORS), None)
     if unknown is not None:
-        raise ExpressionError(f"may not use {unknown}; there are {', '.join(sorted(_FUNCTIONS))}")
+        raise ExpressionError(f"may not use {unknown}; allowed functions: {', '.join(sorted(_FUNCTIONS))}")
     names = tuple(program.variables())
     strange = next((name for name in names if name not in PLAIN), None)
     if strange is not None:
-        raise ExpressionError(f"asks for {strange}; there are {', '.join(PLAIN)}")
+        raise ExpressionError(f"asks for {strange}; allowed variables: {', '.join(PLAIN)}")
     return program, names
 
 

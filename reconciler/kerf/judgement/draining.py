@@ -89,7 +89,9 @@ def _others(claim: NodeClaim | None, node: Node | None) -> Iterator[Fact]:
         foreign = [f for f in value.metadata.finalizers if f != labels.TERMINATION_FINALIZER] if value else []
         if value is not None and foreign and value.metadata.deleting:
             others = ", ".join(sorted(foreign))
-            yield Fact(f"{kind} {value.metadata.name} is kept by finalizers of other controllers: {others}")
+            yield Fact(
+                f"the deletion of {kind} {value.metadata.name} is blocked by finalizers of other controllers: {others}"
+            )
 
 
 def _since(state: StateNode) -> datetime | None:

@@ -48,7 +48,7 @@ def _held(view: View, subject: str, zone: str, zone_id: str) -> Plan | None:
     until = view.snapshot.shifted_until(zone, zone_id)
     if until is None:
         return None
-    text = f"zone {zone or zone_id} is shifted away until {rfc3339(until)}: its instances are left alone"
+    text = f"zone {zone or zone_id} is shifted away until {rfc3339(until)}: Kerf terminates and tags no instance there"
     return Plan(refusals=(Refusal(subject, Reason("ZonalShift", text)),), next_due=until)
 
 

@@ -244,7 +244,7 @@ class _Sheet:
 
     def _unread(self, error: Exception) -> Reason:
         cause = broken(error)
-        text = f"the overlay changes no instance type of node class {self._class_name}: reading them failed"
+        text = f"the overlay changes no instance type of EC2NodeClass {self._class_name}: reading them failed"
         return Reason(cause.code, f"{text}: {cause.text}")
 
     def _changed(self, i: int, instance_type: InstanceType) -> InstanceType:

@@ -159,7 +159,7 @@ def test_the_linter_takes_expressions_and_says_that_they_need_a_gate() -> None:
 def test_the_linter_names_the_place_in_an_expression_and_what_there_is() -> None:
     ((severity, rule, path, message, hint),) = said({"kubeReserved": {"cpu": "60 + vcpu"}})
     assert (severity, rule, path) == ("error", "KERF-EC2-105", "spec.kubelet.kubeReserved.cpu")
-    assert message.startswith("kubeReserved.cpu: '60 + vcpu' asks for vcpu; there are vcpus, memory_mib")
+    assert message.startswith("kubeReserved.cpu: '60 + vcpu' asks for vcpu; allowed variables: vcpus, memory_mib")
     assert "min(vcpus * 8, 110)" in hint
 
 

@@ -21,7 +21,7 @@ def test_a_page_about_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain.main(["KERF-FILE-UNUSED"]) == 0
     assert capsys.readouterr().out == (
         "KERF-FILE-UNUSED (info): An exception without a finding\n\n"
-        "The rule that it names has no complaint there, so the exception only hides what may come later.\n"
+        "The rule that it names has no complaint there, so the exception only hides later findings.\n"
         "Remove the comment.\n"
     )
 

@@ -229,7 +229,9 @@ def test_an_instance_that_is_being_terminated_and_who_else_holds_the_claim() -> 
     foreign = replace(one.metadata, finalizers=(*HELD, "example.com/hold"))
     found = judged(pool(), replace(with_conditions(one, row), metadata=foreign))
     assert (found.text, found.at) == ("instance i-a is being terminated", NOW - MINUTE)
-    assert told(found) == ["NodeClaim a is kept by finalizers of other controllers: example.com/hold"]
+    assert told(found) == [
+        "the deletion of NodeClaim a is blocked by finalizers of other controllers: example.com/hold"
+    ]
 
 
 # --- not ours ---------------------------------------------------------------------------------------------------

@@ -262,7 +262,7 @@ def test_types_that_make_no_sense_are_left_as_they_are() -> None:
     found = overlaid([overlay("o", priceAdjustment="+1")], pools, {"default": TYPES, "odd": nonsense})
     assert set(found.catalogues) == {("default", "default")}
     assert found.faults["o"].code == INTERNAL_ERROR
-    assert found.faults["o"].text.startswith("the overlay changes no instance type of node class odd: reading them fai")
+    assert found.faults["o"].text.startswith("the overlay changes no instance type of EC2NodeClass odd: reading them f")
 
 
 def test_an_overlay_whose_reach_cannot_be_read_has_a_fault_and_the_others_are_applied() -> None:

@@ -38,7 +38,7 @@ saved: without it, and with --record, user data is assumed unchanged.
 Conditions of --fail-on, by commas: unschedulable (a pod becomes unschedulable), cost+N% (the price after is more than
 N % above the price now), disruption>N% (more than N % of the nodes are disrupted because of the change).
 
-Exit codes: 0 done; 1 a condition of --fail-on holds; 2 the command or a file is wrong, or something cannot be read."""
+Exit codes: 0 done; 1 a condition of --fail-on is met; 2 the command or a file is wrong, or something cannot be read."""
 _DEFAULT_HORIZON: Final = "24h"
 #: What never comes to rest is simulated to the horizon.
 _LONGEST_HORIZON: Final = timedelta(days=366)

@@ -135,7 +135,7 @@ def group_of(claims: Sequence[NodeClaim], attempt: int) -> str:
 def _unready(node_class: EC2NodeClass, catalogue: Catalogue, group: PlacementGroup | None) -> FleetProblem | None:
     """Why the class may not be launched from now; None when it may."""
     if node_class.metadata.deleting:
-        return FleetProblem(CAPACITY, "NodeClassTerminating", f"node class {node_class.name} is being deleted")
+        return FleetProblem(CAPACITY, "NodeClassTerminating", f"EC2NodeClass {node_class.name} is being deleted")
     ready = get(node_class.status.conditions, READY)
     if ready is not None and ready.status == FALSE:
         return FleetProblem(NOT_READY, "NodeClassNotReady", ready.message or ready.reason)

@@ -113,23 +113,23 @@ def _types_gate(view: View, claim: NodeClaim) -> Plan | None:
     node_class = view.class_of(claim)
     if node_class is None or node_class.metadata.deleting or node_class.name in view.snapshot.catalogues:
         return None
-    return _wait(view, claim, "InstanceTypesUnknown", f"the types of node class {node_class.name} are not known yet")
+    return _wait(view, claim, "InstanceTypesUnknown", f"the types of EC2NodeClass {node_class.name} are not known yet")
 
 
 def _class_gate(view: View, claim: NodeClaim) -> Plan | None:
     """None when the node class may be launched from, at its present generation."""
     node_class = view.class_of(claim)
     if node_class is None or node_class.metadata.deleting:
-        words = f"node class {claim.spec.node_class_ref.name} does not exist or is being deleted"
+        words = f"EC2NodeClass {claim.spec.node_class_ref.name} does not exist or is being deleted"
         return _no_capacity(claim, words)
     if node_class.metadata.unreadable:
-        return _wait(view, claim, "NodeClassUnreadable", f"node class {node_class.name} cannot be read")
+        return _wait(view, claim, "NodeClassUnreadable", f"EC2NodeClass {node_class.name} cannot be read")
     ready = get(node_class.status.conditions, READY)
     current = ready is not None and ready.observed_generation == node_class.metadata.generation
     if ready is not None and current and ready.status == FALSE:
         return _not_ready(claim, ready.message or ready.reason)
     if ready is None or not current or ready.status != TRUE:
-        return _wait(view, claim, "NodeClassReadinessUnknown", f"node class {node_class.name} is not known to be ready")
+        return _wait(view, claim, "NodeClassReadinessUnknown", f"EC2NodeClass {node_class.name}: readiness is unknown")
     return None
 
 

@@ -53,6 +53,6 @@ class Trial:
         )
         if request is None:
             return validation.SUCCEEDED
-        reason = Reason("Validation", f"whether nodes can be launched from node class {of.name}")
+        reason = Reason("Validation", f"whether nodes can be launched from EC2NodeClass {of.name}")
         self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))
         return None

@@ -52,7 +52,7 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
         tried=trial.verdict,
     )
     after = replace(with_metadata(stamped, finalizers=finalizers), status=status)
-    own = act(*changed(node_class, after, "UpdateClass", Reason("ClassStatus", f"node class {node_class.name}")))
+    own = act(*changed(node_class, after, "UpdateClass", Reason("ClassStatus", f"EC2NodeClass {node_class.name}")))
     return joined((*rehashed, own, _profile(view, node_class), trial.plan))
 
 
@@ -75,7 +75,7 @@ def _profile(view: View, node_class: EC2NodeClass) -> Plan:
     if facts.instance_profile or profile_verdicts.CONDITION in facts.problems or snapshot.settings.isolated_vpc:
         return NOTHING
     name, path, tags = nodeclass.profile_for(node_class, snapshot.cluster)
-    reason = Reason("InstanceProfile", f"node class {node_class.name} has role {role}")
+    reason = Reason("InstanceProfile", f"EC2NodeClass {node_class.name} has role {role}")
     return act(
         EnsureInstanceProfile(reason=reason, class_name=node_class.name, profile=name, role=role, path=path, tags=tags)
     )
@@ -96,7 +96,7 @@ def _end(view: View, node_class: EC2NodeClass) -> Plan:
         return Plan(next_due=snapshot.now + timedelta(seconds=10))
     managed = node_class.spec.role and not snapshot.settings.isolated_vpc
     path = nodeclass.profile_path(node_class, snapshot.cluster) if managed else ""
-    reason = Reason("Terminating", f"node class {node_class.name} is being deleted")
+    reason = Reason("Terminating", f"EC2NodeClass {node_class.name} is being deleted")
     sources = frozenset({Source.NODE_CLAIMS, Source.NODE_CLASSES})
     resources = DeleteClassResources(reason=reason, sources=sources, class_name=node_class.name, profile_path=path)
     free = without_finalizer(node_class, labels.NODECLASS_FINALIZER)

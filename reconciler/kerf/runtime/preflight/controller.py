@@ -167,7 +167,12 @@ def elsewhere(installed: Installed) -> Iterator[Finding]:
     """The finding about settings that the Deployment takes from other objects."""
     if installed.elsewhere:
         names = ", ".join(installed.elsewhere)
-        yield Finding("settings", DOUBTFUL, f"{names} of {installed} come from objects that are not read", "use flags")
+        yield Finding(
+            "settings",
+            DOUBTFUL,
+            f"{names} of {installed}: from objects that the check does not read",
+            "use flags",
+        )
 
 
 def others(installed: Installed) -> Iterator[Finding]:

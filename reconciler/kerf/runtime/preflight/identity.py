@@ -118,7 +118,7 @@ def _compared(what: str, asker: Asker, name: str, found: facts.EksCluster) -> Fi
     except (AlreadyGone, KeyError):
         return unchecked(what, f"EKS has a cluster {name}, and {_ROOT_PATH} shows no CA to compare with")
     except NotAllowed as error:
-        return unchecked(what, f"EKS has a cluster {name}; to compare it with this one needs {error}")
+        return unchecked(what, f"EKS has a cluster {name}; a check that it is this cluster needs {error}")
     if not _same(trusted, found.ca_bundle):
         seen = f"the cluster {name} of EKS is another one than the API server's: their certificate authorities differ"
         return Finding(what, WRONG, seen, "name the cluster that the kubeconfig leads to, or another kubeconfig")

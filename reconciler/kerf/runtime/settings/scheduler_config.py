@@ -76,7 +76,7 @@ def _fields(name: str, prefix: str, value: Any, known: Sequence[str]) -> Iterato
         return
     for key in value:
         if key not in known:
-            yield f"{prefix}{key}: there is no such field; there is {', '.join(known)}"
+            yield f"{prefix}{key}: no such field; known fields: {', '.join(known)}"
 
 
 def _of_constraint(place: str, row: Any) -> Iterator[str]:
@@ -87,7 +87,7 @@ def _of_constraint(place: str, row: Any) -> Iterator[str]:
         if key in ("labelSelector", "matchLabelKeys"):
             yield f"{place}.{key}: {_FOUND}"
         elif key not in _KNOWN:
-            yield f"{place}.{key}: there is no such field; there are {', '.join(_KNOWN)}"
+            yield f"{place}.{key}: no such field; known fields: {', '.join(_KNOWN)}"
     yield from _amount(f"{place}.maxSkew", row.get("maxSkew"))
     if row.get("minDomains") is not None:
         yield from _amount(f"{place}.minDomains", row["minDomains"])

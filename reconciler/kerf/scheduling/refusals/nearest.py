@@ -106,7 +106,7 @@ def without_each(filters: Filters) -> dict[str, int]:
 def _of_requirements(filters: Filters) -> str:
     found = without_each(filters)
     if not found:
-        return "no single label, not asked for, would leave an instance type"
+        return "even if one requirement is removed, no instance type matches"
     key, count = next(iter(found.items()))
     text = f"without {key}, {_number(count, 'instance type')} would do"
     known = sorted(filters.template.domains(key)) if key not in filters.template.requirements else []

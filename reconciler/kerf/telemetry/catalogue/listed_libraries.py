@@ -119,7 +119,12 @@ REQUESTS: Final = (
 
 LOOP: Final = (
     counter("controller_runtime_reconcile_total", "controller result", "Reconciles, by result.", _LOOP),
-    counter("controller_runtime_reconcile_errors_total", "controller", "Reconciles that a bug ended.", _LOOP),
+    counter(
+        "controller_runtime_reconcile_errors_total",
+        "controller",
+        "Reconciles that failed with an unexpected error.",
+        _LOOP,
+    ),
     histogram(
         "controller_runtime_reconcile_time_seconds",
         "controller",
