@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kerf.disruption.consolidation.proposals import FRESH
 from kerf.disruption.propose import consider
 from kerf_api import labels
 from tests.unit.disruption.worlds import MINUTE, NOW, alone, claim, node, on_new_nodes, pod, pool, snapshot
@@ -66,5 +67,5 @@ def test_where_something_is_on_its_way_it_may_change_at_any_time(objects: list[A
     assert until(*objects) is None
 
 
-def test_a_move_is_looked_at_again() -> None:
-    assert until(pool(), *pair("a"), ask=alone(SMALLER)) is None
+def test_a_move_is_proposed_again_before_it_is_too_old() -> None:
+    assert until(pool(), *pair("a"), ask=alone(SMALLER)) == NOW + FRESH

@@ -23,7 +23,7 @@ _LONGEST_NAME: Final = 1024
 _MOST_GROUPS: Final = 256
 #: Values of all extra keys together.
 _MOST_EXTRA: Final = 64
-_ESCAPED: Final = re.compile(r"(?:[^%]|%[0-9a-f]{2})+")
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-f]{2})")
 _BLANKS: Final = " \t"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")
 #: Users and groups of Kubernetes itself.
@@ -131,7 +131,7 @@ def _extra(sent: Sent) -> tuple[tuple[str, tuple[str, ...]], ...]:
         raise Unauthenticated(f"{EXTRA_PREFIX}*: too many: at most {_MOST_EXTRA} values are accepted from a proxy")
     found: dict[str, list[str]] = {}
     for name, value in rows:
-        key = _text(unquote_to_bytes(name).decode("latin-1") if _ESCAPED.fullmatch(name) else name)
+        key = _text(name if _BAD_ESCAPE.search(name) else unquote_to_bytes(name).decode("latin-1"))
         found.setdefault(key, []).append(_text(value))
         if not key or max(len(key), len(value)) > _LONGEST_NAME:
             raise Unauthenticated(f"{EXTRA_PREFIX}*: empty or too long: a key has 1 to {_LONGEST_NAME} characters")
