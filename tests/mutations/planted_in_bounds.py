@@ -61,7 +61,7 @@ BUGS: tuple[Bug, ...] = (
         "A clock that is an hour ahead for two seconds ends the launches under way.",
         (
             Edit(
-                "reconciler/kerf/runtime:SteadyClock.now",
+                "reconciler/kerf/runtime:SteadyClock._counted",
                 "SMALL_STEP",
                 "timedelta(days=9999)",
             ),
