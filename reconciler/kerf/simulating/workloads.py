@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kerf.simulating.scenario import Replicas, Workload
+from kerf_api.stored import stored
 
 #: The requests of a workload without containers of its own.
 _CPU: Final = "500m"
@@ -21,10 +22,11 @@ def manifests(workload: Workload) -> Iterator[dict[str, Any]]:
         "metadata": {"labels": app, "annotations": workload.annotations},
         "spec": {**workload.pod, "containers": containers(workload)},
     }
+    template = stored(template)
     spec = {"replicas": workload.replicas, "selector": {"matchLabels": app}, "template": template}
     yield {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
     if workload.pod_disruption_budget:
-        budget = {"selector": {"matchLabels": app}, **workload.pod_disruption_budget}
+        budget = {"selector": {"matchLabels": app}, **stored(workload.pod_disruption_budget)}
         yield {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta, "spec": budget}
 
 

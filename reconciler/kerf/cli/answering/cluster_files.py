@@ -26,6 +26,7 @@ from kerf.ports import Listing
 from kerf.sandbox.aws import account, catalogue
 from kerf_api import labels
 from kerf_api.defaulting import default
+from kerf_api.stored import stored
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, PlacementGroupSelector
 from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
 from kerf_api.v1.meta import decode
@@ -116,7 +117,7 @@ def objects(name: str, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
         items = value.get("items") if isinstance(value, dict) else None
         for one in items if isinstance(items, list) else [value]:
             if isinstance(one, dict):
-                yield place, one
+                yield place, stored(one)
 
 
 def _decoded(kind: Kind, manifest: dict[str, Any], place: str) -> Any:

@@ -12,6 +12,7 @@ from kerf.simulating.reading import steps
 from kerf.simulating.workloads import manifests
 from kerf.simulating.world import Case, Given
 from kerf_api.lint.reading.reading import mapping, part
+from kerf_api.lint.reading.workloads import pod_spec
 
 _REPLICAS: Final = "describe the replicas in overTime of a workload"
 _PODS: Final = "describe its pods as a workload"
@@ -26,8 +27,14 @@ _NOT_RUN: Final[Mapping[str, str]] = {
 
 def warning(given: Given) -> str:
     """The warning for an object of a kind that a simulation does not use; empty for one that changes no pod."""
-    words = not_run(given.kind)
+    words = not_run(given.kind) or (f"the simulation does not run this kind; {_PODS}" if _is_like(given) else "")
     return f"{_named(given)} has no effect: {words}" if words else ""
+
+
+def _is_like(given: Given) -> bool:
+    """Whether a kind of another group has the name of a workload, such as OpenKruise's StatefulSet."""
+    known = kinds.BY_NAME.get(given.kind)
+    return known is not None and (pod_spec(given.manifest) is not None or given.kind == kinds.SERVICE.name)
 
 
 def not_run(kind: str) -> str:

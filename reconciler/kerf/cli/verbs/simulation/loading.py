@@ -19,6 +19,7 @@ from kerf.simulating.reading import BadScenario, Path, missing
 from kerf.simulating.scenario import Replicas, Scenario, Setup, Step
 from kerf.simulating.world import Case, Given
 from kerf.snapshots.captured import Captured
+from kerf_api.stored import stored
 
 #: Kinds that `--nodepools` replaces.
 _OVERLAY: Final = "NodeOverlay"
@@ -99,7 +100,7 @@ class File:
                 yield from (Given(own, one, where) for where, one in objects.of(self._path(name), note))
             except Mistake as error:
                 raise BadScenario(own, str(error)) from error
-        for number, one in enumerate(part.objects):
+        for number, one in enumerate(map(stored, part.objects)):
             place: Path = (*path, "objects", number)
             if one.get("kind") not in shapes.USED:
                 kind = str(one.get("kind", ""))

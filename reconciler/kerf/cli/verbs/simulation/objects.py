@@ -13,6 +13,7 @@ from kerf.manifests import documents
 from kerf.manifests.documents import Document
 from kerf.manifests.nodes import Node, Place, Unreadable
 from kerf.simulating.reading import Path, missing
+from kerf_api.stored import stored
 
 _TWICE: Final = "KERF-FILE-TWICE"
 
@@ -36,7 +37,7 @@ def of(path: str, unused: Unused = lambda *_: None) -> Iterator[tuple[str, Mappi
         raise Mistake(f"{path}: there is no object in it; add one, or remove the path")
     for name, node in found:
         if _is_used(name, node):
-            yield f"{name}:{node.start.line}", node.value
+            yield f"{name}:{node.start.line}", stored(node.value)
         else:
             unused(f"{name}:{node.start.line}", node.value)
 
@@ -108,9 +109,9 @@ def _is_used(name: str, node: Node) -> bool:
         raise _mistake(name, node.start, words if "assertions" in value else other)
     if shapes.is_unknown(value):
         raise _mistake(name, place(node, ("kind",)), missing("kind", str(value["kind"]), shapes.USED))
-    if value["kind"] not in shapes.USED:
+    if value["kind"] not in shapes.USED or shapes.is_foreign(value):
         return False
-    for steps, words in shapes.faults(value):
+    for steps, words in shapes.faults(stored(value)):
         where = ".".join(map(str, steps))
         raise _mistake(name, place(node, steps), f"the API server refuses {named(value)}: {where}: {words}")
     return True

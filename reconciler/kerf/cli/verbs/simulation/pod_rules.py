@@ -212,10 +212,9 @@ def _containers(spec: Fields) -> Iterator[tuple[Steps, dict[str, Any]]]:
 
 
 def _doubled(value: Fields, lists: Iterable[str], field: str, words: str, place: Steps = ()) -> Iterator[Fault]:
-    """A fault for each entry of the lists whose field has the same text as one before."""
-    rows = (row for name in lists for row in entries(value, name))
-    texts = (((*place, *steps, field), one.get(field), words) for steps, one in rows if isinstance(one.get(field), str))
-    yield from _twice(texts)
+    """A fault for each entry of the lists whose field has the same text as one before; an empty one is none."""
+    rows = ((steps, one.get(field)) for name in lists for steps, one in entries(value, name))
+    yield from _twice(((*place, *steps, field), text, words) for steps, text in rows if isinstance(text, str) and text)
 
 
 def _twice(rows: Iterable[tuple[Steps, object, str]]) -> Iterator[Fault]:

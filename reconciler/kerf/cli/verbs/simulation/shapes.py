@@ -21,9 +21,10 @@ from kerf.simulating.workloads import containers, requests
 from kerf_api import labels, lint
 from kerf_api.defaulting import default
 from kerf_api.lint.problem import shown
-from kerf_api.lint.reading.reading import label_value_fault, part, qualified_name_fault
+from kerf_api.lint.reading.reading import label_value_fault, mapping, part, qualified_name_fault
 from kerf_api.lint.rules import pod_annotations
 from kerf_api.quantity import amount
+from kerf_api.stored import stored
 
 Steps = tuple[str | int, ...]
 Fault = tuple[Steps, str]
@@ -42,6 +43,8 @@ _GROUPS: Final = frozenset(
     {kind.group for kind in (kinds.NODE_POOL, kinds.NODE_CLASS, kinds.POD, kinds.DEPLOYMENT, kinds.PDB)}
     | {kind.group for kind in (kinds.STORAGE_CLASS, PRIORITY_CLASS)}
 )
+#: Groups that once had built-in kinds of workloads.
+_FORMER: Final = frozenset({"extensions"})
 #: The client's types of lists and maps, before and after the type of their items.
 _LIST: Final = re.compile(r"[Ll]ist\[")
 _MAP: Final = re.compile(r"[Dd]ict[\[(]str, ")
@@ -54,10 +57,21 @@ _SCALARS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "datetime": ((str,), "a time"),
 }
 #: Fields with amounts of resources by name.
-_AMOUNTS: Final = frozenset({"requests", "limits", "overhead", "capacity"})
+_AMOUNTS: Final = frozenset({"requests", "limits", "overhead", "capacity", "allocatedResources"})
+#: Fields with one amount, which the client types as texts.
+_QUANTITIES: Final = frozenset(
+    {
+        ("V1EmptyDirVolumeSource", "sizeLimit"),
+        ("V1ResourceFieldSelector", "divisor"),
+        ("V1Counter", "value"),
+        ("V1DeviceCapacity", "value"),
+    }
+)
 #: Amounts without a domain in their name.
 _RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "storage")
-_SHARE: Final = re.compile(r"(100|[0-9]{1,2})%")
+_SHARE: Final = re.compile(r"0*(100|[0-9]{1,2})%")
+#: A Deployment may have more than twice its pods during a roll-out.
+_SURGE: Final = re.compile(r"[0-9]+%")
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*")
 _LONGEST_NAME, _LONGEST_LABEL = 253, 63
 _SHARES: Final = frozenset({"minAvailable", "maxUnavailable", "maxSurge"})
@@ -114,7 +128,7 @@ _UNUSABLE: Final = {
 }
 #: The least and the highest values of fields.
 _LEAST: Final[Mapping[str | int, int]] = {
-    **dict.fromkeys(("replicas", "terminationGracePeriodSeconds", "minReadySeconds", "tolerationSeconds"), 0),
+    **dict.fromkeys(("replicas", "terminationGracePeriodSeconds", "minReadySeconds"), 0),
     **dict.fromkeys(("maxSkew", "minDomains", "containerPort", "weight"), 1),
     "hostPort": 0,
 }
@@ -124,13 +138,12 @@ _MOST: Final[Mapping[str | int, int]] = {"weight": 100, **dict.fromkeys(("contai
 def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     """The faults of an object of a kind in `USED`, each with its place in the object."""
     kind = manifest["kind"]
-    version, meta = manifest.get("apiVersion"), manifest.get("metadata")
+    version, meta = manifest.get("apiVersion"), mapping(manifest, "metadata")
     if version != USED[kind]:
         hint = "; `kerf convert` does it" if kind in CUSTOM else ""
         yield ("apiVersion",), f"{shown(version)} of {kind} is not served here; write {USED[kind]}{hint}"
         return
-    name = meta.get("name", meta.get("generateName")) if isinstance(meta, Mapping) else None
-    space = meta.get("namespace") if isinstance(meta, Mapping) else None
+    name, space = meta.get("name", meta.get("generateName")), meta.get("namespace")
     if isinstance(space, str) and not _is_label(space):
         yield (
             ("metadata", "namespace"),
@@ -138,7 +151,7 @@ def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         )
     if not isinstance(name, str) or not name:
         yield ("metadata", "name"), f"{kind}: metadata.name is missing; add it"
-    elif not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    elif not _NAME.fullmatch(name if "name" in meta else name.rstrip("-")) or len(name) > _LONGEST_NAME:
         yield ("metadata", "name"), f"{shown(name)} is no name; write lower case letters, digits, - and ."
     if kind in CUSTOM:
         found = lint.validate(default(dict(manifest)))
@@ -150,7 +163,7 @@ def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 def workload_faults(workload: Workload) -> Iterator[Fault]:
     """The faults of a workload's `pod`, `podDisruptionBudget` and `annotations`, by their places in the workload."""
-    pod, notes, budget = workload.pod, workload.annotations, workload.pod_disruption_budget
+    pod, notes, budget = stored(workload.pod), workload.annotations, stored(workload.pod_disruption_budget)
     template = {"metadata": {"annotations": notes}, "spec": {"containers": [{"name": workload.name}], **pod}}
     between = pod_rules.faults({"kind": "Pod", **template})
     for steps, words in chain(of("V1PodTemplateSpec", template), between):
@@ -186,6 +199,12 @@ def is_unknown(manifest: Mapping[str, Any]) -> bool:
     if kind in {*USED, *(one.name for one in _MADE)}:
         return False
     return not kind or (group in _GROUPS and not _is_built_in(kind))
+
+
+def is_foreign(manifest: Mapping[str, Any]) -> bool:
+    """Whether the kind only shares its name with one of a simulation, such as `Service` of Knative."""
+    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
+    return bool(slash) and group not in _GROUPS | _FORMER | {one.rpartition("/")[0] for one in USED.values()}
 
 
 def _is_built_in(kind: str) -> bool:
@@ -228,7 +247,7 @@ def _entries(kind: str, value: Any, steps: Steps) -> Iterator[Fault]:
     if not isinstance(value, Mapping):
         yield steps, f"{shown(value)} is not a map"
         return
-    if steps and steps[-1] in _AMOUNTS:
+    if kind == "str" and steps and steps[-1] in _AMOUNTS:
         yield from _amounts(value, steps)
         return
     check = _CHECKS.get(steps[-1] if steps else "")
@@ -275,7 +294,11 @@ def _field(of_type: tuple[str, str], types: Mapping[str, str], value: Any, place
     if name not in types:
         yield place, missing("field", name, types)
     elif name in _SHARES and types[name] == "object":
-        yield from _share(value, place)
+        yield from _share(
+            value, place, _SURGE if kind == "V1RollingUpdateDeployment" and name == "maxSurge" else _SHARE
+        )
+    elif of_type in _QUANTITIES:
+        yield from _quantity(value, place)
     elif (known := _VALUES.get(of_type)) and isinstance(value, str) and value not in known:
         yield place, missing("value", value, known)
     elif name == "name" and kind in _LABELLED and isinstance(value, str) and value and not _is_label(value):
@@ -289,10 +312,21 @@ def _is_label(name: str) -> bool:
     return "." not in name and len(name) <= _LONGEST_LABEL and bool(_NAME.fullmatch(name))
 
 
-def _share(value: Any, place: Steps) -> Iterator[Fault]:
+def _quantity(value: Any, place: Steps) -> Iterator[Fault]:
+    """The fault of one amount."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        yield place, f"{shown(value)} is not a quantity; write one such as 500m or 2Gi"
+        return
+    try:
+        amount("memory", value)
+    except ValueError as error:
+        yield place, str(error)
+
+
+def _share(value: Any, place: Steps, form: re.Pattern[str]) -> Iterator[Fault]:
     """The fault of a number of pods or a percentage."""
     number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    if not number and not (isinstance(value, str) and _SHARE.fullmatch(value)):
+    if not number and not (isinstance(value, str) and form.fullmatch(value)):
         yield place, f"{shown(value)} is neither a number from 0 nor a percentage; write 1 or 25%"
 
 
