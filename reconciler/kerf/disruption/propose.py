@@ -20,6 +20,7 @@ from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.candidates.pacing import failed_lately, probed
 from kerf.disruption.consolidation.balanced import Policy
+from kerf.disruption.consolidation.eligibility import consolidation_blockers
 from kerf.disruption.consolidation.moves import Move
 from kerf.disruption.consolidation.proposals import FRESH, consolidatable, versions
 from kerf.disruption.consolidation.search import Bounded, deletable, replaceable, single, without
@@ -27,6 +28,7 @@ from kerf.disruption.consolidation.worth import shortfall
 from kerf.disruption.methods.methods import by_savings
 from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.view import View, view
+from kerf.model import backoff
 from kerf.model.kubernetes.pods import protection_ends
 from kerf.model.memory import Memory
 from kerf.model.plan import Reason
@@ -88,18 +90,26 @@ def _settled(snapshot: Snapshot) -> bool:
 
 
 def _ends(seen: View, proposals: Iterable[Proposal]) -> Iterator[datetime]:
-    """When the answer may be another one although nothing has changed: at the end of a back-off, of a pod's protection,
-    of a budget's window, and when a proposal gets a new time. Costs that go by the age of a node order moves and make
-    none; for what else may go by the time there is an upper limit."""
+    """When the answer may be another one although nothing has changed: at the end of a back-off of a node or NodePool,
+    of a pause, of a minimum age, of a wait for approval, of a pod's protection, of a budget's window, and when a
+    proposal gets a new time. Costs that go by the age of a node order moves and make none; for what else may go by the
+    time there is an upper limit."""
     now = seen.snapshot.now
     yield now + _LONGEST
     yield from (one.made_at + FRESH for one in proposals if one.made_at is not None)
     for state in seen.snapshot.state_nodes.values():
+        pool = seen.snapshot.node_pools.get(state.pool_name)
         if (failed := failed_lately(seen, state)) is not None and failed.until is not None:
             yield failed.until
+        if state.claim is not None and pool is not None:
+            waits = (one.until for one in consolidation_blockers(seen, state, pool))
+            yield from (end for end in waits if end is not None and end > now)
         for pod in seen.snapshot.pods.on(state.name):
             yield from (end for end in protection_ends(pod) if end > now)
     for pool in seen.snapshot.node_pools.values():
+        held = backoff.until(pool, now)
+        if held is not None and held > now:
+            yield held
         with suppress(ValueError):  # budgets that cannot be evaluated allow nothing at any time
             found = rows(budgets=pool.spec.disruption.budgets, nodes=0, now=now, reason=UNDERUTILIZED)
             yield from (row.changes for row in found if row.changes is not None)

@@ -172,6 +172,7 @@ class Memory:
         self.readers: dict[Read, set[tuple[str, str]]] = {}
         self._journal: Journal | None = None
         self._position = 0
+        self._now: datetime | None = None
         self._compared: dict[str, Mapping[Any, Any]] = {}
         self._ground: tuple[Any, ...] = ()
         self._sorted: dict[str, list[str]] = {}
@@ -183,13 +184,14 @@ class Memory:
         ground = tuple(getattr(snapshot, name) for name in _GROUND)
         journal = snapshot.journal
         rows = journal.since(self._position) if journal is not None and journal is self._journal else None
-        if rows is None or ground != self._ground:
+        back = self._now is not None and snapshot.now < self._now  # outcomes hold from when they were worked out
+        if rows is None or ground != self._ground or back:
             self._forget()
         else:
             for table, key in dict.fromkeys(rows):
                 self._touch(snapshot, table, key)
         self._compare(snapshot)
-        self._ground, self._journal = ground, journal
+        self._ground, self._journal, self._now = ground, journal, snapshot.now
         self._position = journal.position if journal is not None else 0
         return Turn(self, snapshot)
 
