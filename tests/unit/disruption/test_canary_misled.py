@@ -21,6 +21,7 @@ from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption.test_canary import (
     CLASS,
+    DIGEST,
     HASHED,
     SOAK,
     SOAKED,
@@ -33,7 +34,19 @@ from tests.unit.disruption.test_canary import (
     pod,
     state,
 )
-from tests.unit.disruption.worlds import HOUR, MINUTE, NOW, World, claim, elsewhere, node, pairs, snapshot, started
+from tests.unit.disruption.worlds import (
+    HOUR,
+    MINUTE,
+    NOW,
+    World,
+    claim,
+    elsewhere,
+    node,
+    pairs,
+    pool,
+    snapshot,
+    started,
+)
 
 LONG_AGO = NOW - 9 * HOUR
 #: The annotations in which Kerf keeps a change and its canary.
@@ -205,6 +218,14 @@ def test_a_lost_note_of_a_soak_time_starts_it_over_and_keeps_the_successors() ->
     assert (after.node, after.replacements, after.since, after.passed) == ("old", ("new",), NOW, False)
 
 
+def test_a_successor_in_another_nodepool_is_found_again() -> None:
+    lost = reported("Soaking", "NodeClaim old was replaced; its pods are observed until 2026-03-04T12:30:00Z")
+    one = claim("new", pool_name="heavier", consolidatable=False, annotations={labels.REPLACES: "old"})
+    restored, _ = next_state(lost, pool("heavier"), one, node(one), *pairs("other"))
+    assert restored is not None
+    assert restored.replacements == ("new",)
+
+
 def test_pods_from_before_the_loss_of_the_note_are_judged() -> None:
     made = noted(replace(SOAKED, started=NOW - SOAK, since=NOW - SOAK))
     early = pod("a", "new", ready=False, created=NOW - 30 * MINUTE)
@@ -263,6 +284,33 @@ def test_a_failure_is_over_when_no_node_has_drifted() -> None:
     assert (row.status, row.reason) == ("True", "NothingToReplace")
     (row,) = canaries.with_condition(there, failed, (), 1)
     assert (row.status, row.reason) == ("False", "CanaryFailed")
+
+
+def test_a_clock_that_is_set_back_while_pods_are_observed_begins_no_second_canary() -> None:
+    ahead = noted(state(started=NOW + 10 * MINUTE, since=NOW + 20 * MINUTE, replacements=("new",)))
+    told = reported("Soaking", "NodeClaim old was replaced; its pods are observed until 2026-03-04T12:30:00Z")
+    made = replace(ahead, status=told.status)
+    names = [f"old{number}" for number in range(3)]
+    others = [*pairs("new", consolidatable=False), *(pod(f"p{name}", name) for name in names)]
+    world = World.of(made, CLASS, *drifted(*names), *others, ask=elsewhere("new"))
+    assert [name for _ in range(6) for name in started(world.tick())] == []
+
+
+def test_a_digest_in_the_name_of_a_pod_is_no_failure_of_that_change() -> None:
+    words = f"after NodeClaim x was replaced, pod t/{DIGEST}-a fails while most other pods of its controller are ready"
+    made = reported("CanaryFailed", words)
+    (told,) = [one for one in made.status.conditions if one.type == "CanaryPassed"]
+    of_another = replace(told, message=told.message.replace(f"plan {DIGEST}:", "plan 0123456789abcdef0123:"))
+    made = replace(made, status=replace(made.status, conditions=(of_another,)))
+    assert trial_of(view(snapshot([made, CLASS])), made).phase == rules.PENDING
+
+
+def test_a_failure_keeps_the_names_of_its_pods_without_its_note() -> None:
+    words = "after NodeClaim old was replaced, pod default/a fails while most other pods of its controller are ready"
+    made = reported("CanaryFailed", words)
+    rows = canaries.with_condition(view(snapshot([made, CLASS])), made, made.status.conditions, 2)
+    (told,) = [one for one in rows if one.type == "CanaryPassed"]
+    assert words in told.message
 
 
 def test_a_forged_failure_makes_no_condition_that_the_api_server_refuses() -> None:

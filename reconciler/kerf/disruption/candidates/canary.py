@@ -213,7 +213,7 @@ def _trial(view: View, name: str) -> tuple[Trial, datetime | None]:
     latest = max(canary.started, canary.since or canary.started) if canary is not None else gate.since
     ahead = is_ahead(latest, view.snapshot.now)
     phase = CONTINUED if notes.get(labels.CONTINUED_PLAN) == digest else _phase(None if ahead else canary)
-    if phase == PENDING and canary is None:
+    if phase == PENDING and (canary is None or ahead):
         phase = _reported(view, pool, digest)
     return Trial(phase, digest, gate.since, gate.soak, None if ahead else canary), latest if ahead else None
 
@@ -224,7 +224,8 @@ def _reported(view: View, pool: NodePool, digest: str) -> str:
     A canary that stays because its command was rolled back is over.
     """
     known = conditions.get(pool.status.conditions, "CanaryPassed")
-    if known is None or digest not in known.message or known.reason not in (REPLACING, SOAKING, FAILED):
+    ours = known is not None and known.message.startswith(f"plan {digest}:")  # the rest may name pods of tenants
+    if known is None or not ours or known.reason not in (REPLACING, SOAKING, FAILED):
         return PENDING
     if known.reason != REPLACING:
         return known.reason

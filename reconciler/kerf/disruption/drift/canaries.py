@@ -97,7 +97,7 @@ def _restored(view: View, pool: NodePool, trial: Trial) -> Canary:
     name, now = rules.reported_node(pool), view.snapshot.now.replace(microsecond=0)
     claim = view.snapshot.node_claims.get(name)
     command = command_of(claim.metadata.annotations) if claim is not None else None
-    claims = view.snapshot.claims_by_pool.get(pool.name, ())
+    claims = sorted(view.snapshot.node_claims.values(), key=lambda one: one.name)  # successors of any NodePool
     return Canary(
         plan=trial.digest,
         node=name,
@@ -258,4 +258,7 @@ def with_condition(view: View, pool: NodePool, known: Conditions, drifted: int) 
         text = f"plan {trial.digest}"
         return rows_with(view.snapshot, pool, known, CANARY_PASSED, conditions.TRUE, phase, text)
     text = f"plan {trial.digest}: {said(trial)}"
+    before = conditions.get(known, CANARY_PASSED)
+    if phase == rules.FAILED and trial.canary is None and before is not None and before.reason == rules.FAILED:
+        text = before.message  # only it names the pods
     return rows_with(view.snapshot, pool, known, CANARY_PASSED, conditions.FALSE, phase, text)
