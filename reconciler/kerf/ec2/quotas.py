@@ -28,6 +28,8 @@ _STANDARD_LETTERS: Final = tuple("acdhimrtz")
 _OTHERS: Final = ("dl", "inf", "trn", "hpc", "high", "mac")
 #: Families that share the quota of another one, and one that has its own on spot, by the beginning of the name.
 _SHARED: Final = {"vt": "g", "p5": "p5"}
+#: More vCPUs than an instance type has: the sizes of the refused types are not known.
+_ALL: Final = 10_000
 _LETTERS: Final = re.compile(r"[a-z]+")
 
 
@@ -39,7 +41,8 @@ class UsedUp:
         code: EC2's error code.
         capacity_type: `on-demand` or `spot`.
         group: the group of families that the quota counts.
-        vcpus: the vCPUs of the smallest instance type that Kerf does not request.
+        vcpus: Kerf requests no instance type with so many vCPUs; of smaller ones, it may not request those that EC2
+            has refused by name.
         since: the first of the launches that failed one after another; failures are known for half an hour.
         until: the time of the next request.
         message: EC2's message for the latest launch.
@@ -65,7 +68,10 @@ class UsedUp:
         return f"the quota of {self.capacity_type} vCPUs of the {self.group} families{code}"
 
     def __str__(self) -> str:
-        closed = f"Kerf requests no types with {self.vcpus} or more vCPUs until {self.until:%H:%M:%S} UTC"
+        sizes = (
+            f"no types with {self.vcpus} or more vCPUs" if self.vcpus < _ALL else "none of the types that EC2 refused"
+        )
+        closed = f"Kerf requests {sizes} until {self.until:%H:%M:%S} UTC"
         return f"{self.name} is used up since {self.since:%H:%M:%S} UTC; {closed}: {self.code}: {self.message}"
 
 
@@ -123,15 +129,24 @@ def used_up(
     """
     rows: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
     closed: dict[tuple[str, str], set[OfferingKey]] = {}
+    sizes: dict[tuple[str, str], int] = {}
+    by_end: dict[datetime, list[OfferingKey]] = {}
+    for key, until in out_of_stock.items():
+        by_end.setdefault(until, []).append(key)
     for one in failures:
-        for error in filter(of_vcpus, one.errors):
-            quota = error.code, group_of(error.instance_type)
-            rows.setdefault(quota, []).append((one.at, error.message))
-            if one.at + OUT_OF_STOCK > now:
-                closed.setdefault(quota, set()).update(_closed(one, quota, out_of_stock, vcpus))
+        messages = {
+            (error.code, group_of(error.instance_type)): error.message for error in filter(of_vcpus, one.errors)
+        }
+        for quota, message in messages.items():
+            rows.setdefault(quota, []).append((one.at, message))
+            ended = by_end.get(one.at + OUT_OF_STOCK, ()) if one.at + OUT_OF_STOCK > now else ()
+            if ended:
+                least = _least(one.errors, one.missing, vcpus).get(quota[1])
+                closed.setdefault(quota, set()).update(_closed(one, quota, ended, vcpus))
+                sizes[quota] = min(size for size in (sizes.get(quota), least, _ALL) if size is not None)
     return {
         UsedUp(
-            *(code, _CODES[code], group, min(vcpus.get(key[0], 0) for key in keys), _since(rows[code, group])),
+            *(code, _CODES[code], group, sizes[code, group], _since(rows[code, group])),
             *(max(out_of_stock[key] for key in keys), max(rows[code, group])[1]),
         ): frozenset(keys)
         for (code, group), keys in sorted(closed.items())
@@ -142,16 +157,16 @@ def used_up(
 def _closed(
     failure: LaunchFailure,
     quota: tuple[str, str],
-    out_of_stock: Mapping[OfferingKey, datetime],
+    ended: Iterable[OfferingKey],
     vcpus: Mapping[str, int],
 ) -> Iterator[OfferingKey]:
     """The offerings that one failure has closed because of a quota; what the same call lacked otherwise is not."""
     code, group = quota
     least = _least(failure.errors, failure.missing, vcpus).get(group, float("inf"))
     named = {(error.instance_type, error.zone): error.code for error in failure.errors}
-    for key, until in out_of_stock.items():
+    for key in ended:
         name, zone, sold = key
-        if until != failure.at + OUT_OF_STOCK or sold.split(" ")[0] != _CODES[code] or group_of(name) != group:
+        if sold.split(" ")[0] != _CODES[code] or group_of(name) != group:
             continue
         if named.get((name, zone), code if vcpus.get(name, 0) >= least else "") == code:
             yield key

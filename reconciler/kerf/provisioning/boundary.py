@@ -69,7 +69,8 @@ def solve_apart(
     if without:
         pools = tuple(pair for pair in context.pools if pair[0].name not in without)
         context = replace(context, pools=pools, problems={**context.problems, **without})
-    solution = with_quotas(snapshot, pods, _solved(snapshot, pods, context, accounts, spend, only), context, turn)
+    solution = _solved(snapshot, pods, context, accounts, spend, only)
+    solution = with_quotas(snapshot, pods, solution, context, turn, only)
     return replace(solution, unread=context.unread)
 
 

@@ -32,17 +32,18 @@ Closed = Mapping[UsedUp, frozenset[OfferingKey]]
 
 
 def with_quotas(
-    snapshot: Snapshot, pods: Sequence[Pod], solution: Solution, context: SolveContext, turn: Turn
+    snapshot: Snapshot, pods: Sequence[Pod], solution: Solution, context: SolveContext, turn: Turn, only: str = ""
 ) -> Solution:
     """Return the solution of these pods; refusals because of used-up quotas name the quotas.
 
-    `context` is that of the solution, `turn` that of the memory that it was made with.
+    `context` is that of the solution, `turn` that of the memory that it was made with. The pod with the key `only` is
+    tried first.
     """
     closed = closed_by_quotas(snapshot) if solution.unplaced else {}
     if not closed:
         return solution
     kinds: dict[int, tuple[str, PodRefusal]] = {}
-    for key, refusal in solution.unplaced.items():
+    for key, refusal in sorted(solution.unplaced.items(), key=lambda row: row[0] != only):
         kinds.setdefault(id(refusal), (key, refusal))
     by_key, trials = {pod.key: pod for pod in pods}, _Trials(snapshot, context, turn)
     answers: dict[int, PodRefusal] = {}

@@ -130,6 +130,14 @@ def test_several_missing_instances_close_the_larger_types_and_the_named_one() ->
     assert {name for name, _, _ in keys} == {"m5.large", "c5.4xlarge"}
 
 
+def test_the_text_says_which_sizes_are_not_requested() -> None:
+    out = dict.fromkeys([(name, "us-west-2a", "on-demand") for name in VCPUS], NOW + OUT_OF_STOCK)
+    (found,) = quotas([LaunchFailure((refusal("m5.large"),), NOW, missing=4)], out)
+    assert "Kerf requests no types with 8 or more vCPUs until" in str(found)
+    (of_unknown,) = used_up([LaunchFailure((refusal("m5.large"),), NOW)], out, {}, NOW)
+    assert "Kerf requests none of the types that EC2 refused until" in str(of_unknown)
+
+
 def test_the_first_failure_is_that_before_which_launches_did_not_fail() -> None:
     ago = [LaunchFailure((refusal("m5.xlarge"),), NOW - timedelta(minutes=minutes)) for minutes in (0, 3, 6, 12)]
     (found,) = quotas(ago, {("m5.xlarge", "us-west-2a", "on-demand"): NOW + OUT_OF_STOCK})

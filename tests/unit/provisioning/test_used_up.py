@@ -199,3 +199,11 @@ def test_another_cause_beside_a_used_up_quota_is_the_cause() -> None:
     assert not any("quota" in text for text in edits(found))
     huge = asked(w.pool(**market("on-demand")), w.pod("p", "900"), **facts)
     assert quotas(huge) == []
+
+
+def test_the_pod_that_is_asked_about_is_tried_before_many_others() -> None:
+    """Tries are limited, and 25 other kinds of pods have no place for another reason."""
+    others = [w.pod(f"a{number:02}", "1", nodeSelector={f"example.com/x{number}": "y"}) for number in range(25)]
+    facts = refused(ON_DEMAND, "m5.xlarge")
+    found = asked(w.pool(**market("on-demand")), *others, w.pod("p", "3", nodeSelector=of_type("m5.xlarge")), **facts)
+    assert quotas(found) == ["on-demand"]
