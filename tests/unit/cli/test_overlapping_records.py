@@ -129,6 +129,20 @@ def test_another_clusters_decision_is_replayed_of_its_own_objects(tmp_path: Path
     assert both.rpartition(": ")[2] == alone.rpartition(": ")[2].replace(f"{one} are", f"{two} are")
 
 
+def test_a_damaged_object_hides_only_the_decisions_after_it(tmp_path: Path) -> None:
+    lines = list(files.lines(RECORD.read_bytes()))
+    *_, before, latest = (at for at, line in enumerate(lines) if b'"line":"decision"' in line)
+    damage = json.dumps({"line": "objects", "kind": "Pod", "items": [{"spec": 3}]}).encode()
+    (tmp_path / "00000001.record").write_bytes(
+        b"".join(line + b"\n" for line in (*lines[:latest], damage, lines[latest]))
+    )
+    notes = list[str]()
+    found = Record(sorted(tmp_path.iterdir()), notes.append).last()
+    assert found is not None
+    assert found.decision.at == datetime.fromisoformat(json.loads(lines[before])["at"])
+    assert notes
+
+
 @given(
     st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=5), min_size=1, max_size=4),
     st.one_of(st.none(), st.integers(0, 60)),

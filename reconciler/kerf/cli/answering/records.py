@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -57,19 +57,23 @@ class Record:
 
     def last(self) -> Step | None:
         """The latest decision between the times; None when there is none. Raises Mistake."""
-        found = [one for _, paths in self._runs() if (one := self._last(paths)) is not None]
-        if not found:
-            return None
-        _, path, number = max(found, key=lambda row: row[0])
-        step = next(islice(self.steps(path), number - 1, None), None)
-        if step is None:
-            raise Mistake(f"{path}: it was deleted while it was read; copy the folder and read the copy")
-        return step
+        runs, unsound = self._runs(), set[Path]()
+        while found := [one for _, paths in runs if (one := self._last(paths, unsound)) is not None]:
+            _, path, number = max(found, key=lambda row: row[0])
+            step = next(islice(self.steps(path), number - 1, None), None)
+            if step is not None:
+                return step
+            if path in unsound or not path.exists():
+                raise Mistake(f"{path}: it was deleted while it was read; copy the folder and read the copy")
+            unsound.add(path)  # objects before that decision are damaged, which the times do not show
+        return None
 
-    def _last(self, paths: Sequence[Path]) -> tuple[datetime, Path, int] | None:
+    def _last(self, paths: Sequence[Path], unsound: Container[Path]) -> tuple[datetime, Path, int] | None:
         """The time of the latest decision of a process, its file, and its number among the file's decisions."""
         for path in reversed(paths):
             try:
+                if path in unsound:
+                    raise Unreadable("its objects are damaged")
                 found = [at for at in _times(path) if self._between(at)]
             except (OSError, Unreadable):  # `steps` reports it, and reads the decisions before it
                 found = [step.decision.at for step in self.steps(path)]
