@@ -103,3 +103,28 @@ def test_valid_tokens_of_strangers_push_out_no_token_of_a_viewer(monkeypatch: py
     before = len(cluster.asked)
     assert tried.get("/", token="admin-token").status_code == 200
     assert len(cluster.asked) == before
+
+
+@pytest.mark.parametrize("takes", [1.0, 2.5, 4.0])
+def test_a_slow_second_check_shows_nothing_of_a_removed_permission(
+    monkeypatch: pytest.MonkeyPatch, takes: float
+) -> None:
+    """Each review takes so many seconds; the person is removed right after the first answer of the second check."""
+    now, asked = [0.0], list[float]()
+
+    class Busy(Cluster):
+        def request(self, method: str, path: str, body: Any = None) -> Any:
+            answer = super().request(method, path, body)
+            if "token" in body["spec"]:
+                asked.append(now[0])
+                if len(asked) == 2:
+                    monkeypatch.setitem(USERS, "shop-token", ("nobody", ()))
+            now[0] += takes
+            return answer
+
+    tried = Tried(Busy(), now=lambda: now[0])
+    monkeypatch.setattr(access.time, "monotonic", lambda: now[0])
+    tried.readings.views.made(frozenset({"shop"}))
+    answer = tried.get("/pending", token="shop-token")
+    removed = asked[1] if len(asked) > 1 else now[0]
+    assert "shop-3" not in answer.text or now[0] - removed <= PROMISED_SECONDS
