@@ -14,3 +14,14 @@ def shortened(items: Sequence[str], most: int) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 pod`, `2 pods`, `1,000 pods`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def without_credentials(text: str) -> str:
+    """The text without users and passwords of URLs. Passwords have any characters: all between `://` and the last `@`
+    of a line is removed."""
+    return "\n".join(map(_bare, text.split("\n")))
+
+
+def _bare(line: str) -> str:
+    start, end = line.find("://"), line.rfind("@")
+    return line[: start + 3] + line[end + 1 :] if 0 <= start < end else line

@@ -14,8 +14,9 @@ from typing import Any, Final
 from urllib3.exceptions import HTTPError
 
 from kerf.aws.requests.clients import MOST_PAGES, Clients
-from kerf.aws.requests.errors import translated, without_credentials
+from kerf.aws.requests.errors import translated
 from kerf.ports import Unavailable
+from kerf_api.texts import without_credentials
 
 #: Encryption by keys of S3 (SSE-S3), and none: a store that has none refuses a request for it.
 SSE_S3, UNENCRYPTED = "AES256", "none"

@@ -8,7 +8,8 @@ from botocore import exceptions as boto
 from kerf import ports
 from kerf.aws.buckets import Bucket
 from kerf.aws.requests.clients import Clients
-from kerf.aws.requests.errors import translate, translated, without_credentials
+from kerf.aws.requests.errors import translate, translated
+from kerf_api.texts import without_credentials
 from tests.unit.runtime import stores
 
 SECRET = "hunter2"
@@ -75,11 +76,12 @@ def test_trouble_before_an_answer(raised: Exception, expected: type[ports.PortEr
         ("http://user:{}@127.0.0.1:9", "http://127.0.0.1:9"),
         ("http://{}@127.0.0.1:9", "http://127.0.0.1:9"),
         ("http://user:a@{}@127.0.0.1:9", "http://127.0.0.1:9"),
-        ("http://user:a/{}@127.0.0.1:9", "http://127.0.0.1:9"),
+        ("http://user:a/{}@127.0.0.1:9", "the endpoint of s3 is no URL"),
         ("http://user:{}%20b@127.0.0.1:9", "http://127.0.0.1:9"),
         ("http://user:{} b@127.0.0.1:9", "http://127.0.0.1:9"),
         ('http://user:a"{}@127.0.0.1:9', "http://127.0.0.1:9"),
-        ("http://user:{}@127.0.0.1:99999", "http://127.0.0.1:99999"),
+        ("http://user:{}@127.0.0.1:99999", "the endpoint of s3 is no URL"),
+        ("http://user:{}\\@127.0.0.1:9", "percent-encode the password"),
         ("user:{}@127.0.0.1:9", "the endpoint of s3 is no URL"),
     ],
 )

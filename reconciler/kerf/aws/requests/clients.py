@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
@@ -65,6 +66,7 @@ class Clients:
         )
         try:
             client = self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+            urlsplit(client.meta.endpoint_url).port  # noqa: B018  # else the first call raises it
         except ValueError:  # its text has the URL, with a password; also of a variable that only botocore reads
             fix = "write a URL such as https://s3.example.com into AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>"
             raise InvalidConfigError(error_msg=f"the endpoint of {service} is no URL: {fix}") from None

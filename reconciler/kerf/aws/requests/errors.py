@@ -25,6 +25,7 @@ from kerf.ports import (
     Throttled,
     Unavailable,
 )
+from kerf_api.texts import without_credentials
 
 GONE: Final = frozenset(
     {
@@ -87,15 +88,8 @@ _BY_CODE: Final[tuple[tuple[frozenset[str], type[PortError]], ...]] = (
 )
 
 
-def without_credentials(text: str) -> str:
-    """The text without users and passwords of URLs. Passwords have any characters: all between `://` and the last `@`
-    of a line is removed."""
-    return "\n".join(map(_bare, text.split("\n")))
-
-
-def _bare(line: str) -> str:
-    start, end = line.find("://"), line.rfind("@")
-    return line[: start + 3] + line[end + 1 :] if 0 <= start < end else line
+#: Of urllib3, for the URL of an endpoint or of HTTPS_PROXY.
+_UNPARSED: Final = "Failed to parse: "
 
 
 def translate(call: str, error: Exception) -> PortError:
@@ -103,6 +97,8 @@ def translate(call: str, error: Exception) -> PortError:
     if isinstance(error, boto.ClientError):
         return _from_answer(call, error)
     text = without_credentials(f"{call}: {error}")
+    if isinstance(error, boto.HTTPClientError) and _UNPARSED in text:  # it has a part of the password
+        text = f"{call}: the URL of an endpoint or proxy cannot be parsed: percent-encode the password in it"
     if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError | boto.CredentialRetrievalError):
         return Forbidden(text)
     if isinstance(error, boto.ParamValidationError):

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kerf.aws.requests.errors import without_credentials
 from kerf.cli.operating import debug_port
 from kerf.runtime.recording.software import software
 from kerf.runtime.settings.settings import SettingsError, effective
 from kerf.snapshots import files, reading
+from kerf_api.texts import without_credentials
 
 CONTENTS: Final = "contents.txt"
 _OWNER_ONLY: Final = 0o600

@@ -130,9 +130,13 @@ def some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
 
 
 def url(value: str) -> str:
-    parts = urlsplit(value)
-    if value and not (parts.scheme in ("http", "https") and parts.netloc):
-        raise ValueError("must be a URL with scheme and host")
+    try:
+        parts = urlsplit(value)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its text has a part of the password
+        valid = False
+    if value and not valid:
+        raise ValueError("must be a URL with scheme and host, and its password percent-encoded")
     return value
 
 

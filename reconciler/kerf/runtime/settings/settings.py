@@ -103,7 +103,8 @@ def _read_into(found: dict[str, Any], option: Field[Any], name: str, text: str, 
     except readers.SeveralProblems as error:
         problems += [f"{name}: {problem}" for problem in error.problems]
     except ValueError as error:
-        problems.append(f"{name}: {error}, not {text!r}")
+        given = "" if "@" in text else f", not {text!r}"  # a URL may have a password, also one without a scheme
+        problems.append(f"{name}: {error}{given}")
 
 
 def _flags(arguments: Sequence[str], problems: list[str]) -> dict[str, str]:
