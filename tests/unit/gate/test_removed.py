@@ -123,7 +123,7 @@ def test_a_slow_second_check_shows_nothing_of_a_removed_permission(
             return answer
 
     tried = Tried(Busy(), now=lambda: now[0])
-    monkeypatch.setattr(access.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     tried.readings.views.made(frozenset({"shop"}))
     answer = tried.get("/pending", token="shop-token")
     removed = asked[1] if len(asked) > 1 else now[0]
