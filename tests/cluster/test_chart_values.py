@@ -87,6 +87,7 @@ GIVEN: Final[dict[str, Any]] = {
     "settings.karpenterLeases": "kube-system,karpenter/given",
     "settings.minValuesPolicy": "BestEffort",
     "settings.planFirst": "24h",
+    "settings.recordEncryption": "aws:kms",
     "settings.recordFolder": "/var/lib/kerf/record",
     "settings.recordS3": "s3://given/prefix",
     "settings.preferencePolicy": "Ignore",
