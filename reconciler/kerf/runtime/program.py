@@ -47,7 +47,6 @@ from kerf.telemetry.series.metrics import Metrics
 from kerf.telemetry.series.requests import AwsRequests, KubeRequests
 from kerf.telemetry.telemetry import Telemetry
 from kerf.telemetry.turns import KEPT
-from kerf_api.texts import without_credentials
 
 #: Actions under way may take so long to end when the process is asked to; Kubernetes kills after 30 s.
 GRACE_SECONDS = 20.0
@@ -68,11 +67,7 @@ def run(options: Options, where: Where, told: Sequence[Effective] = ()) -> int:
     libraries.route(log)
     if not built:
         log.info("this build does not say from which commit it was made")
-    changed = {
-        row.variable: {"value": without_credentials(row.value), "from": row.source}
-        for row in told
-        if row.source != DEFAULT
-    }
+    changed = {row.variable: row.logged for row in told if row.source != DEFAULT}
     log.info("effective settings", settings=changed)
     process = Process(options, where, log, threading.Event(), threshold=threshold)
     signals.heed(process.ask_to_stop)

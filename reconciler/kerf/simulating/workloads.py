@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kerf.simulating.scenario import Replicas, Workload
-from kerf_api.stored import stored
+from kerf_api.lint.reading.stored import stored
 
 #: The requests of a workload without containers of its own.
 _CPU: Final = "500m"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerf.cli.verbs.simulation import objects
-from kerf_api.stored import stored
+from kerf_api.lint.reading.stored import stored
 
 POD = """\
 apiVersion: apps/v1

@@ -253,3 +253,9 @@ def test_every_setting_of_karpenters_is_there_and_the_same_or_it_says_what_diffe
 def test_help() -> None:
     with pytest.raises(Help):
         parse(["--help"], {})
+
+
+def test_what_the_log_of_a_start_shows_has_no_password() -> None:
+    given = {"CLUSTER_NAME": "a", "AWS_ENDPOINT_URL": "https://user:hunter2@proxy.example.com:8080"}
+    shown = {row.variable: row.logged for row in effective([], given)}["AWS_ENDPOINT_URL"]
+    assert shown["value"] == "https://proxy.example.com:8080"

@@ -26,7 +26,7 @@ from kerf.ports import Listing
 from kerf.sandbox.aws import account, catalogue
 from kerf_api import labels
 from kerf_api.defaulting import default
-from kerf_api.stored import stored
+from kerf_api.lint.reading.stored import stored
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, PlacementGroupSelector
 from kerf_api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
 from kerf_api.v1.meta import decode

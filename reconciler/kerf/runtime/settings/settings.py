@@ -18,6 +18,7 @@ from kerf.runtime.settings import readers
 from kerf.runtime.settings.options import Options
 from kerf_api import durations
 from kerf_api.lint import nearest
+from kerf_api.texts import without_credentials
 from kerf_api.v1.meta import encode
 
 #: Where an effective value comes from.
@@ -45,6 +46,11 @@ class Effective:
     flag: str
     value: str
     source: str
+
+    @property
+    def logged(self) -> Mapping[str, str]:
+        """The value, without a password of a URL, and where it comes from."""
+        return {"value": without_credentials(self.value), "from": self.source}
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Options:

@@ -19,7 +19,7 @@ from kerf.simulating.reading import BadScenario, Path, missing
 from kerf.simulating.scenario import Replicas, Scenario, Setup, Step
 from kerf.simulating.world import Case, Given
 from kerf.snapshots.captured import Captured
-from kerf_api.stored import stored
+from kerf_api.lint.reading.stored import stored
 
 #: Kinds that `--nodepools` replaces.
 _OVERLAY: Final = "NodeOverlay"

@@ -13,7 +13,7 @@ from kerf.manifests import documents
 from kerf.manifests.documents import Document
 from kerf.manifests.nodes import Node, Place, Unreadable
 from kerf.simulating.reading import Path, missing
-from kerf_api.stored import stored
+from kerf_api.lint.reading.stored import stored
 
 _TWICE: Final = "KERF-FILE-TWICE"
 

@@ -22,9 +22,9 @@ from kerf_api import labels, lint
 from kerf_api.defaulting import default
 from kerf_api.lint.problem import shown
 from kerf_api.lint.reading.reading import label_value_fault, mapping, part, qualified_name_fault
+from kerf_api.lint.reading.stored import stored
 from kerf_api.lint.rules import pod_annotations
 from kerf_api.quantity import amount
-from kerf_api.stored import stored
 
 Steps = tuple[str | int, ...]
 Fault = tuple[Steps, str]
@@ -69,9 +69,9 @@ _QUANTITIES: Final = frozenset(
 )
 #: Amounts without a domain in their name.
 _RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "storage")
-_SHARE: Final = re.compile(r"0*(100|[0-9]{1,2})%")
+_SHARE: Final = re.compile(r"(100|[0-9]{1,2})%")
 #: A Deployment may have more than twice its pods during a roll-out.
-_SURGE: Final = re.compile(r"[0-9]+%")
+_SURGE: Final = re.compile(r"[0-9]{1,9}%")
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*")
 _LONGEST_NAME, _LONGEST_LABEL = 253, 63
 _SHARES: Final = frozenset({"minAvailable", "maxUnavailable", "maxSurge"})
