@@ -142,7 +142,7 @@ def used_up(
             ended = by_end.get(one.at + OUT_OF_STOCK, ()) if one.at + OUT_OF_STOCK > now else ()
             if ended:
                 least = _least(one.errors, one.missing, vcpus).get(quota[1])
-                closed.setdefault(quota, set()).update(_closed(one, quota, ended, vcpus))
+                closed.setdefault(quota, set()).update(_closed(one, quota, ended, vcpus, least))
                 sizes[quota] = min(size for size in (sizes.get(quota), least, _ALL) if size is not None)
     return {
         UsedUp(
@@ -159,16 +159,19 @@ def _closed(
     quota: tuple[str, str],
     ended: Iterable[OfferingKey],
     vcpus: Mapping[str, int],
+    least: int | None,
 ) -> Iterator[OfferingKey]:
-    """The offerings that one failure has closed because of a quota; what the same call lacked otherwise is not."""
+    """The offerings that one failure has closed because of a quota; what the same call lacked otherwise is not.
+
+    Types with `least` vCPUs or more are too large; None: only the named ones are.
+    """
     code, group = quota
-    least = _least(failure.errors, failure.missing, vcpus).get(group, float("inf"))
     named = {(error.instance_type, error.zone): error.code for error in failure.errors}
     for key in ended:
         name, zone, sold = key
         if sold.split(" ")[0] != _CODES[code] or group_of(name) != group:
             continue
-        if named.get((name, zone), code if vcpus.get(name, 0) >= least else "") == code:
+        if named.get((name, zone), code if least is not None and vcpus.get(name, 0) >= least else "") == code:
             yield key
 
 

@@ -207,4 +207,6 @@ def _save(record: Record, output: str) -> int:
 
 
 def _time(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z")
+    from kerf.cli.answering import records
+
+    return records.words_of(at)

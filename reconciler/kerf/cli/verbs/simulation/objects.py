@@ -36,10 +36,11 @@ def of(path: str, unused: Unused = lambda *_: None) -> Iterator[tuple[str, Mappi
     if not found:
         raise Mistake(f"{path}: there is no object in it; add one, or remove the path")
     for name, node in found:
-        if _is_used(name, node):
-            yield f"{name}:{node.start.line}", stored(node.value)
+        where = f"{name}:{node.start.line}"
+        if (used := _used(name, node)) is not None:
+            yield where, used
         else:
-            unused(f"{name}:{node.start.line}", node.value)
+            unused(where, node.value)
 
 
 def only_document(name: str, data: bytes) -> Node:
@@ -93,8 +94,8 @@ def _node(name: str, document: Document | Unreadable) -> Node:
     return document.node
 
 
-def _is_used(name: str, node: Node) -> bool:
-    """Whether an object is of a kind that a simulation uses. Raises Mistake for a fault."""
+def _used(name: str, node: Node) -> Mapping[str, Any] | None:
+    """An object as it is stored; None for a kind that a simulation does not use. Raises Mistake for a fault."""
     value = node.value
     if not isinstance(value, dict):
         kind = "a list" if isinstance(value, list) else "a single value"
@@ -110,11 +111,12 @@ def _is_used(name: str, node: Node) -> bool:
     if shapes.is_unknown(value):
         raise _mistake(name, place(node, ("kind",)), missing("kind", str(value["kind"]), shapes.USED))
     if value["kind"] not in shapes.USED or shapes.is_foreign(value):
-        return False
-    for steps, words in shapes.faults(stored(value)):
+        return None
+    found: Mapping[str, Any] = stored(value)
+    for steps, words in shapes.faults(found):
         where = ".".join(map(str, steps))
         raise _mistake(name, place(node, steps), f"the API server refuses {named(value)}: {where}: {words}")
-    return True
+    return found
 
 
 def _mistake(name: str, where: Place, words: str) -> Mistake:
