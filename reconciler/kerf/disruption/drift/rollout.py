@@ -33,8 +33,7 @@ from kerf_api.v1 import conditions as rules
 from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodepool import NodePool
 
-UP_TO_DATE: Final = "UpToDate"
-RECONCILING: Final = "Reconciling"
+UP_TO_DATE, RECONCILING = rules.NODEPOOL_PROGRESS
 STALLED: Final = "Stalled"
 BUDGETS_VALID: Final = "BudgetsValid"
 
