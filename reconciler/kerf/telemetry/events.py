@@ -91,10 +91,6 @@ class EventWriter:
     def write(self, event: Event) -> bool:
         """Write it, or have it written soon; False when it was left out (a repeat, or too many)."""
         now, given = self._clock.now(), event
-        known = self._known.get(id(given))
-        if known is not None and known[0] is given and known[1] > now:
-            self._on_event(given.type, REPEATED)
-            return False
         event = bounded(event)
         until = self._repeats_until(event, now)
         if until is not None:
@@ -108,6 +104,14 @@ class EventWriter:
             return False
         if event.same_seconds:  # what was left out is tried again sooner
             self._until[_same(event)] = now + timedelta(seconds=event.same_seconds)
+        return True
+
+    def repeated(self, event: Event, now: datetime) -> bool:
+        """Whether this very event was a repeat a moment ago, and still is; then it is counted as one."""
+        known = self._known.get(id(event))
+        if known is None or known[0] is not event or known[1] <= now:
+            return False
+        self._on_event(event.type, REPEATED)
         return True
 
     def close(self, seconds: float = 2.0) -> None:
