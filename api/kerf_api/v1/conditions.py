@@ -17,6 +17,8 @@ READY = "Ready"
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
 NODEPOOL_DEPENDENTS = ("ValidationSucceeded", "NodeClassReady")
+#: How far the nodes of a NodePool are behind it; no other condition follows from these.
+NODEPOOL_PROGRESS = ("UpToDate", "Reconciling")
 NODECLAIM_DEPENDENTS = ("Launched", "Registered", "Initialized")
 NODEOVERLAY_DEPENDENTS = ("ValidationSucceeded",)
 NODECLASS_DEPENDENTS = (

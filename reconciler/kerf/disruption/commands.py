@@ -25,8 +25,8 @@ from kerf.model import kinds
 from kerf.model.annotations import text_of
 from kerf.model.instants import SKEW, rfc3339
 from kerf.model.kubernetes import pods
-from kerf.model.kubernetes.objects import Node, Pod
-from kerf.model.memory import planning, said
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.memory import Step, planning, said
 from kerf.model.plan import (
     NOTHING,
     Action,
@@ -261,7 +261,7 @@ def _stop(view: View, name: str, state: StateNode, command: Command) -> _Stop | 
         return _Stop("NotDrifted", "the NodeClaim is no longer drifted")
     if not _forceful(command) and state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
         return _Stop("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")
-    return _stop_for_replacements(view, command) or _stop_for_pods(view, name, state.claim, state.node, command)
+    return _stop_for_replacements(view, command) or view.turn.one(_STOPS, view.each, name)
 
 
 def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
@@ -285,24 +285,37 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
     return None
 
 
-def _stop_for_pods(view: View, name: str, claim: NodeClaim, node: Node, command: Command) -> _Stop | None:
-    """Pods that came or may not be disrupted.
+def _stop_for_pods(view: View, name: str) -> tuple[_Stop | None, datetime | None]:
+    """Pods that came or may not be disrupted, and when that may be otherwise.
 
     Once replacements are bought, a PodDisruptionBudget no longer ends the command: it only has to wait for its turn.
     """
-    if _forceful(command):
-        return None
-    snapshot, on_node = view.snapshot, view.pods_on(node.name)
+    snapshot, command = view.snapshot, view.command(name)
+    claim, node = snapshot.state_nodes[name].claim, snapshot.state_nodes[name].node
+    if command is None or claim is None or node is None or _forceful(command):
+        return None, None
+    on_node = view.pods_on(node.name)
+    ends = (end for pod in on_node for end in pods.protection_ends(pod) if end > snapshot.now)
+    return _stop_of(view, claim, command, on_node), min(ends, default=None)
+
+
+def _stop_of(view: View, claim: NodeClaim, command: Command, on_node: tuple[Pod, ...]) -> _Stop | None:
     come = [pod for pod in on_node if _unforeseen(pod, command)]
     if come:
         return _Stop("PodArrived", f"{pods.named(come[0])} was bound to the node")
-    until = snapshot.nominated_until.get(name)
-    if command.reason == EMPTY and until is not None and until > snapshot.now:
+    until = view.snapshot.nominated_until.get(claim.name)
+    if command.reason == EMPTY and until is not None and until > view.snapshot.now:
         return _Stop("Nominated", "a pending pod is expected on this node")
     blocker = None if _eventual(claim, command) else pod_blocker(view, on_node)
     if blocker is None or (blocker.code == "PodDisruptionBudget" and command.replacements and command.created):
         return None
     return _Stop(blocker.code, blocker.text)
+
+
+#: Of a NodeClaim with a command.
+_STOPS: Final[Step[View, _Stop | None]] = Step(
+    "pods that stop commands", "node_claims", _stop_for_pods, speaks=lambda _: False
+)
 
 
 def _unforeseen(pod: Pod, command: Command) -> bool:

@@ -2,8 +2,10 @@
 
 Pods that are pending, and those of nodes that are already on their way, take part, because they want the same room; but
 only the candidates' own pods decide the answer, and the latter where these would take their places: what was stuck
-before is no reason to keep a node. So do the virtual pods of CapacityBuffers: a node whose end would take their room
-costs what it takes to make room again, and stays where there can be none. Source: disruption reference §3.1, §3.10.
+before is no reason to keep a node. Nor is a successor that has not joined yet: where the scheduler sends a candidate's
+pod there, it is asked whether another pod can have that place. The virtual pods of CapacityBuffers take part, too: a
+node whose end would take their room costs what it takes to make room again, and stays where there can be none. Source:
+disruption reference §3.1, §3.10.
 """
 
 from __future__ import annotations
@@ -188,27 +190,52 @@ def simulate(
     view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode] = ()
 ) -> Outcome:
     """Take the candidates away and place their pods; nodes that are planned for them may be there already."""
+    try:
+        return _simulated(view, candidates, ask, manner, beside)
+    except Exception as error:
+        reason = broken(error)
+        return Outcome(failed=Blocker(reason.code, f"finding places for its pods failed: {reason.text}"))
+
+
+def _simulated(
+    view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode]
+) -> Outcome:
     moving, leaving, virtual = _on_the_move(view, candidates)
     others = {**view.snapshot.pods.pending, **leaving}
     exclude = _closed(view, candidates)
     wanted = {**virtual, **others, **moving}
-    try:
-        solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner, beside)
-        seated = moving.keys() & solution.placed.keys()
-        homeless = leaving.keys() - moving.keys() - solution.placed.keys() if seated else set()
-        before = ask([wanted[key] for key in sorted(others)], exclude, manner, beside) if homeless else solution
-    except Exception as error:
-        reason = broken(error)
-        return Outcome(failed=Blocker(reason.code, f"finding places for its pods failed: {reason.text}"))
+    solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner, beside)
+    seated = moving.keys() & solution.placed.keys()
+    homeless = leaving.keys() - moving.keys() - solution.placed.keys() if seated else set()
+    before = ask([wanted[key] for key in sorted(others)], exclude, manner, beside) if homeless else solution
     displaced = homeless & before.placed.keys()
     owing = {*moving, *virtual, *displaced}
     staying = {*moving, *displaced, *(settled_pods(view.turn) if manner is not Manner.FREELY else ())}
     if any(key in staying and refusal.code == WORK_BUDGET for key, refusal in solution.unplaced.items()):
         return Outcome(failed=_TOO_MUCH_WORK)
-    return Outcome(
-        tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods)),
-        _stranded(view, solution, staying),
-    )
+    stranded = _stranded(view, solution, staying)
+    if manner is Manner.FREELY and not beside and stranded and staying.isdisjoint(solution.unplaced):
+        apart = _apart(view, solution, moving, {**virtual, **others}, exclude, ask)
+        if apart is not None:
+            return Outcome(apart.new_nodes)
+    return Outcome(tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods)), stranded)
+
+
+def _apart(
+    view: View, solution: Solution, moving: Pods, others: Pods, exclude: frozenset[str], ask: Solve
+) -> Solution | None:
+    """Where the candidates' pods would go apart from the others: to new nodes, or to initialized ones that are no other
+    pod's place.
+
+    None when one has no place, or when that costs more than the solution, by which some wait for a node.
+    """
+    before = ask([others[key] for key in sorted(others)], exclude, Manner.FREELY)
+    unready = (key for key, state in view.snapshot.state_nodes.items() if not state.initialized)
+    closed = exclude.union(unready, before.placed.values())
+    alone = ask([moving[key] for key in sorted(moving)], closed, Manner.FREELY)
+    if alone.unplaced or not before.unplaced.keys() <= solution.unplaced.keys():
+        return None
+    return alone if before.price + alone.price <= solution.price else None
 
 
 def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open_new: bool) -> dict[str, PodRefusal]:

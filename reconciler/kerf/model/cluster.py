@@ -14,10 +14,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from kerf.model import kinds
 from kerf.model.aws.instance_type import Catalogue
+from kerf.model.changes import pool_status
 from kerf.model.changes.following import Following
 from kerf.model.changes.grouping import Grouping
 from kerf.model.changes.indexes import InstanceIndex, PodIndex, SpecIndex
@@ -31,7 +30,6 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot, StateNode
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
-from kerf_api.v1.nodepool import NodePool
 
 #: How many UIDs of deleted objects are remembered, per kind.
 _TOMBSTONES = 20000
@@ -233,8 +231,9 @@ class Cluster:
             if old is None and new is None:
                 return
             _put(self._shown[kind.name], key, new)
-        if kind is not kinds.NODE_POOL or not _only_counted(old, new):
-            self._journal.touch(FIELDS[kind.name], key)
+        table = FIELDS[kind.name] if kind is not kinds.NODE_POOL else pool_status.table_of(old, new, FIELDS[kind.name])
+        if table is not None:
+            self._journal.touch(table, key)
         for grouping in self._groupings.get(kind.name, ()):
             grouping.replace(old, new)
         if kind is kinds.POD:
@@ -377,16 +376,6 @@ def _key(kind: Kind, value: Any) -> str:
 def _bare(node_name: str) -> str:
     """The state-node key of a Node without a claim; a claim may have the same name as some other Node."""
     return f"node/{node_name}"
-
-
-def _only_counted(old: NodePool | None, new: NodePool | None) -> bool:
-    """Whether only what a NodePool has is another number: no step about one object may rest on that, and it changes
-    with every node."""
-    if old is None or new is None:
-        return False
-    meta = replace(new.metadata, resource_version=old.metadata.resource_version)
-    status = replace(new.status, resources=old.status.resources, nodes=old.status.nodes)
-    return (old.metadata, old.spec, old.status) == (meta, new.spec, status)
 
 
 def _same(old: Any | None, value: Any) -> bool:

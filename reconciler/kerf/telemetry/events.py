@@ -78,6 +78,8 @@ class EventWriter:
         """`on_event` hears what became of each: its type, and one of `OUTCOMES`."""
         self._kube, self._clock, self._on_error, self._on_event = kube, clock, on_error, on_event
         self._until: dict[_Key, datetime] = {}
+        #: By identity, events that were repeats a moment ago, until when they are.
+        self._known: dict[int, tuple[Event, datetime]] = {}
         self._sweep_at = _REMEMBERED
         now = clock.now()
         self._all, self._nominated = Bucket(RATE, BURST, now), Bucket(NOMINATED_RATE, NOMINATED_BURST, now)
@@ -88,9 +90,13 @@ class EventWriter:
 
     def write(self, event: Event) -> bool:
         """Write it, or have it written soon; False when it was left out (a repeat, or too many)."""
-        now = self._clock.now()
+        now, given = self._clock.now(), event
         event = bounded(event)
-        if not self._new(event, now):
+        until = self._repeats_until(event, now)
+        if until is not None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[id(given)] = given, until
             self._on_event(event.type, REPEATED)
             return False
         if not (self._room(event.reason, now) and self._sent(event)):
@@ -98,6 +104,14 @@ class EventWriter:
             return False
         if event.same_seconds:  # what was left out is tried again sooner
             self._until[_same(event)] = now + timedelta(seconds=event.same_seconds)
+        return True
+
+    def repeated(self, event: Event, now: datetime) -> bool:
+        """Whether this very event was a repeat a moment ago, and still is; then it is counted as one."""
+        known = self._known.get(id(event))
+        if known is None or known[0] is not event or known[1] <= now:
+            return False
+        self._on_event(event.type, REPEATED)
         return True
 
     def close(self, seconds: float = 2.0) -> None:
@@ -123,16 +137,18 @@ class EventWriter:
             return False
         return True
 
-    def _new(self, event: Event, now: datetime) -> bool:
+    def _repeats_until(self, event: Event, now: datetime) -> datetime | None:
+        """Until when it is a repeat; None for a new one, which is noted."""
         key = _Key(event.ref, event.reason, event.dedupe)
         known = (key, _same(event)) if event.same_seconds else (key,)
-        if any((until := self._until.get(one)) is not None and until > now for one in known):
-            return False
+        ahead = [until for one in known if (until := self._until.get(one)) is not None and until > now]
+        if ahead:
+            return max(ahead)
         if len(self._until) >= self._sweep_at:
             self._until = {k: u for k, u in self._until.items() if u > now}
             self._sweep_at = max(_REMEMBERED, 2 * len(self._until))
         self._until[key] = now + timedelta(seconds=event.dedupe_seconds)
-        return True
+        return None
 
     def _work(self) -> None:
         assert self._queue is not None

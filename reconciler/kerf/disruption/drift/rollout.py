@@ -9,7 +9,7 @@ roll-out is `Stalled`. While a change waits for approval both conditions are abs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Final
 
 from kerf.disruption.candidates import approval, canary
 from kerf.disruption.candidates.candidates import Blocker, known_candidate
-from kerf.disruption.candidates.pacing import next_try
+from kerf.disruption.candidates.pacing import failed_lately, next_try
 from kerf.disruption.drift import approvals, canaries
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.on_nodes import rows_with, tried
@@ -33,8 +33,7 @@ from kerf_api.v1 import conditions as rules
 from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodepool import NodePool
 
-UP_TO_DATE: Final = "UpToDate"
-RECONCILING: Final = "Reconciling"
+UP_TO_DATE, RECONCILING = rules.NODEPOOL_PROGRESS
 STALLED: Final = "Stalled"
 BUDGETS_VALID: Final = "BudgetsValid"
 
@@ -66,7 +65,7 @@ def _one(view: View, pool: NodePool, sums: Mapping[tuple[str, str], int], behind
         return NOTHING
     told, wanted = _with_budgets(view, pool, pool.status.conditions)
     counts = {part: sums.get((pool.name, part), 0) for part in (_NODES, _BEHIND, _LEAVING)}
-    wanted, due = _with_progress(view, pool, wanted, counts, [view.snapshot.state_nodes[key] for key in behind])
+    wanted, due = _with_progress(view, pool, wanted, counts, list(behind))
     drifted = counts[_BEHIND] + counts[_LEAVING]
     seen = approvals.seen(view, pool, drifted)
     seen = seen if seen.actions else canaries.noted(view, pool)
@@ -91,9 +90,9 @@ def _with_budgets(view: View, pool: NodePool, known: Conditions) -> tuple[tuple[
 
 # --- progress ---------------------------------------------------------------------------------------------------
 def _with_progress(
-    view: View, pool: NodePool, known: Conditions, counts: Mapping[str, int], behind: list[StateNode]
+    view: View, pool: NodePool, known: Conditions, counts: Mapping[str, int], behind: Sequence[str]
 ) -> tuple[Conditions, datetime | None]:
-    """`behind` are the nodes that have drifted and about which nothing has been decided yet."""
+    """`behind` are the keys of the nodes that have drifted and about which nothing has been decided yet."""
     if not counts[_BEHIND] and not counts[_LEAVING]:
         done = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
         return rules.drop(rules.drop(done, RECONCILING), STALLED), None
@@ -103,7 +102,8 @@ def _with_progress(
         )
         known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, approval.AWAITING, words)
         return rules.drop(rules.drop(known, RECONCILING), STALLED), None
-    held = {state.name: text for state in behind if (text := _hold(view, state))}
+    holds = zip(behind, view.turn.some(_HOLDS, view.each, behind), strict=True)
+    held = {view.snapshot.state_nodes[key].name: text for key, text in holds if text}
     stuck = not counts[_LEAVING] and len(held) == len(behind)
     reason = "Blocked" if stuck else "RollingOut" if counts[_LEAVING] else _waits_for(view, pool)
     words = _words(counts, held)
@@ -184,6 +184,13 @@ def _role(view: View, key: str) -> tuple[_Role, None]:
     return _Role(pool.name, _LEAVING if labels.COMMAND in claim.metadata.annotations else _BEHIND), None
 
 
+def _held(view: View, key: str) -> tuple[str, datetime | None]:
+    """What holds a drifted node, until it may be tried again at the latest."""
+    state = view.snapshot.state_nodes[key]
+    failed = failed_lately(view, state)
+    return _hold(view, state), failed.until if failed is not None else None
+
+
 def _hashed(view: View, name: str) -> tuple[bool, None]:
     """Whether the pool's hash, by which its nodes are judged, is that of its template as it is now."""
     pool = view.snapshot.node_pools[name]
@@ -198,5 +205,6 @@ def _faults(view: View, name: str) -> tuple[tuple[str, ...], None]:
 _ROLES: Final[Step[View, _Role]] = Step(
     "roll-out", "state_nodes", _role, speaks=lambda role: role.part == _BEHIND, counts=lambda role: role.counts
 )
+_HOLDS: Final[Step[View, str]] = Step("holds of the roll-out", "state_nodes", _held, speaks=lambda _: False)
 _HASHED: Final[Step[View, bool]] = Step("hashed", "node_pools", _hashed, speaks=lambda _: False)
 _FAULTS: Final[Step[View, tuple[str, ...]]] = Step("budget faults", "node_pools", _faults, speaks=lambda _: False)

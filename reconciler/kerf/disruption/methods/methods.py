@@ -114,7 +114,7 @@ def drift(view: View, ledger: Ledger, share: Share) -> Plan:
     plans = [_eligible(view, ledger, DRIFTED, eligible), *waiting]
     full = [found for found in ready if found.movable]
     plans += [_drift_empty(view, ledger, found) for found in ready if not found.movable]
-    if full:
+    if full or _unsure(waiting):
         plans += [Plan(next_due=soon(view))]
     if full and not ledger.used and settled(view):
         order = _in_turns(view, full)
@@ -142,15 +142,28 @@ def _drift_order(view: View, key: str) -> tuple[datetime, str]:
 
 
 def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
-    """The candidate, or the refusal of one that has to wait."""
+    """The candidate, or the refusal of one that has to wait; one that backs off says until when."""
+    found = view.turn.one(_DRIFTED, view.each, key)
+    if isinstance(found, Plan):
+        return found
+    return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, found.state, DRIFTED)
+
+
+def _unsure(waiting: Iterable[Plan]) -> bool:
+    """Whether a refusal does not say until when it holds."""
+    return any(plan.next_due is None for plan in waiting)
+
+
+def _drifted(view: View, key: str) -> tuple[Candidate | Plan, datetime | None]:
     state = view.snapshot.state_nodes[key]
     held = backing_off(view, state)
     if held is not None:
-        return held
+        return held, held.next_due
     found = canary.drift_blocker(view, state) or known_candidate(view, key, eventual=True)
-    if isinstance(found, Blocker):
-        return refused(state, found, soon(view))
-    return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)
+    return (refused(state, found) if isinstance(found, Blocker) else found), None
+
+
+_DRIFTED: Final[Step[View, Candidate | Plan]] = Step("drifted nodes", "state_nodes", _drifted, speaks=lambda _: False)
 
 
 def _drift_empty(view: View, ledger: Ledger, found: Candidate) -> Plan:
@@ -217,7 +230,7 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
         ledger.take(pool.name, one.key)
         successor = member_claim(snapshot, pool, member_name(pool, salt))
         plans.append(start(view, one, DRIFTED, _drift_text(one), [successor]))
-    return joined((*plans, Plan(next_due=soon(view) if ready else None)))
+    return joined((*plans, Plan(next_due=soon(view) if ready or _unsure(plans) else None)))
 
 
 # --- consolidation ----------------------------------------------------------------------------------------------

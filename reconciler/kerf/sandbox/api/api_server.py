@@ -76,6 +76,8 @@ class ApiServer:
     def __init__(self, now: Callable[[], datetime], *, seed: int = 0) -> None:
         self._now, self._seed = now, seed
         self._objects: dict[str, dict[Key, Record]] = {}
+        #: Of the pods of a node, the keys: drains ask for them again and again.
+        self._pods_on: dict[str, dict[Key, None]] = {}
         self._histories: dict[str, History] = {}
         self._listeners: list[Listener] = []
         self._plugins: list[Plugin] = []
@@ -119,8 +121,17 @@ class ApiServer:
         """Records that both selectors accept, by namespace and name. Raises Invalid."""
         tests = [selectors.field_test(kind.name, fields)] if fields else []
         tests += [selectors.label_test(labels)] if labels else []
-        chosen = (r for r in self.records(kind, namespace) if all(test(r.manifest) for test in tests))
+        asked = self._on_node(fields) if kind.name == "Pod" and fields else None
+        records = self.records(kind, namespace) if asked is None else (r for r in asked if namespace in ("", r.key[0]))
+        chosen = (r for r in records if all(test(r.manifest) for test in tests))
         return sorted(chosen, key=lambda record: record.key)
+
+    def _on_node(self, fields: str) -> list[Record] | None:
+        """The pods of the node that a field selector names first; None when it names none."""
+        path, _, name = fields.partition(",")[0].partition("=")
+        if path != "spec.nodeName" or not name or name.startswith("="):
+            return None
+        return [self._objects["Pod"][key] for key in self._pods_on.get(name, ())]
 
     def history(self, kind: Kind) -> History:
         known = self._histories.get(kind.name)
@@ -261,6 +272,8 @@ class ApiServer:
             self.version -= 1
             raise Invalid(f'{kind.plural} "{meta["name"]}": {error}') from error
         self._table(kind)[record.key] = record
+        if kind.name == "Pod" and (node := manifest["spec"].get("nodeName")):
+            self._pods_on.setdefault(node, {})[record.key] = None
         self._note("ADDED" if old is None else "MODIFIED", old, record, record)
         return record
 
@@ -269,6 +282,8 @@ class ApiServer:
         meta = {**last.manifest["metadata"], "resourceVersion": str(self.version)}
         record = Record(last.kind, {**last.manifest, "metadata": meta})
         del self._table(last.kind)[record.key]
+        if last.kind.name == "Pod" and (node := last.manifest["spec"].get("nodeName")):
+            del self._pods_on[node][record.key]
         self._note("DELETED", old or last, None, record)
         return record
 

@@ -86,17 +86,17 @@ def field_test(kind: str, text: str) -> Test:
     return lambda manifest: all((_read(manifest, path) == value) == equal for path, value, equal in rows)
 
 
-def _field(kind: str, part: str) -> tuple[str, str, bool]:
+def _field(kind: str, part: str) -> tuple[tuple[str, ...], str, bool]:
     equal = "!=" not in part
     path, _, value = part.partition("==" if "==" in part else "=" if equal else "!=")
     if path not in (*_ALWAYS, *_FIELDS.get(kind, ())):
         raise Invalid(f"field label not supported: {path}")
-    return path, value, equal
+    return tuple(path.split(".")), value, equal
 
 
-def _read(manifest: Mapping[str, Any], path: str) -> str:
+def _read(manifest: Mapping[str, Any], path: tuple[str, ...]) -> str:
     value: Any = manifest
-    for step in path.split("."):
+    for step in path:
         value = value.get(step) if isinstance(value, Mapping) else None
     if isinstance(value, bool):
         return "true" if value else "false"

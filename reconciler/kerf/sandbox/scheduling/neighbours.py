@@ -21,7 +21,7 @@ def objections(demand: Demand, nodes: NodeViews) -> list[Objection]:
     if demand.affinity:
         rules.append(_affinity(demand, nodes))
     rules += [_away(demand, term, nodes) for term in demand.anti_affinity]
-    return [*rules, _unwelcome(demand, nodes)]
+    return rules + _unwelcome(demand, nodes)
 
 
 def _spread(demand: Demand, spread: Spread, nodes: NodeViews) -> Objection:
@@ -90,7 +90,7 @@ def _away(demand: Demand, term: Term, nodes: NodeViews) -> Objection:
     return objection
 
 
-def _unwelcome(demand: Demand, nodes: NodeViews) -> Objection:
+def _unwelcome(demand: Demand, nodes: NodeViews) -> list[Objection]:
     """No pod whose anti-affinity selects this one may be in the node's domain.
 
     If the pod has no terms itself and no bound pod keeps it away from any domain, the kube-scheduler skips the whole
@@ -100,11 +100,10 @@ def _unwelcome(demand: Demand, nodes: NodeViews) -> Objection:
     for term, counts in nodes.forbidding.values():
         if term.selects(demand.namespace, demand.labels):
             taken.setdefault(term.topology_key, set()).update(_domains(term, counts, nodes))
-    skipped = not demand.affinity and not demand.anti_affinity and not any(taken.values())
+    if not demand.affinity and not demand.anti_affinity and not any(taken.values()):
+        return []
 
     def objection(node: NodeView, guests: Sequence[Resident]) -> str:
-        if skipped:
-            return ""
         against = (term for guest in guests for term in guest.demand.anti_affinity)
         keys = {term.topology_key for term in against if term.selects(demand.namespace, demand.labels)}
         near = any(node.labels.get(key) in values for key, values in taken.items())
@@ -112,7 +111,7 @@ def _unwelcome(demand: Demand, nodes: NodeViews) -> Objection:
             return "node(s) didn't satisfy existing pods anti-affinity rules"
         return ""
 
-    return objection
+    return [objection]
 
 
 def _domains(term: Term, counts: Mapping[str, int], nodes: NodeViews) -> set[str]:

@@ -6,9 +6,10 @@ for and follows every pod that comes or goes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from kerf.sandbox.scheduling import pod_requests
 from kerf.sandbox.scheduling.demand import Demand, Term
@@ -16,6 +17,9 @@ from kerf.sandbox.scheduling.pod_requests import Amounts, Manifest
 
 #: The keys of a counter's terms, and whether it counts pods that are being deleted.
 CounterKey = tuple[tuple[str, ...], bool]
+
+#: No two versions are equal, also of nodes that have the name of one that is gone.
+_VERSIONS: Final = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,12 @@ class Resident:
 
 @dataclass(slots=True)
 class NodeView:
-    """One node. `version` moves when something changes that a pod's own tests read. `used` sums its pods' requests."""
+    """One node. `version` moves when something changes that a pod's own tests read, `load` when its pods do. `used`
+    sums its pods' requests."""
 
     name: str
     version: int = 0
+    load: int = 0
     known: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Manifest, ...] = ()
@@ -63,7 +69,8 @@ class NodeView:
         self.taints, self.unschedulable = tuple(spec.get("taints") or ()), bool(spec.get("unschedulable"))
         self.allocatable = pod_requests.amounts((node.get("status") or {}).get("allocatable"))
         changed = before != (self.known, self.labels, self.taints, self.unschedulable, self.allocatable)
-        self.version += changed
+        if changed:
+            self.version = next(_VERSIONS)
         return changed
 
     def objection(self, demand: Demand) -> str:
@@ -72,6 +79,14 @@ class NodeView:
         if verdict is None or verdict[0] != self.version:
             verdict = demand.verdicts[self.name] = (self.version, self._objection(demand))
         return verdict[1]
+
+    def refusal(self, demand: Demand) -> str:
+        """The same, or the resource that is missing where nobody is expected; empty if neither."""
+        known = demand.refusals.get(self.name)
+        if known is None or known[0] != self.version or known[1] != self.load:
+            found = self.objection(demand) or self.shortage(demand, ())
+            known = demand.refusals[self.name] = (self.version, self.load, found)
+        return known[2]
 
     def _objection(self, demand: Demand) -> str:
         if self.unschedulable and not demand.tolerates_cordon():
@@ -111,7 +126,7 @@ class NodeViews:
         if view is None:
             return
         view.known = False
-        view.version += 1
+        view.version = next(_VERSIONS)
         if not view.pods:
             del self.by_name[name]
 
@@ -129,6 +144,7 @@ class NodeViews:
         self.remove(now.uid)
         view = self._view(pod["spec"]["nodeName"])
         view.pods[now.uid] = now
+        view.load = next(_VERSIONS)
         self._place[now.uid] = view.name
         for name, amount in now.uses.items():
             view.used[name] = view.used.get(name, 0) + amount
@@ -144,6 +160,7 @@ class NodeViews:
             return False
         view = self.by_name[name]
         old = view.pods.pop(uid)
+        view.load = next(_VERSIONS)
         for resource, amount in old.uses.items():
             view.used[resource] -= amount
         self._count(old, name, -1)

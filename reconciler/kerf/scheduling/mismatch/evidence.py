@@ -74,13 +74,14 @@ def watched(turn: Turn) -> tuple[Mapping[str, Watched], datetime | None]:
 
 def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
     """The pods that wait although a watched node was made for them, in order of the nodes and pods."""
-    if not found:
+    asked = (*waiting_pods(turn.snapshot), *virtual_pods(turn)) if found else ()
+    if not asked:
         return ()
     snapshot, shapes = turn.snapshot, PodShapes(turn.snapshot)
     marks = {mark for one in found.values() for mark in one.missing}
     promises = {promise.pod_uid: promise.target for promise in snapshot.nominations if not promise.over}
     waiting, promised = dict[str, Pod](), dict[str, list[Pod]]()
-    for pod in (*waiting_pods(snapshot), *virtual_pods(turn)):
+    for pod in asked:
         mark, target = pod_mark(pod.metadata.uid), promises.get(pod.metadata.uid, "")
         if mark in marks:
             waiting[mark] = pod

@@ -25,6 +25,7 @@ from kerf_api.v1.meta import decode
 from tests.unit.disruption import worlds as w
 
 COMMAND = text_of(Command(id="c", reason="Drifted", started=w.NOW, created=True))
+LARGE: dict[str, Any] = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]}
 WAITS = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
 
 
@@ -87,13 +88,38 @@ def test_022_an_initialised_node_comes_before_one_that_is_not() -> None:
 
 def test_a_place_that_another_node_s_pod_goes_to_already_is_paid_for() -> None:
     """It is the same to the scheduler which of two equal pods has the place: one of them needs a new node."""
-    large: dict[str, Any] = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]}
     under_way = w.claim("z", annotations={labels.COMMAND: COMMAND})
-    going = [under_way, w.node(under_way), w.pod("old", "z", **large), *w.pairs("free")]
-    found = simulated(*w.pairs("a"), w.pod("new", "a", **large), *going)
+    going = [under_way, w.node(under_way), w.pod("old", "z", **LARGE), *w.pairs("free")]
+    found = simulated(*w.pairs("a"), w.pod("new", "a", **LARGE), *going)
     assert (found.blocker, len(found.new_nodes)) == (None, 1)
-    other = simulated(*w.pairs("a"), w.pod("web", "a", **large), *going, *w.pairs("more"))
+    other = simulated(*w.pairs("a"), w.pod("web", "a", **LARGE), *going, *w.pairs("more"))
     assert (other.blocker, other.new_nodes) == (None, ())
+
+
+def young_or_new(*pods: Any) -> tuple[Outcome, list[Solution]]:
+    """Of a node whose pods and those of one that goes already fit on a successor that has not joined and a new node."""
+    under_way, answers = w.claim("z", annotations={labels.COMMAND: COMMAND}), list[Solution]()
+    going = [under_way, w.node(under_way), *raw("young")]
+    return simulated(*w.pairs("a"), *pods, *going, solutions=answers), answers
+
+
+@pytest.mark.parametrize("names", [("new", "old"), ("old", "new")])
+def test_the_pods_of_a_candidate_leave_a_successor_that_has_not_joined_to_others(names: tuple[str, str]) -> None:
+    """Whichever pod the scheduler sends there: the candidate's pod gets the new node, and need not wait."""
+    moving, leaving = names
+    found, answers = young_or_new(w.pod(moving, "a", **LARGE), w.pod(leaving, "z", **LARGE))
+    assert found.blocker is None
+    assert [new.pods for new in found.new_nodes] == [(f"shop/{moving}",)]
+    young = {key for key, place in answers[0].placed.items() if place == "young"}
+    assert (len(answers) > 1) == (young == {f"shop/{moving}"})
+
+
+def test_the_pods_of_a_candidate_wait_where_a_node_of_their_own_costs_more() -> None:
+    """Both fit on the successor: a new node beside it would be paid for nothing."""
+    found, answers = young_or_new(w.pod("new", "a"), w.pod("old", "z"))
+    assert found.blocker is not None
+    assert "would move to node-young, which is not initialized" in found.blocker.text
+    assert len(answers) == 3
 
 
 def test_what_had_no_place_before_is_nobody_s_debt() -> None:
