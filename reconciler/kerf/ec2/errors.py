@@ -5,7 +5,7 @@ Source: AWS provider reference §2.8 and §11.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -98,6 +98,21 @@ def launch_condition(errors: Sequence[FleetError]) -> tuple[str, str]:
     text = "; ".join(sorted({f"{error.code}: {error.message}" for error in errors}))
     reason, gist = classify(text)
     return reason, f"{gist}: {text}" if text else gist
+
+
+def said(text: str) -> Iterator[FleetError]:
+    """The errors of EC2 in a text of `launch_condition`, by their codes; none in another text."""
+    code, message = "", ""
+    for part in text.partition(": ")[2].split("; "):
+        first, colon, rest = part.partition(": ")
+        if colon and first.isascii() and first.replace(".", "").isalnum() and first[:1].isupper():
+            if code:
+                yield FleetError(code, message)
+            code, message = first, rest
+        elif code:
+            message = f"{message}; {part}"
+    if code:
+        yield FleetError(code, message)
 
 
 def classify(text: str) -> tuple[str, str]:

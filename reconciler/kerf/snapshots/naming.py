@@ -45,6 +45,7 @@ _NAME_FIELDS: Final = (
     "name",
     "nodeName",
     "nominatedNodeName",
+    "pool",
     "claimName",
     "volumeName",
     "storageClassName",
