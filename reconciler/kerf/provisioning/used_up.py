@@ -6,8 +6,10 @@ plain stock-out of a zone is never reported as a quota.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations, islice
 from typing import Final
 
 from kerf.ec2.quotas import UsedUp, used_up
@@ -24,8 +26,10 @@ from kerf_api import labels
 
 #: The code of the refusal.
 QUOTA_USED_UP: Final = "QuotaUsedUp"
-#: So many kinds of pods and quotas are tried at most; so many steps of work a trial, and characters of EC2's message.
-_MOST_KINDS, _MOST_QUOTAS, _STEPS, _MESSAGE = 20, 6, 5000, 160
+#: So many kinds of pods are tried one by one, and so many quotas and sets of quotas at most; so many steps of work a
+#: trial, of many kinds in one trial so many a kind and at most so many; and characters of EC2's message.
+_MOST_KINDS, _MOST_QUOTAS, _MOST_SETS, _STEPS, _MESSAGE = 20, 6, 20, 5000, 160
+_STEPS_A_KIND, _MOST_STEPS = 250, 100_000
 _OTHER: Final = {labels.ON_DEMAND: labels.SPOT, labels.SPOT: labels.ON_DEMAND}
 
 Closed = Mapping[UsedUp, frozenset[OfferingKey]]
@@ -45,13 +49,14 @@ def with_quotas(
     kinds: dict[int, tuple[str, PodRefusal]] = {}
     for key, refusal in sorted(solution.unplaced.items(), key=lambda row: row[0] != only):
         kinds.setdefault(id(refusal), (key, refusal))
-    by_key, trials = {pod.key: pod for pod in pods}, _Trials(snapshot, context, turn)
+    by_key, trials = {pod.key: pod for pod in pods}, _Trials(snapshot, context, turn, closed)
+    rows = [(by_key[key], refusal) for key, refusal in kinds.values() if key in by_key]
     answers: dict[int, PodRefusal] = {}
-    for key, refusal in [row for row in kinds.values() if row[0] in by_key][:_MOST_KINDS]:
-        try:
-            answers[id(refusal)] = trials.answer(by_key[key], refusal, closed)
-        except Exception:  # words are not worth a pass in which others have found places
-            continue
+    for pod, refusal in rows[:_MOST_KINDS]:
+        with suppress(Exception):  # words are not worth a pass in which others have found places
+            answers[id(refusal)] = trials.answer(pod, refusal)
+    with suppress(Exception):
+        answers |= trials.answers(rows[_MOST_KINDS:])
     unplaced = {key: answers.get(id(refusal), refusal) for key, refusal in solution.unplaced.items()}
     return replace(solution, unplaced=unplaced)
 
@@ -68,30 +73,55 @@ def closed_by_quotas(snapshot: Snapshot) -> Closed:
 
 @dataclass(frozen=True, slots=True)
 class _Trials:
-    """Solves for single pods with other offerings or another NodePool than those of a snapshot."""
+    """Solves for pods with other offerings or another NodePool than those of a snapshot."""
 
     snapshot: Snapshot
     context: SolveContext
     turn: Turn
+    closed: Closed
 
-    def answer(self, pod: Pod, refusal: PodRefusal, closed: Closed) -> PodRefusal:
+    def answer(self, pod: Pod, refusal: PodRefusal) -> PodRefusal:
         """The refusal, with the quotas that are its cause and the edits of NodePools that avoid them."""
         if self._node(self.snapshot, pod, self.context) is not None:  # alone it has a place: others take its capacity
             return refusal
-        found = {quota: node for quota, keys in closed.items() if (node := self._with(pod, keys)) is not None}
-        if not found and len(closed) > 1:
-            node = self._with(pod, frozenset().union(*closed.values()))
-            found = dict.fromkeys(closed, node) if node is not None else {}
+        found = {quota: node for quota in self.closed if (node := self._with((pod,), (quota,)).get(pod.key))}
+        found = found or self._smallest(pod)
         if not found:
             return refusal
-        text = "; ".join(str(replace(quota, message=cut(quota.message, _MESSAGE))) for quota in found)
         edits = tuple(dict.fromkeys(self._other_markets(pod, found)))
-        return replace(refusal, code=QUOTA_USED_UP, text=text, quotas=tuple(found), around=edits)
+        return replace(_naming(refusal, found), around=edits)
 
-    def _with(self, pod: Pod, keys: frozenset[OfferingKey]) -> NewNode | None:
-        """The new node of a pod when these offerings can be had again."""
+    def answers(self, rows: Sequence[tuple[Pod, PodRefusal]]) -> dict[int, PodRefusal]:
+        """The refusals of further kinds of pods by their identity, tried together: without edits of NodePools."""
+        if not rows:
+            return {}
+        pods = [pod for pod, _ in rows]
+        now, every = self._nodes(self.snapshot, pods, self.context), self._with(pods, tuple(self.closed))
+        of_each = {quota: self._with(pods, (quota,)) for quota in self.closed}
+        found: dict[int, PodRefusal] = {}
+        for pod, refusal in rows:
+            quotas = [quota for quota, nodes in of_each.items() if pod.key in nodes] if pod.key not in now else []
+            together = not quotas and pod.key in every and pod.key not in now
+            if quotas := quotas or (list(self.closed) if together else []):
+                found[id(refusal)] = _naming(refusal, quotas)
+        return found
+
+    def _smallest(self, pod: Pod) -> dict[UsedUp, NewNode]:
+        """The fewest quotas that give the pod a node together, each with the node; empty when all of them do not."""
+        names = tuple(self.closed)
+        if len(names) < 2 or (node := self._with((pod,), names).get(pod.key)) is None:
+            return {}
+        sets = (some for number in range(2, len(names)) for some in combinations(names, number))
+        for some in islice(sets, _MOST_SETS):
+            if (fewer := self._with((pod,), some).get(pod.key)) is not None:
+                return dict.fromkeys(some, fewer)
+        return dict.fromkeys(names, node)
+
+    def _with(self, pods: Sequence[Pod], quotas: Iterable[UsedUp]) -> dict[str, NewNode]:
+        """The new nodes by the keys of pods when the offerings that these quotas have closed can be had again."""
+        keys = frozenset().union(*(self.closed[quota] for quota in quotas))
         stock = {key: until for key, until in self.snapshot.out_of_stock.items() if key not in keys}
-        return self._node(replace(self.snapshot, out_of_stock=stock), pod)
+        return self._nodes(replace(self.snapshot, out_of_stock=stock), pods)
 
     def _other_markets(self, pod: Pod, found: Mapping[UsedUp, NewNode]) -> Iterator[PoolEdit]:
         """NodePools with the other capacity type, which another quota counts, where that gives the pod a node now."""
@@ -103,7 +133,18 @@ class _Trials:
                 yield edit
 
     def _node(self, snapshot: Snapshot, pod: Pod, context: SolveContext | None = None) -> NewNode | None:
+        return self._nodes(snapshot, (pod,), context).get(pod.key)
+
+    def _nodes(
+        self, snapshot: Snapshot, pods: Sequence[Pod], context: SolveContext | None = None
+    ) -> dict[str, NewNode]:
         known = context or restocked(self.context, snapshot, self.turn)
-        options = SolveOptions(reasons=False)
-        solution = solve(snapshot, (pod,), options, context=known, work=Work(_STEPS))
-        return next((node for node in solution.new_nodes if pod.key in node.pods), None)
+        options, steps = SolveOptions(reasons=False), min(max(_STEPS, _STEPS_A_KIND * len(pods)), _MOST_STEPS)
+        solution = solve(snapshot, pods, options, context=known, work=Work(steps))
+        return {key: node for node in solution.new_nodes for key in node.pods}
+
+
+def _naming(refusal: PodRefusal, quotas: Collection[UsedUp]) -> PodRefusal:
+    """The refusal with these quotas as its cause."""
+    text = "; ".join(str(replace(quota, message=cut(quota.message, _MESSAGE))) for quota in quotas)
+    return replace(refusal, code=QUOTA_USED_UP, text=text, quotas=tuple(quotas))
