@@ -39,6 +39,8 @@ LACKS_OF_ACCOUNT = {
     "MaxFleetCountExceeded": "request a higher quota (Service Quotas, EC2)",
     SUBNET_CODE: "let spec.subnetSelectorTerms select subnets with free addresses, or free some",
 }
+#: The end of a text that is longer than a condition may have.
+CUT: Final = "..."
 #: Spot cannot be used at all by this account.
 SPOT_ROLE_CODE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
@@ -101,17 +103,19 @@ def launch_condition(errors: Sequence[FleetError]) -> tuple[str, str]:
 
 
 def said(text: str) -> Iterator[FleetError]:
-    """The errors of EC2 in a text of `launch_condition`, by their codes; none in another text."""
-    code, message = "", ""
+    """The errors of EC2 in a text of `launch_condition`; none in another text. One that a condition has cut is left out
+    after a whole one of its code."""
+    code, message, whole = "", "", set[str]()
     for part in text.partition(": ")[2].split("; "):
         first, colon, rest = part.partition(": ")
         if colon and first.isascii() and first.replace(".", "").isalnum() and first[:1].isupper():
             if code:
                 yield FleetError(code, message)
+                whole.add(code)
             code, message = first, rest
         elif code:
             message = f"{message}; {part}"
-    if code:
+    if code and not (code in whole and message.endswith(CUT)):
         yield FleetError(code, message)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from kerf.ec2.errors import launch_condition, said
 from kerf.ec2.refused_launches import following, refused
+from kerf.lifecycle.nodeclaim.outcomes import condition
 from kerf.model.aws.cloud import FleetError
 from kerf.model.snapshot import LaunchFailure
 
@@ -71,6 +72,16 @@ def test_the_errors_are_read_back_from_the_words_of_an_event() -> None:
     assert {(one.code, one.message) for one in said(words)} == {
         (one.code, one.message) for one in (VCPUS, SUBNET, several)
     }
+
+
+def test_a_message_that_is_cut_is_left_out_unless_it_is_the_only_one_of_its_code() -> None:
+    several = [FleetError("VcpuLimitExceeded", f"{n} is too large: {'x' * 120}") for n in range(4)]
+    failure = LaunchFailure((*several, SUBNET), NOW)
+    _, words = condition(failure)
+    assert words.endswith("...")
+    assert [one.code for one in said(words)] == [SUBNET.code, *["VcpuLimitExceeded"]]
+    alone = LaunchFailure((FleetError("VcpuLimitExceeded", "x" * 400),), NOW)
+    assert [one.message[-5:] for one in said(condition(alone)[1])] == ["xx..."]
 
 
 @pytest.mark.parametrize(
