@@ -6,9 +6,9 @@ plain stock-out of a zone is never reported as a quota.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from typing import Final
 
@@ -26,10 +26,9 @@ from kerf_api import labels
 
 #: The code of the refusal.
 QUOTA_USED_UP: Final = "QuotaUsedUp"
-#: So many kinds of pods are tried one by one, and so many quotas and sets of quotas at most; so many steps of work a
-#: trial, of many kinds in one trial so many a kind and at most so many; and characters of EC2's message.
-_MOST_KINDS, _MOST_QUOTAS, _MOST_SETS, _STEPS, _MESSAGE = 20, 6, 20, 5000, 160
-_STEPS_A_KIND, _MOST_STEPS = 250, 100_000
+#: So many kinds of pods, quotas and sets of quotas are tried at most, and of so many kinds also edits of NodePools; so
+#: many steps of work a trial, and characters of EC2's message.
+_MOST_KINDS, _MOST_QUOTAS, _MOST_SETS, _MOST_EDITED, _STEPS, _MESSAGE = 300, 6, 20, 20, 5000, 160
 _OTHER: Final = {labels.ON_DEMAND: labels.SPOT, labels.SPOT: labels.ON_DEMAND}
 
 Closed = Mapping[UsedUp, frozenset[OfferingKey]]
@@ -52,11 +51,9 @@ def with_quotas(
     by_key, trials = {pod.key: pod for pod in pods}, _Trials(snapshot, context, turn, closed)
     rows = [(by_key[key], refusal) for key, refusal in kinds.values() if key in by_key]
     answers: dict[int, PodRefusal] = {}
-    for pod, refusal in rows[:_MOST_KINDS]:
+    for number, (pod, refusal) in enumerate(rows[:_MOST_KINDS]):
         with suppress(Exception):  # words are not worth a pass in which others have found places
-            answers[id(refusal)] = trials.answer(pod, refusal)
-    with suppress(Exception):
-        answers |= trials.answers(rows[_MOST_KINDS:])
+            answers[id(refusal)] = trials.answer(pod, refusal, edited=number < _MOST_EDITED)
     unplaced = {key: answers.get(id(refusal), refusal) for key, refusal in solution.unplaced.items()}
     return replace(solution, unplaced=unplaced)
 
@@ -73,55 +70,49 @@ def closed_by_quotas(snapshot: Snapshot) -> Closed:
 
 @dataclass(frozen=True, slots=True)
 class _Trials:
-    """Solves for pods with other offerings or another NodePool than those of a snapshot."""
+    """Solves for single pods with other offerings or another NodePool than those of a snapshot.
+
+    `worlds` are snapshots by the quotas that are not used up in them, each with its context.
+    """
 
     snapshot: Snapshot
     context: SolveContext
     turn: Turn
     closed: Closed
+    worlds: dict[tuple[UsedUp, ...], tuple[Snapshot, SolveContext]] = field(default_factory=dict)
 
-    def answer(self, pod: Pod, refusal: PodRefusal) -> PodRefusal:
-        """The refusal, with the quotas that are its cause and the edits of NodePools that avoid them."""
+    def answer(self, pod: Pod, refusal: PodRefusal, *, edited: bool) -> PodRefusal:
+        """The refusal, with the quotas that are its cause, and the edits of NodePools that avoid them if `edited`."""
         if self._node(self.snapshot, pod, self.context) is not None:  # alone it has a place: others take its capacity
             return refusal
-        found = {quota: node for quota in self.closed if (node := self._with((pod,), (quota,)).get(pod.key))}
+        found = {quota: node for quota in self.closed if (node := self._with(pod, (quota,))) is not None}
         found = found or self._smallest(pod)
         if not found:
             return refusal
-        edits = tuple(dict.fromkeys(self._other_markets(pod, found)))
-        return replace(_naming(refusal, found), around=edits)
-
-    def answers(self, rows: Sequence[tuple[Pod, PodRefusal]]) -> dict[int, PodRefusal]:
-        """The refusals of further kinds of pods by their identity, tried together: without edits of NodePools."""
-        if not rows:
-            return {}
-        pods = [pod for pod, _ in rows]
-        now, every = self._nodes(self.snapshot, pods, self.context), self._with(pods, tuple(self.closed))
-        of_each = {quota: self._with(pods, (quota,)) for quota in self.closed}
-        found: dict[int, PodRefusal] = {}
-        for pod, refusal in rows:
-            quotas = [quota for quota, nodes in of_each.items() if pod.key in nodes] if pod.key not in now else []
-            together = not quotas and pod.key in every and pod.key not in now
-            if quotas := quotas or (list(self.closed) if together else []):
-                found[id(refusal)] = _naming(refusal, quotas)
-        return found
+        edits = tuple(dict.fromkeys(self._other_markets(pod, found))) if edited else ()
+        text = "; ".join(str(replace(quota, message=cut(quota.message, _MESSAGE))) for quota in found)
+        return replace(refusal, code=QUOTA_USED_UP, text=text, quotas=tuple(found), around=edits)
 
     def _smallest(self, pod: Pod) -> dict[UsedUp, NewNode]:
         """The fewest quotas that give the pod a node together, each with the node; empty when all of them do not."""
         names = tuple(self.closed)
-        if len(names) < 2 or (node := self._with((pod,), names).get(pod.key)) is None:
+        if len(names) < 2 or (node := self._with(pod, names)) is None:
             return {}
         sets = (some for number in range(2, len(names)) for some in combinations(names, number))
         for some in islice(sets, _MOST_SETS):
-            if (fewer := self._with((pod,), some).get(pod.key)) is not None:
+            if (fewer := self._with(pod, some)) is not None:
                 return dict.fromkeys(some, fewer)
         return dict.fromkeys(names, node)
 
-    def _with(self, pods: Sequence[Pod], quotas: Iterable[UsedUp]) -> dict[str, NewNode]:
-        """The new nodes by the keys of pods when the offerings that these quotas have closed can be had again."""
-        keys = frozenset().union(*(self.closed[quota] for quota in quotas))
-        stock = {key: until for key, until in self.snapshot.out_of_stock.items() if key not in keys}
-        return self._nodes(replace(self.snapshot, out_of_stock=stock), pods)
+    def _with(self, pod: Pod, quotas: tuple[UsedUp, ...]) -> NewNode | None:
+        """The new node of a pod when the offerings that these quotas have closed can be had again."""
+        if quotas not in self.worlds:
+            keys = frozenset().union(*(self.closed[quota] for quota in quotas))
+            stock = {key: until for key, until in self.snapshot.out_of_stock.items() if key not in keys}
+            open_again = replace(self.snapshot, out_of_stock=stock)
+            self.worlds[quotas] = open_again, restocked(self.context, open_again, self.turn)
+        snapshot, context = self.worlds[quotas]
+        return self._node(snapshot, pod, context)
 
     def _other_markets(self, pod: Pod, found: Mapping[UsedUp, NewNode]) -> Iterator[PoolEdit]:
         """NodePools with the other capacity type, which another quota counts, where that gives the pod a node now."""
@@ -133,18 +124,7 @@ class _Trials:
                 yield edit
 
     def _node(self, snapshot: Snapshot, pod: Pod, context: SolveContext | None = None) -> NewNode | None:
-        return self._nodes(snapshot, (pod,), context).get(pod.key)
-
-    def _nodes(
-        self, snapshot: Snapshot, pods: Sequence[Pod], context: SolveContext | None = None
-    ) -> dict[str, NewNode]:
         known = context or restocked(self.context, snapshot, self.turn)
-        options, steps = SolveOptions(reasons=False), min(max(_STEPS, _STEPS_A_KIND * len(pods)), _MOST_STEPS)
-        solution = solve(snapshot, pods, options, context=known, work=Work(steps))
-        return {key: node for node in solution.new_nodes for key in node.pods}
-
-
-def _naming(refusal: PodRefusal, quotas: Collection[UsedUp]) -> PodRefusal:
-    """The refusal with these quotas as its cause."""
-    text = "; ".join(str(replace(quota, message=cut(quota.message, _MESSAGE))) for quota in quotas)
-    return replace(refusal, code=QUOTA_USED_UP, text=text, quotas=tuple(quotas))
+        options = SolveOptions(reasons=False)
+        solution = solve(snapshot, (pod,), options, context=known, work=Work(_STEPS))
+        return next((node for node in solution.new_nodes if pod.key in node.pods), None)
