@@ -284,7 +284,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                 "reconciler/kerf/lifecycle:_no_capacity",
                 (
                     "_ended(claim, Reason('InsufficientCapacity', message), warning(claim, "
-                    "'InsufficientCapacityError', message))"
+                    "NO_CAPACITY, message))"
                 ),
                 "_ended(claim, Reason('InsufficientCapacity', message))",
             ),
