@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from kerf.judgement import troubles
 from kerf.judgement.troubles import Trouble
+from kerf.model.aws.cloud import FleetRequest, FleetResult
 from kerf.ports import Forbidden
 from kerf.runtime.observe import reported
 from kerf_api import labels
@@ -89,7 +91,7 @@ def test_a_failing_action_of_a_new_leader_is_as_old_as_its_first_attempt_at_leas
     stage = Shop(general={"requirements": [ON_DEMAND]})
     stage.live(minutes=5)
 
-    def refuse(*_: object, **__: object) -> datetime:
+    def refuse(request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         raise Forbidden("no")
 
     stage.cloud.create_fleet = refuse  # type: ignore[method-assign]
