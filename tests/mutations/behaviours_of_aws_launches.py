@@ -282,10 +282,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/lifecycle:_no_capacity",
-                (
-                    "_ended(claim, Reason('InsufficientCapacity', message), warning(claim, "
-                    "'InsufficientCapacityError', message))"
-                ),
+                "_ended(claim, Reason('InsufficientCapacity', message), warning(claim, NO_CAPACITY, message))",
                 "_ended(claim, Reason('InsufficientCapacity', message))",
             ),
         ),

@@ -5,7 +5,7 @@ Source: AWS provider reference §2.8 and §11.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -39,6 +39,8 @@ LACKS_OF_ACCOUNT = {
     "MaxFleetCountExceeded": "request a higher quota (Service Quotas, EC2)",
     SUBNET_CODE: "let spec.subnetSelectorTerms select subnets with free addresses, or free some",
 }
+#: The end of a text that is longer than a condition may have.
+CUT: Final = "..."
 #: Spot cannot be used at all by this account.
 SPOT_ROLE_CODE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
@@ -98,6 +100,23 @@ def launch_condition(errors: Sequence[FleetError]) -> tuple[str, str]:
     text = "; ".join(sorted({f"{error.code}: {error.message}" for error in errors}))
     reason, gist = classify(text)
     return reason, f"{gist}: {text}" if text else gist
+
+
+def said(text: str) -> Iterator[FleetError]:
+    """The errors of EC2 in a text of `launch_condition`; none in another text. One that a condition has cut is left out
+    after a whole one of its code."""
+    code, message, whole = "", "", set[str]()
+    for part in text.partition(": ")[2].split("; "):
+        first, colon, rest = part.partition(": ")
+        if colon and first.isascii() and first.replace(".", "").isalnum() and first[:1].isupper():
+            if code:
+                yield FleetError(code, message)
+                whole.add(code)
+            code, message = first, rest
+        elif code:
+            message = f"{message}; {part}"
+    if code and not (code in whole and message.endswith(CUT)):
+        yield FleetError(code, message)
 
 
 def classify(text: str) -> tuple[str, str]:

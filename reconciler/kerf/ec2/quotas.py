@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.ec2.errors import OUT_OF_STOCK, REFUSED_WITHIN
-from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Region
+from kerf.ec2.errors import OUT_OF_STOCK, REFUSED_WITHIN, closed
+from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance, Region
 from kerf.model.aws.instance_type import OfferingKey
 from kerf.model.snapshot import LaunchFailure
-from kerf_api.labels import ON_DEMAND, SPOT
+from kerf_api.labels import ON_DEMAND, RESERVED, SPOT
 
 #: The group of the families that most instances are of.
 STANDARD: Final = "standard"
@@ -30,6 +30,8 @@ _OTHERS: Final = ("dl", "inf", "trn", "hpc", "high", "mac")
 _SHARED: Final = {"vt": "g", "p5": "p5"}
 #: More vCPUs than an instance type has: the sizes of the refused types are not known.
 _ALL: Final = 10_000
+#: Capacity type and group of families.
+QuotaKey = tuple[str, str]
 _LETTERS: Final = re.compile(r"[a-z]+")
 
 
@@ -57,6 +59,16 @@ class UsedUp:
     message: str
 
     @property
+    def key(self) -> QuotaKey:
+        """The quota among others."""
+        return self.capacity_type, self.group
+
+    @property
+    def sized(self) -> bool:
+        """Whether it is known how many vCPUs are too many."""
+        return self.vcpus < _ALL
+
+    @property
     def service_quota(self) -> str:
         """The code in Service Quotas; empty for groups of which Kerf does not know it."""
         return QUOTAS.get(self.capacity_type, "") if self.group == STANDARD else ""
@@ -68,9 +80,7 @@ class UsedUp:
         return f"the quota of {self.capacity_type} vCPUs of the {self.group} families{code}"
 
     def __str__(self) -> str:
-        sizes = (
-            f"no types with {self.vcpus} or more vCPUs" if self.vcpus < _ALL else "none of the types that EC2 refused"
-        )
+        sizes = f"no types with {self.vcpus} or more vCPUs" if self.sized else "none of the types that EC2 refused"
         closed = f"Kerf requests {sizes} until {self.until:%H:%M:%S} UTC"
         return f"{self.name} is used up since {self.since:%H:%M:%S} UTC; {closed}: {self.code}: {self.message}"
 
@@ -102,6 +112,74 @@ def closed_by_quota(request: FleetRequest, result: FleetResult, region: Region) 
             yield from ((name, zone, request.capacity_type) for zone in region.zones_by_type.get(name, ()))
 
 
+def quota_of(instance_type: str, capacity_type: str) -> QuotaKey:
+    """The quota that counts an offering or an instance; reservations are on-demand."""
+    counted = capacity_type.split(" ")[0]
+    return (ON_DEMAND if counted == RESERVED else counted), group_of(instance_type)
+
+
+def in_use(instances: Iterable[Instance], vcpus: Mapping[str, int]) -> dict[QuotaKey, int]:
+    """The vCPUs of these instances by quota; a type of unknown size counts one."""
+    found: dict[QuotaKey, int] = {}
+    for one in instances:
+        quota = quota_of(one.instance_type, one.capacity_type)
+        found[quota] = found.get(quota, 0) + vcpus.get(one.instance_type, 1)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What refused launches say of quotas for a while.
+
+    Attributes:
+        bounds: by quota the times of refusals, each with the most vCPUs that the instances of this cluster can have.
+        needs: by closed offering the vCPUs that a launch of it needs: of several that were refused together, all.
+        vcpus: the vCPUs of the instance types by name.
+    """
+
+    bounds: Mapping[QuotaKey, tuple[tuple[datetime, int], ...]] = field(default_factory=dict)
+    needs: Mapping[OfferingKey, int] = field(default_factory=dict)
+    vcpus: Mapping[str, int] = field(default_factory=dict)
+
+    def after(
+        self, request: FleetRequest, result: FleetResult, region: Region, instances: Iterable[Instance], at: datetime
+    ) -> Refusals:
+        """The same after a fleet call, with the instances of the cluster after it."""
+        missing = len(request.members) - len(result.instances)
+        sizes = {name: info.vcpus for name, info in region.types.items()}
+        least, used = _least(result.errors, missing, sizes), in_use(instances, sizes)
+        if not least:
+            return self
+        bounds = {
+            quota: tuple(row for row in rows if at - row[0] < OUT_OF_STOCK) for quota, rows in self.bounds.items()
+        }
+        for group, vcpus in least.items():
+            quota = quota_of("", request.capacity_type)[0], group
+            bounds[quota] = (*bounds.get(quota, ()), (at, used.get(quota, 0) + vcpus - 1))
+        named = {
+            key: sizes[error.instance_type] * missing
+            for error in result.errors
+            if of_vcpus(error) and error.instance_type in sizes
+            for key in closed(request, error)
+        }
+        return Refusals(bounds, {**self.needs, **named}, sizes)
+
+    def excludes(self, key: OfferingKey, used: Mapping[QuotaKey, int], now: datetime) -> bool:
+        """Whether no launch of an offering can succeed, by refusals and the vCPUs that are in use now.
+
+        More vCPUs in use than a refusal allows: the quota was raised, or other users of the account need less.
+        """
+        quota = quota_of(key[0], key[2])
+        own, need = used.get(quota, 0), self.needs.get(key, self.vcpus.get(key[0], 0))
+        known = (most for at, most in self.bounds.get(quota, ()) if now - at < OUT_OF_STOCK and most >= own)
+        return any(own + need > most for most in known)
+
+    def set_back(self, by: timedelta) -> Refusals:
+        """The same under a clock that was set back."""
+        bounds = {quota: tuple((at - by, most) for at, most in rows) for quota, rows in self.bounds.items()}
+        return replace(self, bounds=bounds)
+
+
 def _least(errors: Iterable[FleetError], missing: int, vcpus: Mapping[str, int]) -> Mapping[str, int]:
     """By group of families, the fewest vCPUs of which a quota says that they are too many."""
     found: dict[str, int] = {}
@@ -127,8 +205,8 @@ def used_up(
         vcpus: the vCPUs of the instance types by name.
         now: the time.
     """
-    rows: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
-    closed: dict[tuple[str, str], set[OfferingKey]] = {}
+    rows: dict[tuple[str, str], list[tuple[LaunchFailure, str]]] = {}
+    keys_of: dict[tuple[str, str], set[OfferingKey]] = {}
     sizes: dict[tuple[str, str], int] = {}
     by_end: dict[datetime, list[OfferingKey]] = {}
     for key, until in out_of_stock.items():
@@ -138,18 +216,18 @@ def used_up(
             (error.code, group_of(error.instance_type)): error.message for error in filter(of_vcpus, one.errors)
         }
         for quota, message in messages.items():
-            rows.setdefault(quota, []).append((one.at, message))
+            rows.setdefault(quota, []).append((one, message))
             ended = by_end.get(one.at + OUT_OF_STOCK, ()) if one.at + OUT_OF_STOCK > now else ()
             if ended:
                 least = _least(one.errors, one.missing, vcpus).get(quota[1])
-                closed.setdefault(quota, set()).update(_closed(one, quota, ended, vcpus, least))
+                keys_of.setdefault(quota, set()).update(_closed(one, quota, ended, vcpus, least))
                 sizes[quota] = min(size for size in (sizes.get(quota), least, _ALL) if size is not None)
     return {
         UsedUp(
             *(code, _CODES[code], group, sizes[code, group], _since(rows[code, group])),
-            *(max(out_of_stock[key] for key in keys), max(rows[code, group])[1]),
+            *(max(out_of_stock[key] for key in keys), max(rows[code, group], key=lambda row: row[0].at)[1]),
         ): frozenset(keys)
-        for (code, group), keys in sorted(closed.items())
+        for (code, group), keys in sorted(keys_of.items())
         if keys
     }
 
@@ -175,12 +253,12 @@ def _closed(
             yield key
 
 
-def _since(rows: Iterable[tuple[datetime, str]]) -> datetime:
+def _since(rows: Iterable[tuple[LaunchFailure, str]]) -> datetime:
     """The first of the failures that follow each other closely, up to the latest."""
-    times = sorted((at for at, _ in rows), reverse=True)
-    since = times[0]
-    for at in times:
-        if since - at > REFUSED_WITHIN:
+    known = sorted((one for one, _ in rows), key=lambda one: one.at, reverse=True)
+    since = known[0].began
+    for one in known:
+        if since - one.at > REFUSED_WITHIN:
             break
-        since = at
+        since = min(since, one.began)
     return since

@@ -15,7 +15,7 @@ from kerf.disruption.simulation import Solve
 from kerf.disruption.view import View, view
 from kerf.judgement.allowances import budgets
 from kerf.judgement.ends import ends_of
-from kerf.judgement.stages import stage_of
+from kerf.judgement.stages import refused_launch, stage_of
 from kerf.judgement.values import (
     COMING,
     DUE,
@@ -45,7 +45,8 @@ def why(snapshot: Snapshot, name: str, ask: Solve | None = None) -> Judgement:
     """Explain the node `name`. `ask` is the scheduler for simulations, by default the real one."""
     key = _key(snapshot, name)
     if key is None:
-        return Judgement(name, UNKNOWN, "does not exist", similar=_similar(snapshot, name))
+        text = f"does not exist{refused_launch(snapshot, name)}"
+        return Judgement(name, UNKNOWN, text, similar=_similar(snapshot, name))
     seen = view(snapshot, Memory().turn(snapshot))
     state, stage = snapshot.state_nodes[key], _stage(seen, key)
     if stage.code in ("NotOurs", "Unreadable"):

@@ -11,6 +11,7 @@ from typing import Final
 from kerf.disruption.drift.approvals import CHANGE_APPROVED
 from kerf.disruption.drift.canaries import CANARY_PASSED
 from kerf.disruption.view import view
+from kerf.ec2 import refused_launches
 from kerf.judgement.allowances import budgets
 from kerf.judgement.values import Budgets, Fact
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
@@ -19,6 +20,8 @@ from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot
 from kerf_api.resources import Resources
 from kerf_api.v1 import conditions
+from kerf_api.v1.meta import Condition
+from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
 #: The verdicts.
@@ -119,6 +122,9 @@ def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
             )
     for one in failures.of(snapshot.failures, f"nodepool/{pool.name}", f"ec2nodeclass/{pool.class_name}"):
         yield Fact(one.standing(snapshot.now))
+    for refusal in refused_launches.refused(snapshot.launch_failures.values(), snapshot.now, pool.name):
+        yield Fact(refusal.standing(pool.name, snapshot.now))
+    yield from _launching(snapshot, pool)
     known = backoff.remembered(pool, snapshot.now)
     if known is not None:
         text = f"failed launches in a row: {known.count}; no node is launched from it until"
@@ -127,3 +133,14 @@ def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
         used = Resources.parse(pool.status.resources).texts()
         rows = ", ".join(f"{name} {used.get(name, '0')} of {limit}" for name, limit in sorted(pool.spec.limits.items()))
         yield Fact(f"limits: {rows}")
+
+
+def _launching(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
+    """Return the errors of launches that Kerf repeats, each with the first of its NodeClaims."""
+    found: dict[str, tuple[NodeClaim, Condition]] = {}
+    for claim in snapshot.claims_by_pool.get(pool.name, ()):
+        condition = conditions.first_broken(claim.status.conditions, ("Launched",))
+        if condition is not None and condition.message and not claim.metadata.deleting:
+            found.setdefault(condition.message, (claim, condition))
+    for claim, condition in list(found.values())[:_MOST_NAMES]:
+        yield Fact(f"NodeClaim {claim.name}: {conditions.words(condition)}, since", condition.last_transition_time)

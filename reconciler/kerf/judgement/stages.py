@@ -10,12 +10,13 @@ from kerf.disruption.consolidation.consequences import evicted
 from kerf.disruption.forced.expiration import end_of
 from kerf.disruption.on_nodes import tainted
 from kerf.disruption.view import View
+from kerf.ec2.errors import launch_condition
 from kerf.judgement.draining import going
 from kerf.judgement.values import Fact, Stage
 from kerf.lifecycle.nodeclaim.liveness import given_up_at
 from kerf.lifecycle.view import View as LifeView
 from kerf.model import failures
-from kerf.model.snapshot import StateNode
+from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import labels
 from kerf_api.v1.budgets import EXPIRED
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -138,12 +139,20 @@ def _replacements(view: View, command: Command) -> Iterator[Fact]:
     for name in command.replacements:
         claim = view.snapshot.node_claims.get(name)
         if claim is None:
-            yield Fact(f"replacement {name} is {'gone' if command.created else 'still to be created'}")
+            gone = f"gone{refused_launch(view.snapshot, name)}"
+            yield Fact(f"replacement {name} is {gone if command.created else 'still to be created'}")
             continue
         missing = next(((type_, text) for type_, _, text in _STEPS if not claim.is_true(type_)), None)
         said = _said(claim, missing[0]) if missing is not None else ""
         waits = missing[1] if missing is not None else "is ready"
         yield Fact(f"replacement {name}{_kind(claim)} {waits}" + (f" ({said})" if said else ""))
+
+
+def refused_launch(snapshot: Snapshot, name: str) -> str:
+    """Return why Kerf has deleted a NodeClaim that was never launched; empty when that is not known."""
+    failure = snapshot.launch_failures.get(f"nodeclaim/{name}")
+    message = launch_condition(failure.errors)[1] if failure is not None else ""
+    return f": Kerf deleted the NodeClaim, for EC2 refused its launch: {message}" if message else ""
 
 
 def _kind(claim: NodeClaim) -> str:

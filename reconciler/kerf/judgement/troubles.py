@@ -13,7 +13,8 @@ from typing import Final
 
 from kerf.disruption.drift.approvals import CHANGE_APPROVED
 from kerf.disruption.drift.canaries import CANARY_PASSED
-from kerf.ec2.errors import LACKS_OF_ACCOUNT, REFUSED_WITHIN, classify
+from kerf.ec2 import refused_launches
+from kerf.ec2.errors import LACKS_OF_ACCOUNT
 from kerf.ec2.nodeclass import profile_verdicts
 from kerf.lifecycle.garbage.garbage_guard import HALTED
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
@@ -94,6 +95,7 @@ class Trouble:
         fix: what to do.
         since: when it began; None when that is not known.
         times: how many attempts have failed, or how many objects it is about.
+        at_least: it may have begun before `since`.
     """
 
     code: str
@@ -102,6 +104,7 @@ class Trouble:
     fix: str = ""
     since: datetime | None = None
     times: int = 1
+    at_least: bool = False
 
     def __str__(self) -> str:
         return f"{self.object}: {self.text}" + (f"; {self.fix}" if self.fix else "")
@@ -131,7 +134,7 @@ def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeCl
             f" ({len(members)} objects: {_names(one.object for one in members)})" if members[1:] else ""
         )
         times = sum(one.times for one in members)
-        yield Trouble(ACTION_FAILS, first.object, text, _fix(first), first.since, times)
+        yield Trouble(ACTION_FAILS, first.object, text, _fix(first), first.since, times, at_least=first.at_least)
 
 
 def _fix(failure: Failure) -> str:
@@ -151,15 +154,10 @@ def _names(names: Iterable[str]) -> str:
 # --- launches ---------------------------------------------------------------------------------------------------
 def refused(launches: Iterable[LaunchFailure], waiting: int, now: datetime) -> Iterator[Trouble]:
     """What the account lacks, by launches that EC2 has refused lately, while a number of pods is `waiting`."""
-    known: dict[str, list[tuple[datetime, str]]] = {}
-    for one in launches if waiting else ():
-        texts = {error.code: error.message for error in one.errors if error.code in LACKS_OF_ACCOUNT}
-        for code, text in texts.items() if now - one.at < REFUSED_WITHIN else ():
-            known.setdefault(code, []).append((one.at, text))
-    for code, rows in sorted(known.items()):
-        message = f"{code}: {max(rows)[1]}"
-        text = f"refuses launches: {classify(message)[1]}: {message}"
-        yield Trouble(LAUNCH_REFUSED, "aws/ec2", text, LACKS_OF_ACCOUNT[code], min(rows)[0], len(rows))
+    for one in refused_launches.refused(launches, now) if waiting else ():
+        if one.code in LACKS_OF_ACCOUNT:
+            text = f"refuses launches: {one.text}"
+            yield Trouble(LAUNCH_REFUSED, "aws/ec2", text, one.fix, one.since, one.times, at_least=one.at_least)
 
 
 # --- pods -------------------------------------------------------------------------------------------------------
@@ -328,4 +326,4 @@ def plain(trouble: Trouble) -> dict[str, str | int | None]:
     """A trouble for JSON, with the names that the debug port has."""
     since = None if trouble.since is None else rfc3339(trouble.since)
     fields = {"code": trouble.code, "object": trouble.object, "text": trouble.text, "fix": trouble.fix}
-    return {**fields, "since": since, "times": trouble.times}
+    return {**fields, "since": since, "at_least": trouble.at_least, "times": trouble.times}

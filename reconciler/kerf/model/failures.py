@@ -15,6 +15,8 @@ STUCK: Final = frozenset({"forbidden", "invalid", "failed"})
 #: The reasons of the conditions Drained and InstanceTerminating while their action fails.
 EVICTION_FAILED: Final = "EvictionFailed"
 TERMINATION_FAILED: Final = "TerminationFailed"
+#: The reason of the event of a NodeClaim that Kerf deletes, for EC2 refused its launch.
+NO_CAPACITY: Final = "InsufficientCapacityError"
 #: The verb of reads of AWS.
 READ: Final = "Read"
 #: The verb, the object and the outcome of slow answers of the API server.
@@ -35,6 +37,7 @@ class Failure:
         since: the first attempt that failed, with no success since.
         latest: the latest attempt.
         times: the number of attempts that failed since then; 0 when it is not known.
+        at_least: earlier attempts may have failed, too: before this process had the lease, or events expired.
     """
 
     verb: str
@@ -44,6 +47,7 @@ class Failure:
     since: datetime
     latest: datetime
     times: int = 1
+    at_least: bool = False
 
     @property
     def text(self) -> str:
@@ -56,7 +60,8 @@ class Failure:
         """The failure in words, with how often and for how long."""
         length = durations.go_text(timedelta(seconds=max(round((now - self.since).total_seconds()), 0)))
         attempts = f"{self.times} attempt{'' if self.times == 1 else 's'}, " if self.times else ""
-        return f"{self.text} ({attempts}since {rfc3339(self.since)}, {length} ago)"
+        least = "at least " if self.at_least else ""
+        return f"{self.text} ({attempts}since {least}{rfc3339(self.since)}, {length} ago)"
 
 
 def of_aws(question: str) -> str:

@@ -38,6 +38,11 @@ def length(span: timedelta) -> str:
     return "".join([part for part in parts[:2] if not part.startswith("0")]) or "0s"
 
 
+def since_words(since: datetime, now: datetime, *, at_least: bool = False) -> str:
+    """`since 2026-03-04T12:00:00Z, 5m ago`; `at_least`: it may have begun before."""
+    return f"since {'at least ' if at_least else ''}{rfc3339(since)}, {length(now - since)} ago"
+
+
 def of_api(text: object) -> datetime | None:
     """A time as an object of the API has it; None when there is none, or when it is not readable."""
     try:

@@ -147,12 +147,24 @@ class Batch:
 @dataclass(frozen=True, slots=True)
 class LaunchFailure:
     """What a fleet call left undone: its errors, when, how often this group has been tried, and how many instances are
-    `missing`."""
+    `missing`.
+
+    `pool` is the NodePool. `since` is the first of the launches that failed one after another for a common error; None
+    when it is not known. `at_least`: earlier ones may have failed, too.
+    """
 
     errors: tuple[FleetError, ...]
     at: datetime
     attempts: int = 1
     missing: int = 1
+    pool: str = ""
+    since: datetime | None = None
+    at_least: bool = False
+
+    @property
+    def began(self) -> datetime:
+        """The first known launch that failed like this one."""
+        return self.since or self.at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kerf.ec2.quotas import in_use
 from kerf.ec2.userdata.userdata import claim_labels, claim_taints
 from kerf.model import kinds
 from kerf.model.aws.cloud import Instance, Region, Subnet
+from kerf.model.aws.instance_type import OfferingKey
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.cluster import FIELDS
 from kerf.model.kinds import Kind
@@ -22,6 +24,7 @@ from kerf.planning import owners, waits
 from kerf.planning.clouds import SnapshotCloud
 from kerf.planning.machines import instances
 from kerf.ports import Ports
+from kerf.provisioning.used_up import closed_by_quotas
 from kerf.runtime.secrets.launch_keys import LaunchKeys
 from kerf.sandbox.api.kinds import CUSTOM
 from kerf.sandbox.api.manifests import timestamp
@@ -103,9 +106,11 @@ def _subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
 
 
 def _stocks(world: World, snapshot: Snapshot) -> None:
-    """Restore offerings that are out of stock, and capacity reservations with their free instances."""
+    """Restore offerings that are out of stock, used-up quotas, and capacity reservations with their free instances."""
+    of_quotas = _quotas(world, snapshot)
     for (kind, zone, market), until in snapshot.out_of_stock.items():
-        world.ec2.stock_out(kind, zone, market, until)
+        if (kind, zone, market) not in of_quotas:
+            world.ec2.stock_out(kind, zone, market, until)
     held: dict[str, int] = {}
     for instance in snapshot.instances.values():
         if instance.reservation is not None:
@@ -113,6 +118,22 @@ def _stocks(world: World, snapshot: Snapshot) -> None:
     for facts in snapshot.class_facts.values():
         for one in facts.reservations:
             world.ec2.reserve(replace(one, left=one.left + held.get(one.id, 0)), {})
+
+
+def _quotas(world: World, snapshot: Snapshot) -> frozenset[OfferingKey]:
+    """Restore used-up quotas for as long as the plan lasts, and return the offerings that they alone have closed.
+
+    A quota allows the vCPUs in use, and fewer more than EC2 has refused.
+    """
+    types = world.ec2.region.types
+    sizes = {name: info.vcpus for name, info in types.items()}
+    used, found = in_use((one for one in instances(snapshot) if one.live), sizes), set[OfferingKey]()
+    for quota, keys in closed_by_quotas(snapshot).items():
+        if quota.sized:
+            most = used.get(quota.key, 0) + quota.vcpus - 1
+            world.ec2.stocks.group_quotas[quota.key] = most
+            found |= {key for key in keys if sizes.get(key[0], 0) >= quota.vcpus}
+    return frozenset(found)
 
 
 def _machines(world: World, snapshot: Snapshot, region: Region) -> None:

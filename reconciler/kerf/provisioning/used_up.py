@@ -7,7 +7,9 @@ plain stock-out of a zone is never reported as a quota.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import combinations, islice
 from typing import Final
 
 from kerf.ec2.quotas import UsedUp, used_up
@@ -24,8 +26,9 @@ from kerf_api import labels
 
 #: The code of the refusal.
 QUOTA_USED_UP: Final = "QuotaUsedUp"
-#: So many kinds of pods and quotas are tried at most; so many steps of work a trial, and characters of EC2's message.
-_MOST_KINDS, _MOST_QUOTAS, _STEPS, _MESSAGE = 20, 6, 5000, 160
+#: So many kinds of pods, quotas and sets of quotas are tried at most, and of so many kinds also edits of NodePools; so
+#: many steps of work a trial, and characters of EC2's message.
+_MOST_KINDS, _MOST_QUOTAS, _MOST_SETS, _MOST_EDITED, _STEPS, _MESSAGE = 300, 6, 20, 20, 5000, 160
 _OTHER: Final = {labels.ON_DEMAND: labels.SPOT, labels.SPOT: labels.ON_DEMAND}
 
 Closed = Mapping[UsedUp, frozenset[OfferingKey]]
@@ -45,13 +48,12 @@ def with_quotas(
     kinds: dict[int, tuple[str, PodRefusal]] = {}
     for key, refusal in sorted(solution.unplaced.items(), key=lambda row: row[0] != only):
         kinds.setdefault(id(refusal), (key, refusal))
-    by_key, trials = {pod.key: pod for pod in pods}, _Trials(snapshot, context, turn)
+    by_key, trials = {pod.key: pod for pod in pods}, _Trials(snapshot, context, turn, closed)
+    rows = [(by_key[key], refusal) for key, refusal in kinds.values() if key in by_key]
     answers: dict[int, PodRefusal] = {}
-    for key, refusal in [row for row in kinds.values() if row[0] in by_key][:_MOST_KINDS]:
-        try:
-            answers[id(refusal)] = trials.answer(by_key[key], refusal, closed)
-        except Exception:  # words are not worth a pass in which others have found places
-            continue
+    for number, (pod, refusal) in enumerate(rows[:_MOST_KINDS]):
+        with suppress(Exception):  # words are not worth a pass in which others have found places
+            answers[id(refusal)] = trials.answer(pod, refusal, edited=number < _MOST_EDITED)
     unplaced = {key: answers.get(id(refusal), refusal) for key, refusal in solution.unplaced.items()}
     return replace(solution, unplaced=unplaced)
 
@@ -68,30 +70,49 @@ def closed_by_quotas(snapshot: Snapshot) -> Closed:
 
 @dataclass(frozen=True, slots=True)
 class _Trials:
-    """Solves for single pods with other offerings or another NodePool than those of a snapshot."""
+    """Solves for single pods with other offerings or another NodePool than those of a snapshot.
+
+    `worlds` are snapshots by the quotas that are not used up in them, each with its context.
+    """
 
     snapshot: Snapshot
     context: SolveContext
     turn: Turn
+    closed: Closed
+    worlds: dict[tuple[UsedUp, ...], tuple[Snapshot, SolveContext]] = field(default_factory=dict)
 
-    def answer(self, pod: Pod, refusal: PodRefusal, closed: Closed) -> PodRefusal:
-        """The refusal, with the quotas that are its cause and the edits of NodePools that avoid them."""
+    def answer(self, pod: Pod, refusal: PodRefusal, *, edited: bool) -> PodRefusal:
+        """The refusal, with the quotas that are its cause, and the edits of NodePools that avoid them if `edited`."""
         if self._node(self.snapshot, pod, self.context) is not None:  # alone it has a place: others take its capacity
             return refusal
-        found = {quota: node for quota, keys in closed.items() if (node := self._with(pod, keys)) is not None}
-        if not found and len(closed) > 1:
-            node = self._with(pod, frozenset().union(*closed.values()))
-            found = dict.fromkeys(closed, node) if node is not None else {}
+        found = {quota: node for quota in self.closed if (node := self._with(pod, (quota,))) is not None}
+        found = found or self._smallest(pod)
         if not found:
             return refusal
+        edits = tuple(dict.fromkeys(self._other_markets(pod, found))) if edited else ()
         text = "; ".join(str(replace(quota, message=cut(quota.message, _MESSAGE))) for quota in found)
-        edits = tuple(dict.fromkeys(self._other_markets(pod, found)))
         return replace(refusal, code=QUOTA_USED_UP, text=text, quotas=tuple(found), around=edits)
 
-    def _with(self, pod: Pod, keys: frozenset[OfferingKey]) -> NewNode | None:
-        """The new node of a pod when these offerings can be had again."""
-        stock = {key: until for key, until in self.snapshot.out_of_stock.items() if key not in keys}
-        return self._node(replace(self.snapshot, out_of_stock=stock), pod)
+    def _smallest(self, pod: Pod) -> dict[UsedUp, NewNode]:
+        """The fewest quotas that give the pod a node together, each with the node; empty when all of them do not."""
+        names = tuple(self.closed)
+        if len(names) < 2 or (node := self._with(pod, names)) is None:
+            return {}
+        sets = (some for number in range(2, len(names)) for some in combinations(names, number))
+        for some in islice(sets, _MOST_SETS):
+            if (fewer := self._with(pod, some)) is not None:
+                return dict.fromkeys(some, fewer)
+        return dict.fromkeys(names, node)
+
+    def _with(self, pod: Pod, quotas: tuple[UsedUp, ...]) -> NewNode | None:
+        """The new node of a pod when the offerings that these quotas have closed can be had again."""
+        if quotas not in self.worlds:
+            keys = frozenset().union(*(self.closed[quota] for quota in quotas))
+            stock = {key: until for key, until in self.snapshot.out_of_stock.items() if key not in keys}
+            open_again = replace(self.snapshot, out_of_stock=stock)
+            self.worlds[quotas] = open_again, restocked(self.context, open_again, self.turn)
+        snapshot, context = self.worlds[quotas]
+        return self._node(snapshot, pod, context)
 
     def _other_markets(self, pod: Pod, found: Mapping[UsedUp, NewNode]) -> Iterator[PoolEdit]:
         """NodePools with the other capacity type, which another quota counts, where that gives the pod a node now."""

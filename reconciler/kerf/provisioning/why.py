@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from kerf.ec2 import refused_launches
 from kerf.model import failures
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
@@ -157,7 +158,7 @@ def decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
     node = next((node for node in solution.new_nodes if key in node.pods), None)
     if node is not None:
         waits = _waits_for_others(snapshot, snapshot.pods[key])
-        failing = _failing(snapshot, f"nodepool/{node.pool}")
+        failing = (*_refused(snapshot, node.pool), *_failing(snapshot, f"nodepool/{node.pool}"))
         return Answer(key, PLANNED, f"gets a new node of NodePool {node.pool}", (*failing, *waits, *_about(node)))
     refusal = solution.unplaced[key]
     pod = snapshot.pods[key]
@@ -175,6 +176,12 @@ def _named(state: StateNode) -> str:
 def _failing(snapshot: Snapshot, *names: str) -> tuple[str, ...]:
     """Return the failing actions on some objects."""
     return tuple(one.standing(snapshot.now) for one in failures.of(snapshot.failures, *names))
+
+
+def _refused(snapshot: Snapshot, pool: str) -> tuple[str, ...]:
+    """Return the errors for which EC2 refuses launches of a NodePool."""
+    found = refused_launches.refused(snapshot.launch_failures.values(), snapshot.now, pool)
+    return tuple(one.standing(pool, snapshot.now) for one in found)
 
 
 def _of_launch(snapshot: Snapshot, state: StateNode) -> Iterator[str]:

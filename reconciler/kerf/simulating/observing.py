@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
 
 from kerf.disruption.consolidation.eligibility import WHEN_EMPTY
 from kerf.model import kinds
+from kerf.model.failures import NO_CAPACITY
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import of_daemon_set, workload
 from kerf.planning.diary import Diary, reason_of
@@ -20,9 +20,6 @@ from kerf.sandbox.world import World
 from kerf.simulating.observed import Level, NodeLife, Observed, PodLife
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
-
-#: The event of a NodeClaim that found no capacity.
-_NO_CAPACITY: Final = "InsufficientCapacityError"
 
 
 class Observer:
@@ -90,7 +87,7 @@ class Observer:
             self._heard_claim(record.value, gone=new is None)
         elif record.kind.name == kinds.NODE_POOL.name:
             self.observed.pools.add(record.value.name)
-        elif record.kind.name == EVENT.name and record.value.reason == _NO_CAPACITY:
+        elif record.kind.name == EVENT.name and record.value.reason == NO_CAPACITY:
             self.observed.failures[record.value.message] += 1
 
     def _heard_pod(self, pod: Pod, *, gone: bool) -> None:

@@ -45,6 +45,7 @@ _NAME_FIELDS: Final = (
     "name",
     "nodeName",
     "nominatedNodeName",
+    "pool",
     "claimName",
     "volumeName",
     "storageClassName",
@@ -152,6 +153,8 @@ class _Words:
         elif line.get("line") == "fact":
             if line["name"] in ("settings", "cluster"):
                 self._of_cluster(line["value"])
+            if line["name"] == "launch_failures":  # of NodeClaims that are deleted
+                self.names |= {key.partition("/")[2] for key in line["value"] if key.startswith("nodeclaim/")}
             self._walk(line["value"])
         elif line.get("line") == "objects":
             self._walk(line["items"])

@@ -74,6 +74,13 @@ def found(*problems: Any) -> dict[str, Any]:
     return {"problems": problems, "replica": REPLICA, "working": WORKING}
 
 
+@pytest.mark.parametrize(("known", "least"), [({"at_least": True}, "at least "), ({"at_least": False}, ""), ({}, "")])
+def test_a_problem_that_may_be_older_says_so(known: dict[str, bool], least: str) -> None:
+    """A controller of an earlier version does not say."""
+    result = status(found({**trouble(), **known}))
+    assert f"[since {least}2026-01-01T11:59:00Z (1m0s), 2 attempts]" in result.stdout
+
+
 def test_a_message_moves_no_cursor_and_makes_no_line() -> None:
     result = status(found(trouble(text="AWS says \x1b[2J\x07no\n! pod/d/9: forged\r\nall is well")))
     assert result.exit_code == 1

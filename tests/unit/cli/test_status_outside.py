@@ -321,3 +321,23 @@ def test_an_error_that_is_no_permission_is_told_as_it_is() -> None:
             raise Unavailable("etcd is away")
 
     assert look(Broken(deployments=[RUNNING])).not_checked == ["the lease: etcd is away"]
+
+
+def test_launches_that_ec2_refuses_are_a_problem_while_a_pod_waits() -> None:
+    message = "The account's vCPU quota is used up: VcpuLimitExceeded: your limit is 32"
+    refused = {
+        "involvedObject": {"kind": "NodeClaim", "name": "general-1a2b"},
+        "reason": "InsufficientCapacityError",
+        "message": message,
+        "firstTimestamp": ago(1),
+        "lastTimestamp": ago(1),
+    }
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    waiting = {
+        "metadata": {"name": "w", "namespace": "d", "uid": "w", "creationTimestamp": ago(9)},
+        "status": {"phase": "Pending", "conditions": [unscheduled]},
+    }
+    first, second = look(Server(deployments=[RUNNING], events=[refused], waiting=[waiting])).problems
+    assert (first.code, first.text) == ("LaunchRefused", f"refuses launches: {message}")
+    assert second.code == "PodsUnschedulable"
+    assert look(Server(deployments=[RUNNING], events=[refused])).problems == []

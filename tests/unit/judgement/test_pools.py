@@ -12,11 +12,14 @@ from msgspec.structs import replace
 from kerf.cli.answering.pool_page import page
 from kerf.judgement.pools import PoolJudgement, why
 from kerf.model.annotations import text_of
+from kerf.model.aws.cloud import FleetError
 from kerf.model.backoff import PoolFailures
 from kerf.model.failures import Failure, key
+from kerf.model.snapshot import LaunchFailure
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption.worlds import NOW, claim, condition, node, pool, snapshot
 
@@ -93,3 +96,22 @@ def test_a_pool_that_is_going_and_one_that_is_not_there() -> None:
     assert asked(going).text == "is being deleted"
     found = why(snapshot([pool()]), "defualt")
     assert page(found, NOW) == "NodePool defualt does not exist\n  did you mean default?\n"
+
+
+def test_errors_of_launches_that_kerf_repeats_are_named_once_each() -> None:
+    """Such as a denied CreateFleet, whose NodeClaims stay."""
+    denied = {**condition("Launched", NOW - MINUTE, "Unauthorized", "Unknown"), "message": "ec2:CreateFleet: denied"}
+    claims = [
+        decode(NodeClaim, {**msgspec.to_builtins(claim(name)), "status": {"conditions": [denied]}}) for name in "abc"
+    ]
+    texts = [fact.text for fact in asked(pool(), *claims).facts]
+    assert texts == ["NodeClaim a: Launched is Unknown: Unauthorized: ec2:CreateFleet: denied, since"]
+
+
+def test_a_saved_snapshot_has_the_refused_launches_of_the_controller() -> None:
+    error = FleetError("VcpuLimitExceeded", "your limit is 32", "m5.large", "a", capacity=True)
+    known = {"group": LaunchFailure((error,), NOW - MINUTE, pool="default", since=NOW - 9 * MINUTE)}
+    (fact,) = asked(pool(), launch_failures=known).facts
+    assert "VcpuLimitExceeded: your limit is 32 (1 launch, since " in fact.text
+    assert ", 9m ago)" in fact.text
+    assert not asked(pool("other"), launch_failures=known).facts

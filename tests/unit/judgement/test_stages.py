@@ -12,9 +12,11 @@ from kerf.disruption.forced.expiration import end_of
 from kerf.judgement.judge import why
 from kerf.judgement.values import Judgement
 from kerf.model.annotations import text_of
+from kerf.model.aws.cloud import FleetError
 from kerf.model.failures import Failure, key
 from kerf.model.kubernetes.objects import Node
 from kerf.model.kubernetes.storage import VolumeAttachment
+from kerf.model.snapshot import LaunchFailure
 from kerf_api import labels
 from kerf_api.v1.meta import Condition, decode
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -131,6 +133,15 @@ def test_a_command_names_its_replacements_and_what_each_waits_for() -> None:
         in " ".join(told(found))
     )
     assert "replacement other is gone" in told(found)
+
+
+def test_a_replacement_whose_launch_ec2_refused_has_the_error() -> None:
+    a = commanded(created=True, replacements=("other",))
+    error = FleetError("InsufficientFreeAddressesInSubnet", "subnet-1 has none", "m5.large", "a", capacity=True)
+    known = {"nodeclaim/other": LaunchFailure((error,), NOW - MINUTE, pool="default")}
+    found = judged(pool(), a, node(a, taints=[TAINT]), name="node-a", launch_failures=known)
+    (line,) = [line for line in told(found) if line.startswith("replacement other is gone")]
+    assert line.endswith("InsufficientFreeAddressesInSubnet: subnet-1 has none")
 
 
 def test_replacements_that_are_not_created_yet() -> None:

@@ -8,10 +8,13 @@ from datetime import timedelta
 
 import pytest
 
+from kerf.ec2.errors import OUT_OF_STOCK
+from kerf.ec2.quotas import STANDARD, closed_by_quota, group_of
+from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.kubernetes import workloads
 from kerf.model.kubernetes.objects import Node
-from kerf.model.snapshot import Snapshot
+from kerf.model.snapshot import LaunchFailure, Snapshot
 from kerf.planning import owners, waits
 from kerf.planning.lives import Life
 from kerf.planning.worlds import Unplannable, restored
@@ -178,3 +181,40 @@ def test_what_shows_nothing_changes_nothing(claims: list[NodeClaim]) -> None:
 def test_objects_survive_the_way() -> None:
     claim = next(iter(busy().snapshot.node_claims.values()))
     assert decode(NodeClaim, encode(claim)) == claim
+
+
+# --- quotas -----------------------------------------------------------------------------------------------------
+def _used_up(name: str, missing: int = 1) -> Snapshot:
+    """The snapshot after a launch of a type that a quota has refused, a minute ago."""
+    found = busy()
+    assert found.region is not None
+    at = found.snapshot.now - timedelta(minutes=1)
+    error = FleetError("VcpuLimitExceeded", "no", name, "us-west-2a", capacity=True)
+    members = tuple(f"c-{number}" for number in range(missing))
+    call = FleetRequest(group="g", capacity_type="on-demand", members=members, templates=(), overrides=())
+    closed = {*closed_by_quota(call, FleetResult((), (error,)), found.region), (name, "us-west-2a", "on-demand")}
+    failures = {"g": LaunchFailure((error,), at, missing=missing)}
+    out = dict.fromkeys(closed, at + OUT_OF_STOCK)
+    return replace(found.snapshot, out_of_stock=out, launch_failures=failures)
+
+
+def _too_large(snapshot: Snapshot) -> set[int]:
+    """The sizes of standard types that the quota of a plan excludes an hour later, in vCPUs."""
+    found = restored(replace(busy(), snapshot=snapshot))
+    ec2 = found.world.ec2
+    found.world.clock.jump(snapshot.now + timedelta(hours=1))
+    types = {name: info.vcpus for name, info in ec2.region.types.items() if group_of(name) == STANDARD}
+    over = {n for n in types if ec2.stocks.over_quota(ec2.instances.values(), ec2.region.types, n, "on-demand")}
+    return {types[name] for name in over}
+
+
+def test_a_quota_that_is_used_up_is_so_for_the_whole_plan() -> None:
+    assert min(_too_large(_used_up("m5.xlarge"))) == 4
+    assert not _too_large(busy().snapshot)
+    assert min(_too_large(_used_up("m5.large", missing=4))) == 8
+
+
+def test_a_type_that_a_quota_has_refused_by_name_is_out_of_stock_for_a_while() -> None:
+    found = restored(replace(busy(), snapshot=_used_up("m5.large", missing=4)))
+    assert found.world.ec2.out_of_stock("m5.large", "us-west-2a", "on-demand")
+    assert not found.world.ec2.out_of_stock("m5.4xlarge", "us-west-2a", "on-demand")

@@ -207,3 +207,71 @@ def test_the_pod_that_is_asked_about_is_tried_before_many_others() -> None:
     facts = refused(ON_DEMAND, "m5.xlarge")
     found = asked(w.pool(**market("on-demand")), *others, w.pod("p", "3", nodeSelector=of_type("m5.xlarge")), **facts)
     assert quotas(found) == ["on-demand"]
+
+
+def test_every_kind_of_pods_has_the_quota_in_its_event_and_in_the_pending_view() -> None:
+    """The first twenty have edits of NodePools, too."""
+    pods = [w.pod(f"p{n:02}", f"{3000 + n}m", nodeSelector=of_type("m5.xlarge")) for n in range(45)]
+    others = [w.pod(f"q{n:02}", f"{900 + n}", nodeSelector=of_type("m5.xlarge")) for n in range(3)]
+    facts = refused(ON_DEMAND, "m5.xlarge")
+    snapshot = w.world(w.pool(**market("on-demand")), *pods, *others, catalogue=TYPES, batch=Batch(AT, AT), **facts)
+    named = {one.pod: one for group in groups(snapshot) if quotas(one := group.answer)}
+    assert named.keys() == {pod.key for pod in pods}
+    assert sum(bool(one.refusal.around) for one in named.values() if one.refusal is not None) == 20
+    events = [one for one in provision(snapshot).events if one.reason == "FailedScheduling"]
+    assert {one.ref.name for one in events if "L-1216C47A" in one.message} == {pod.metadata.name for pod in pods}
+
+
+def test_pods_beyond_the_twentieth_kind_that_others_leave_no_place_have_no_quota() -> None:
+    pods = [w.pod(f"p{n:02}", f"{3000 + n}m", nodeSelector=of_type("m5.xlarge")) for n in range(25)]
+    small = [w.pod(f"z{n:02}", f"{1000 + n}m", nodeSelector={labels.ZONE: zone}) for n, zone in enumerate(w.ZONES)]
+    pool = w.pool(
+        requirements=[*market("on-demand")["requirements"], names("m5.large", "m5.xlarge")], limits={"cpu": "4"}
+    )
+    snapshot = w.world(pool, *pods, *small, catalogue=TYPES, **refused(ON_DEMAND, "m5.xlarge"))
+    found = {one.pod: quotas(one) for group in groups(snapshot) for one in [group.answer]}
+    assert [key for key, known in found.items() if "/z" in key and known] == []
+    assert [key for key, known in found.items() if "/p" in key and not known] == []
+
+
+# --- several quotas -----------------------------------------------------------------------------------------------
+LARGE = (*TYPES, w.instance_type("p3.xlarge", 4, 16), w.instance_type("x2.xlarge", 4, 16))
+ALL = ("m5.xlarge", "g5.xlarge", "p3.xlarge", "x2.xlarge")
+
+
+def of_groups(*types: str) -> dict[str, Any]:
+    """The facts after launches of these types, of as many groups of families, that quotas have refused."""
+    found = [refused((f"VcpuLimitExceeded {name}", "on-demand"), name) for name in types]
+    launches = {
+        name: LaunchFailure((FleetError("VcpuLimitExceeded", LIMIT, name, "z1", capacity=True),), AT) for name in types
+    }
+    out = {key: until for one in found for key, until in one["out_of_stock"].items()}
+    return {"out_of_stock": out, "launch_failures": launches}
+
+
+def least(count: int) -> Any:
+    return w.pool(requirements=[*market("on-demand")["requirements"], {**names(*ALL), "minValues": count}])
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, 4), (2, 2), (3, 3), (4, 4)])
+def test_where_no_quota_alone_is_enough_the_fewest_that_are_are_named(count: int, expected: int) -> None:
+    """The NodePool needs so many types, each of a quota of its own; one is enough where each would do."""
+    snapshot = w.world(least(count), w.pod("p", "3"), catalogue=LARGE, **of_groups(*ALL))
+    found = why(snapshot, "default/p")
+    assert found.refusal is not None
+    assert len({one.group for one in found.refusal.quotas}) == expected
+    assert found.text.count("is used up since") == expected
+
+
+def test_a_quota_of_types_that_are_not_needed_is_not_named() -> None:
+    """Two of three types are enough, and the third one is too small."""
+    pool = w.pool(
+        requirements=[
+            *market("on-demand")["requirements"],
+            {**names("m5.large", "g5.xlarge", "p3.xlarge"), "minValues": 2},
+        ]
+    )
+    facts = of_groups("m5.large", "g5.xlarge", "p3.xlarge")
+    found = why(w.world(pool, w.pod("p", "3"), catalogue=LARGE, **facts), "default/p")
+    assert found.refusal is not None
+    assert {one.group for one in found.refusal.quotas} == {"g", "p"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.cli.demonstration.demo import manifests
-from kerf.model.aws.cloud import FleetError
+from kerf.model.aws.cloud import FleetError, FleetRequest
 from kerf.model.aws.inventory import TEMPLATE
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import CreateNodeClaim, DeleteObject, Nomination, Plan
@@ -197,10 +197,11 @@ def test_what_was_nominated_or_done_by_a_clock_ahead_lasts_as_long_as_ever() -> 
 def test_a_stock_out_and_a_failed_launch_are_as_old_as_before() -> None:
     fleet = Fleet()
     fleet.close([("m5.large", "a", "spot")], NOW + HOUR)
-    fleet.failed("group", [FleetError(code="x", message="")], NOW + HOUR)
+    call = FleetRequest(group="group", capacity_type="spot", members=("a",), templates=(), overrides=())
+    fleet.failed(call, [FleetError(code="x", message="")], NOW + HOUR)
     fleet.set_back(HOUR)
     assert list(fleet.out_of_stock(NOW).values()) == [NOW + timedelta(minutes=3)]
-    assert fleet.failures(NOW)["group"].at == NOW
+    assert (fleet.failures(NOW)["group"].at, fleet.failures(NOW)["group"].since) == (NOW, NOW)
 
 
 def test_a_template_that_was_used_under_a_clock_ahead_is_not_kept_for_longer() -> None:

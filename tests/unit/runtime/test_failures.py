@@ -27,6 +27,7 @@ def done(outcome: str, seconds: float = 0, error: Exception | None = None, actio
 
 def test_attempts_are_counted_since_the_first_one() -> None:
     known = state()
+    absorb(done("ok", -121), known)
     for seconds in (0, 5, 9):
         absorb(done("forbidden", seconds, Forbidden(f"no, at {seconds}")), known)
     found = known.snapshot(after(10)).failures[KEY]
@@ -51,6 +52,28 @@ def test_an_answer_that_is_no_failure_ends_it(outcome: str, error: Exception | N
     absorb(done("forbidden", error=Forbidden("no")), known)
     absorb(done(outcome, 1, error), known)
     assert not known.snapshot(after(2)).failures
+
+
+@pytest.mark.parametrize(("seconds", "least"), [(120, True), (121, False)])
+def test_a_failure_soon_after_the_first_action_may_be_older(seconds: float, least: bool) -> None:
+    """Another leader may have met it, too: what fails is tried again within two minutes."""
+    other = EvictPod(ref=Ref("Pod", "d", "b"), uid="u", reason=Reason("Test"))
+    known = state()
+    absorb(done("ok", action=other), known)
+    for later in (0, 5):
+        absorb(done("forbidden", seconds + later, Forbidden("no")), known)
+    found = known.snapshot(after(seconds + 6)).failures[KEY]
+    assert (found.at_least, found.since) == (least, after(seconds))
+    assert ("since at least 2026" in found.standing(after(seconds + 6))) is least
+
+
+def test_a_standby_reads_and_does_not_act_before_it_leads() -> None:
+    known = state()
+    known.take(ChoreRecovered("queue", NOW), NOW)
+    absorb(done("forbidden", 3600, Forbidden("no")), known)
+    known.take(ChoreFailed("queue", Unavailable("no"), after(3600)), after(3600))
+    found = known.snapshot(after(3601)).failures
+    assert {one.verb: one.at_least for one in found.values()} == {"EvictPod": True, "Read": False}
 
 
 @pytest.mark.parametrize("outcome", ["not_leading", "stale_source"])

@@ -11,10 +11,11 @@ import pytest
 
 from kerf.decide import decide
 from kerf.model import kinds
-from kerf.model.aws.cloud import ClusterFacts
+from kerf.model.aws.cloud import ClusterFacts, FleetError
 from kerf.model.cluster import build
 from kerf.model.failures import Failure
 from kerf.model.plan import Plan
+from kerf.model.snapshot import LaunchFailure
 from kerf.snapshots import naming
 from kerf.snapshots.captured import Captured
 from kerf.snapshots.reading import Unreadable, read
@@ -216,6 +217,15 @@ def test_facts_have_no_names() -> None:
     text = b"".join(naming.renamed(lines(replace(busy(), snapshot=facts), b"key"))).decode()
     own = [*busy().snapshot.node_claims, "ABC.gr7", "team-x", "prod-queue", "sandbox_"]
     assert [one for one in own if one in text] == []
+
+
+def test_a_refused_launch_of_a_deleted_node_claim_has_no_name() -> None:
+    """Neither the NodeClaim nor its NodePool need be among the objects."""
+    failure = LaunchFailure((FleetError("VcpuLimitExceeded", "no"),), busy().snapshot.now, pool="secret")
+    seen = replace(busy().snapshot, launch_failures={"nodeclaim/secret-1a2b": failure})
+    found = b"".join(naming.renamed(lines(replace(busy(), snapshot=seen), b"key")))
+    assert b'"launch_failures","value":{"nodeclaim/n' in found
+    assert b"secret" not in found
 
 
 def test_the_account_is_left_out() -> None:

@@ -16,7 +16,6 @@ from kerf.cli.gathering import sources
 from kerf.cli.reports import escaping
 from kerf.cli.terminal import say
 from kerf.kube.client import KubeClient
-from kerf.model.failures import Failure
 from kerf.model.kinds import Kind
 from kerf.model.snapshot import Snapshot
 from kerf.ports import PortError
@@ -72,20 +71,21 @@ def live(verb: str, options: Options, kubeconfig: str, kube_context: str) -> Cap
     places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
     found = looking.capture(kube, cloud, options.settings, clock)
     since, now = looking.stored_since(kube, sorted(places)), found.snapshot.now
-    leading, failing = None if since is None else min(since, now), _reported(verb, kube, now)
+    leading, known = None if since is None else min(since, now), _reported(verb, kube, now)
     if slow := times.slow(_FEWEST_ANSWERS):
         say(f"kerf {verb}: the API server answers slowly: {slow}", err=True)
-    return replace(found, snapshot=replace(found.snapshot, leading_since=leading, failures=failing))
+    seen = replace(found.snapshot, failures=known.failures, launch_failures=known.launches)
+    return replace(found, snapshot=replace(seen, leading_since=leading))
 
 
-def _reported(verb: str, kube: KubeClient, now: datetime) -> dict[str, Failure]:
-    """The failing actions, as far as events may be read."""
+def _reported(verb: str, kube: KubeClient, now: datetime) -> reported.OfEvents:
+    """The failing actions and refused launches, as far as events may be read."""
     try:
         return reported.read(kube, now)
     except PortError as error:
-        words = "not checked: actions that fail: needs permission to list events in all namespaces"
+        words = "not checked: actions and launches that fail: needs permission to list events in all namespaces"
         say(f"kerf {verb}: {words} ({error})", err=True)
-        return {}
+        return reported.OfEvents()
 
 
 def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]:

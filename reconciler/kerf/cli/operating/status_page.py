@@ -82,7 +82,8 @@ def troubles(problems: Sequence[Mapping[str, Any]], at: str) -> Iterator[str]:
         known = []
         if one["since"]:
             since = datetime.fromisoformat(one["since"])
-            known.append(f"since {rfc3339(since)} ({_span(max(round((now - since).total_seconds()), 0))})")
+            least = "at least " if one.get("at_least") else ""
+            known.append(f"since {least}{rfc3339(since)} ({_span(max(round((now - since).total_seconds()), 0))})")
         if one["times"] > 1 and one["code"] == ACTION_FAILS:
             known.append(f"{one['times']} attempts")
         yield f"! {one['object']}: {_short(one['text'])}" + (f" [{', '.join(known)}]" if known else "")

@@ -29,7 +29,7 @@ from kerf.model.aws.instance_type import Catalogue
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.boundaries import broken, guarded
 from kerf.model.claims import check
-from kerf.model.failures import key
+from kerf.model.failures import NO_CAPACITY, key
 from kerf.model.plan import NOTHING, Event, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import coming
 from kerf.model.snapshot import LaunchFailure
@@ -152,7 +152,7 @@ def _failure(view: View, claim: NodeClaim) -> LaunchFailure | None:
 
 def _no_capacity(claim: NodeClaim, message: str) -> Plan:
     """Given up at once: its pods are pending again, and what is out of stock is known by now."""
-    return _ended(claim, Reason("InsufficientCapacity", message), warning(claim, "InsufficientCapacityError", message))
+    return _ended(claim, Reason("InsufficientCapacity", message), warning(claim, NO_CAPACITY, message))
 
 
 def _not_ready(claim: NodeClaim, message: str) -> Plan:

@@ -31,7 +31,7 @@ def mismatched(failure: LaunchFailure) -> bool:
 def condition(failure: LaunchFailure) -> tuple[str, str]:
     """Reason and message of the claim's Launched condition."""
     reason, message = errors.launch_condition(failure.errors)
-    return reason, message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
+    return reason, message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}{errors.CUT}"
 
 
 def renew_at(failure: LaunchFailure, created: datetime | None) -> datetime:

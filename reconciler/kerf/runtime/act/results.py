@@ -11,7 +11,6 @@ from typing import Any
 
 from kerf.ec2.errors import OUT_OF_STOCK, SPOT_ROLE_CODE
 from kerf.ec2.nodeclass import profile_verdicts
-from kerf.ec2.quotas import closed_by_quota
 from kerf.model import kinds
 from kerf.model.aws.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
 from kerf.model.aws.inventory import PROFILE, TEMPLATE
@@ -86,7 +85,7 @@ def absorb(done: Done, state: State) -> None:
         state.put(kinds.BY_NAME[ref.kind], done.value, done.at)
     if isinstance(done.action, LaunchInstances) and done.outcome in _FINAL:
         error = FleetError(type(done.error).__name__, str(done.error))
-        state.fleet.failed(done.action.request.group, (error,), done.at)
+        state.fleet.failed(done.action.request, (error,), done.at)
     answered = isinstance(done.error, PortError) and not isinstance(done.error, NotLeading)
     if isinstance(done.action, EnsureInstanceProfile) and done.error is not None and answered:
         attempt = ProfileAttempt(done.action.profile, *profile_verdicts.failed(done.error))
@@ -98,7 +97,7 @@ def _note_failure(done: Done, state: State) -> None:
         return
     verb, about = done.action.key.partition(" ")[0], _about(done.action)
     if done.outcome in _PUT_OFF:
-        state.failures.succeeded(verb, about)
+        state.failures.succeeded(verb, about, done.at)
     else:
         state.failures.failed(verb, about, done.outcome, str(done.error or ""), done.at)
 
@@ -185,8 +184,7 @@ def _(action: LaunchInstances, done: Done, state: State) -> None:
         if any(error.code == SPOT_ROLE_CODE for error in done.value.errors):
             state.fleet.close(state.catalogues.offered(labels.SPOT), done.at)
         if state.catalogues.region is not None:
-            found = closed_by_quota(action.request, done.value, state.catalogues.region)
-            state.fleet.close(found, done.at, of_quota=True)
+            state.fleet.over_quota(action.request, done.value, state.catalogues.region, done.at)
         if full := {subnet for error in done.value.errors if (subnet := full_subnet(error))}:
             state.catalogues.full(full, done.at + OUT_OF_STOCK)
         if len(done.value.instances) < len(action.request.members):

@@ -12,6 +12,11 @@ from kerf.runtime.inbox import ChoreRecovered, Polled, PricesRead, RegionRead, R
 
 #: An action that was not tried again for this long is not wanted any more. The longest back-off is a minute.
 FORGOTTEN_AFTER: Final = timedelta(minutes=5)
+#: An action that fails is tried again within this time: a fault that is older than this process, or than its lease,
+#: fails so soon after the first action, or the first read.
+_TRIED_WITHIN: Final = timedelta(minutes=2)
+#: The verbs of what a standby does, too.
+_OF_STANDBY: Final = frozenset({failures.READ, failures.ANSWER})
 #: The API's own texts may be long; a condition and an event hold about as much.
 _LONGEST: Final = 1000
 
@@ -21,6 +26,8 @@ class Failures:
 
     def __init__(self) -> None:
         self._known: dict[str, Failure] = {}
+        #: The time of the first read, and of the first action, by whether a standby does it, too.
+        self._begun: dict[bool, datetime] = {}
 
     def __contains__(self, key: str) -> bool:
         """Whether a failure is known; any thread may ask."""
@@ -29,30 +36,34 @@ class Failures:
     def failed(self, verb: str, subject: str, outcome: str, error: str, now: datetime) -> None:
         """Count a failed attempt."""
         key, text = failures.key(verb, subject), error[:_LONGEST]
-        old = self._known.get(key)
+        old, begun = self._known.get(key), self._begun.setdefault(verb in _OF_STANDBY, now)
         if old is None:
-            self._known[key] = Failure(verb, subject, outcome, text, now, now)
+            early = now - begun <= _TRIED_WITHIN
+            self._known[key] = Failure(verb, subject, outcome, text, now, now, at_least=early)
         else:
             self._known[key] = replace(old, outcome=outcome, error=text, latest=now, times=old.times + 1)
 
-    def succeeded(self, verb: str, subject: str) -> None:
+    def succeeded(self, verb: str, subject: str, now: datetime) -> None:
         """Forget the failure of an action that the API has accepted."""
+        self._begun.setdefault(verb in _OF_STANDBY, now)
         self._known.pop(failures.key(verb, subject), None)
 
     def read(self, news: PricesRead | RegionRead | Polled | Reported) -> None:
         """Count a failed read of AWS, or what a part of this process reports; forget those that do not fail any more.
-        The answers to reads change nothing."""
+        The first answer to a read is the begin of reads; later ones change nothing."""
         if isinstance(news, Reported) and news.outcome:
             self.failed(news.verb, news.object, news.outcome, news.error, news.at)
         elif isinstance(news, Reported):
-            self.succeeded(news.verb, news.object)
+            self.succeeded(news.verb, news.object, news.at)
         elif isinstance(news, Polled):
             self._polled(news)
+        else:
+            self._begun.setdefault(True, news.at)
 
     def _polled(self, news: Polled) -> None:
         subject = failures.of_aws(news.key)
         if isinstance(news, ChoreRecovered):
-            self.succeeded(failures.READ, subject)
+            self.succeeded(failures.READ, subject, news.at)
             return
         self.failed(failures.READ, subject, outcome_of(news.error), str(news.error), news.at)
 
@@ -66,6 +77,7 @@ class Failures:
         self._known = {
             key: replace(one, since=one.since - by, latest=one.latest - by) for key, one in self._known.items()
         }
+        self._begun = {standby: at - by for standby, at in self._begun.items()}
 
     def at(self, now: datetime) -> dict[str, Failure]:
         """Return a copy of the failures by key; those of actions that are not tried any more are forgotten."""

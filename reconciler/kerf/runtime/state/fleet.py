@@ -11,13 +11,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from kerf.ec2.errors import OUT_OF_STOCK, SUBNET_CODE, closed
-from kerf.ec2.quotas import group_of, of_vcpus
-from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance
+from kerf.ec2.quotas import QuotaKey, Refusals, closed_by_quota, in_use, of_vcpus, quota_of
+from kerf.ec2.refused_launches import following
+from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance, Region
 from kerf.model.aws.instance_type import OfferingKey
 from kerf.model.aws.interruptions import Interruption, InterruptionKind
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.snapshot import LaunchFailure
-from kerf_api.labels import ON_DEMAND, RESERVED
+from kerf_api import labels
 
 #: Describe shows a new instance within this time, or the instance does not exist.
 SHOWN_AFTER = timedelta(seconds=60)
@@ -35,6 +36,50 @@ def full_subnet(error: FleetError) -> str:
     return error.subnet_id if error.code == SUBNET_CODE else ""
 
 
+class _OfQuotas:
+    """The offerings that quotas of vCPUs have closed, and when instances that they count were gone."""
+
+    def __init__(self) -> None:
+        self.closed: set[OfferingKey] = set()
+        self._refusals = Refusals()
+        #: By quota, when the latest instance was seen to be gone; and when offerings were last opened again.
+        self._gone: dict[QuotaKey, datetime] = {}
+        self._reopened: datetime | None = None
+
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much."""
+        self._refusals = self._refusals.set_back(by)
+        self._gone = {quota: at - by for quota, at in self._gone.items()}
+        self._reopened = self._reopened - by if self._reopened is not None else None
+
+    def refused(
+        self, request: FleetRequest, result: FleetResult, region: Region, instances: Iterable[Instance], at: datetime
+    ) -> None:
+        """Take in the answer of a fleet call, with the instances after it."""
+        self._refusals = self._refusals.after(request, result, region, instances, at)
+
+    def ended(self, instances: Iterable[Instance], at: datetime) -> None:
+        """These instances are gone: their quotas have vCPUs again."""
+        for one in instances:
+            self._gone[quota_of(one.instance_type, one.capacity_type)] = at
+
+    def reopen(
+        self, out_of_stock: dict[OfferingKey, datetime], instances: Callable[[], Iterable[Instance]], now: datetime
+    ) -> None:
+        """Open what a quota has closed before an instance that it counts was gone, as far as the freed vCPUs may be
+        enough: no refusal was met with as few in use. This happens once in a while only."""
+        if not self._gone or (self._reopened is not None and now - self._reopened < REOPENED_AFTER):
+            return
+        used = in_use(instances(), self._refusals.vcpus) if self.closed else {}
+        for key in sorted(self.closed & out_of_stock.keys()):
+            gone = self._gone.get(quota_of(key[0], key[2]))
+            before = gone is not None and out_of_stock[key] - OUT_OF_STOCK <= gone
+            if before and not self._refusals.excludes(key, used, now):
+                del out_of_stock[key]
+                self._reopened = now
+        self._gone.clear()
+
+
 class Fleet:
     """See the module. One thread uses it."""
 
@@ -44,12 +89,10 @@ class Fleet:
         self._launched: dict[str, tuple[Instance, datetime]] = {}
         self._terminated: dict[str, datetime] = {}
         self._out_of_stock: dict[OfferingKey, datetime] = {}
+        #: By launch group; and the first answer to a launch: failures of earlier processes are not known.
         self._failures: dict[str, LaunchFailure] = {}
-        #: The offerings that a quota of vCPUs has closed; by capacity type and group of families, when the latest
-        #: instance was seen to be gone; and when offerings were last opened again because of that.
-        self._of_quota: set[OfferingKey] = set()
-        self._gone: dict[tuple[str, str], datetime] = {}
-        self._reopened: datetime | None = None
+        self._watched_since: datetime | None = None
+        self._quotas = _OfQuotas()
         self._view: InstanceIndex | None = None
         self._busy: bool | None = None
 
@@ -58,9 +101,11 @@ class Fleet:
         self._launched = {id_: (instance, at - by) for id_, (instance, at) in self._launched.items()}
         self._terminated = {id_: at - by for id_, at in self._terminated.items()}
         self._out_of_stock = {key: until - by for key, until in self._out_of_stock.items()}
-        self._failures = {group: replace(one, at=one.at - by) for group, one in self._failures.items()}
-        self._gone = {quota: at - by for quota, at in self._gone.items()}
-        self._reopened = self._reopened - by if self._reopened is not None else None
+        self._failures = {
+            group: replace(one, at=one.at - by, since=one.began - by) for group, one in self._failures.items()
+        }
+        self._watched_since = self._watched_since - by if self._watched_since is not None else None
+        self._quotas.set_back(by)
 
     # --- instances ----------------------------------------------------------------------------------------------
     def described(
@@ -73,7 +118,7 @@ class Fleet:
         before = self._described
         self._described = {i.id: known if (known := before.get(i.id)) == i else i for i in instances}
         self._described |= {id_: one for id_, one in before.items() if self._believed(one) and kept(one)}
-        self._ended((one for id_, one in before.items() if id_ not in self._described), at)
+        self._quotas.ended((one for id_, one in before.items() if id_ not in self._described), at)
         for id_, (_, launched) in list(self._launched.items()):
             if id_ in self._described or at - launched >= SHOWN_AFTER or self._ended_unseen(id_, at):
                 del self._launched[id_]
@@ -101,15 +146,16 @@ class Fleet:
             if error.capacity and error.instance_type and error.zone and not full_subnet(error):
                 self.close(closed(request, error), at, of_quota=of_vcpus(error))
         if len(result.instances) < len(request.members):
-            self.failed(request.group, result.errors, at, len(request.members) - len(result.instances))
+            self.failed(request, result.errors, at, len(request.members) - len(result.instances))
         else:
+            self._watched_since = self._watched_since or at
             self._failures.pop(request.group, None)
         self._changed()
 
     def terminated(self, instance_id: str, at: datetime, *, gone: bool = False) -> None:
         """An instance is being terminated; `gone` when EC2 does not know it any more."""
         if gone:
-            self._ended([one] if (one := self.instances.get(instance_id)) is not None else (), at)
+            self._quotas.ended([one] if (one := self.instances.get(instance_id)) is not None else (), at)
             self._described.pop(instance_id, None)
             self._launched.pop(instance_id, None)
         else:
@@ -160,18 +206,21 @@ class Fleet:
             if instance is not None:
                 self._sold_out(instance.offering, at)
 
-    def failed(self, group: str, errors: Sequence[FleetError], at: datetime, missing: int = 1) -> None:
+    def failed(self, request: FleetRequest, errors: Sequence[FleetError], at: datetime, missing: int = 1) -> None:
         """A fleet call gave less than was asked for: so many instances are `missing`."""
-        before = self._failures.get(group)
+        before, pool = self._failures.get(request.group), request.tags.get(labels.TAG_NODEPOOL, "")
         attempts = 1 if before is None else before.attempts + 1
-        self._failures[group] = LaunchFailure(tuple(errors), at, attempts, missing)
+        self._watched_since = self._watched_since or at
+        since, at_least = following(self._failures.values(), tuple(errors), at, at - self._watched_since)
+        failure = LaunchFailure(tuple(errors), at, attempts, missing, pool, since, at_least)
+        self._failures[request.group] = failure
 
     def out_of_stock(self, now: datetime) -> Mapping[OfferingKey, datetime]:
         """By offering, until when Kerf does not request it."""
-        self._reopen(now)
+        self._quotas.reopen(self._out_of_stock, self.instances.values, now)
         for key in [key for key, until in self._out_of_stock.items() if until <= now]:
             del self._out_of_stock[key]
-        self._of_quota &= self._out_of_stock.keys()
+        self._quotas.closed &= self._out_of_stock.keys()
         return self._out_of_stock
 
     def failures(self, now: datetime) -> Mapping[str, LaunchFailure]:
@@ -185,26 +234,13 @@ class Fleet:
         for key in keys:
             self._sold_out(key, at)
             if of_quota:
-                self._of_quota.add(key)
+                self._quotas.closed.add(key)
+
+    def over_quota(self, request: FleetRequest, result: FleetResult, region: Region, at: datetime) -> None:
+        """Close what a quota of vCPUs excludes after a fleet call, whose answer is processed."""
+        self.close(closed_by_quota(request, result, region), at, of_quota=True)
+        self._quotas.refused(request, result, region, self.instances.values(), at)
 
     def _sold_out(self, key: OfferingKey, at: datetime) -> None:
         self._out_of_stock[key] = at + OUT_OF_STOCK
-        self._of_quota.discard(key)
-
-    def _ended(self, instances: Iterable[Instance], at: datetime) -> None:
-        """These instances are gone: their quotas have vCPUs again."""
-        for one in instances:
-            counted = ON_DEMAND if one.capacity_type == RESERVED else one.capacity_type
-            self._gone[counted, group_of(one.instance_type)] = at
-
-    def _reopen(self, now: datetime) -> None:
-        """Open what a quota has closed before an instance that it counts was gone. The freed vCPUs may be too few, so
-        this happens once in a while only."""
-        if not self._gone or (self._reopened is not None and now - self._reopened < REOPENED_AFTER):
-            return
-        for key in sorted(self._of_quota & self._out_of_stock.keys()):
-            gone = self._gone.get((key[2].split(" ")[0], group_of(key[0])))
-            if gone is not None and self._out_of_stock[key] - OUT_OF_STOCK <= gone:
-                del self._out_of_stock[key]
-                self._reopened = now
-        self._gone.clear()
+        self._quotas.closed.discard(key)

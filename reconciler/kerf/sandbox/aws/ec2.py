@@ -34,7 +34,7 @@ from kerf.sandbox.api.manifests import chance, digest, timestamp
 from kerf.sandbox.aws.account import Tagged, select
 from kerf.sandbox.aws.machines import Machine
 from kerf.sandbox.aws.placement import PlacementGroups
-from kerf.sandbox.aws.stocks import Stocks, vcpus_in_use
+from kerf.sandbox.aws.stocks import Stocks
 from kerf.sandbox.clock import Agenda
 from kerf.sandbox.weather import Weather
 from kerf_api import labels
@@ -295,10 +295,10 @@ class Ec2:
 
     def _over_quota(self, kind: str, zone: str, capacity_type: str) -> FleetError | None:
         """Why the account may not run one more instance of a type."""
-        most = self.stocks.quotas.get(capacity_type)
-        used = 0 if most is None else vcpus_in_use(self.instances.values(), self.region.types, capacity_type)
-        if most is None or used + self.region.types[kind].vcpus <= most:
+        found = self.stocks.over_quota(self.instances.values(), self.region.types, kind, capacity_type)
+        if found is None:
             return None
+        used, most = found
         code = "MaxSpotInstanceCountExceeded" if capacity_type == labels.SPOT else "VcpuLimitExceeded"
         return FleetError(code, f"{used} of {most} {capacity_type} vCPUs are in use", kind, zone, True)
 
