@@ -12,7 +12,7 @@ from kerf.cli.arguments import Mistake
 from kerf.cli.gathering import gathering, sources
 from kerf.planning import changes
 from kerf.planning.changes import Change, Comparison, Key
-from kerf.snapshots.sanitizing import digest
+from kerf.snapshots.sanitizing import digest, fingerprint
 from kerf_api.texts import shortened
 
 if TYPE_CHECKING:
@@ -81,12 +81,15 @@ def comparable(
         raise Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
     if not captured.of_file:
         return change, [*found.assumed]
-    comparison = of_record(captured.snapshot, found.before) if key is None else _of_file(captured.snapshot, key, found)
+    comparison = of_record(captured.snapshot, found.before) if key is None else _of_file(captured, key, found)
     return comparison.comparable(change), [*found.assumed, *comparison.assumed]
 
 
-def _of_file(snapshot: Snapshot, key: bytes, found: Changed) -> Comparison:
-    return Comparison(snapshot, partial(digest, key) if key else None, found.before)
+def _of_file(captured: Captured, key: bytes, found: Changed) -> Comparison:
+    """The comparison with a snapshot file. Under another key all user data would differ."""
+    if key and captured.key and captured.key != fingerprint(key):
+        return Comparison(captured.snapshot, None, found.before, "KERF_DIGEST_KEY is not the key of the snapshot")
+    return Comparison(captured.snapshot, partial(digest, key) if key else None, found.before)
 
 
 def of_record(snapshot: Snapshot, before: Mapping[Key, Mapping[str, Any]]) -> Comparison:
