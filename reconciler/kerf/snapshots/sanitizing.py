@@ -50,8 +50,8 @@ def digest(key: bytes, text: str) -> str:
 
 
 def fingerprint(key: bytes) -> str:
-    """The text by which a file names the key of its digests, and from which nobody can compute the key; empty without
-    one. A short or common key can be guessed, as by the digests themselves."""
+    """The text by which a file names the key of its digests; empty without one. It does not contain the key, but a short
+    or common key can be guessed, as by the digests themselves."""
     return hmac.new(key, _FINGERPRINTED, hashlib.sha256).hexdigest()[:_FINGERPRINT_DIGITS] if key else ""
 
 
