@@ -50,7 +50,7 @@ def digest(key: bytes, text: str) -> str:
 
 
 def fingerprint(key: bytes) -> str:
-    """The text by which a file names the key of its digests; empty without one. It does not contain the key, but a short
+    """The text by which a file names the key of its digests; empty without one. It does not have the key, but a short
     or common key can be guessed, as by the digests themselves."""
     return hmac.new(key, _FINGERPRINTED, hashlib.sha256).hexdigest()[:_FINGERPRINT_DIGITS] if key else ""
 
