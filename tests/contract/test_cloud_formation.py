@@ -42,11 +42,20 @@ def test_a_stack_has_a_queue_that_events_reach_a_role_and_policies(aws: MotoAws)
 
 @pytest.mark.only_real("the sandbox makes no stacks")
 def test_a_stack_with_a_bucket_has_permissions_for_its_prefix(aws: MotoAws) -> None:
-    outputs = stack(aws, "grey", ClusterName="grey", RecordBucket="my-records", RecordPrefix="kerf/grey")
+    outputs = stack(aws, "grey", ClusterName="grey", RecordBucket="my-records", RecordPrefix="kerf/others")
     documents = [document(aws, arn) for arn in outputs["PolicyArns"].split(",")]
     assert len(documents) == 5
     resources = {text for one in documents[-1]["Statement"] for text in one["Resource"]}
-    assert resources == {"arn:aws:s3:::my-records", "arn:aws:s3:::my-records/kerf/grey/*"}
+    assert resources == {"arn:aws:s3:::my-records", "arn:aws:s3:::my-records/kerf/others/*"}
+
+
+@pytest.mark.only_real("the sandbox makes no stacks")
+def test_a_stack_with_a_key_has_the_clusters_own_prefix_and_may_use_the_key(aws: MotoAws) -> None:
+    key = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    outputs = stack(aws, "gold", ClusterName="gold", RecordBucket="my-records", RecordKey=key)
+    documents = [document(aws, arn) for arn in outputs["PolicyArns"].split(",")]
+    resources = [{text for one in each["Statement"] for text in one["Resource"]} for each in documents[4:]]
+    assert resources == [{"arn:aws:s3:::my-records", "arn:aws:s3:::my-records/kerf/gold/*"}, {key}]
 
 
 @pytest.mark.only_real("the sandbox makes no stacks")

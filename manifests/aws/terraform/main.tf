@@ -29,17 +29,24 @@ locals {
     "interruption"      = "Read the interruption queue of this cluster"
     "discovery"         = "Read what can be launched, where and at which price"
     "record"            = "Keep copies of the record of decisions in a bucket"
+    "record-key"        = "Encrypt and decrypt the record of decisions"
   }
 
+  left_out = concat(
+    var.record_bucket == "" ? ["record"] : [],
+    var.record_bucket == "" || var.record_key_arn == "" ? ["record-key"] : [],
+  )
+
   names = {
-    partition     = data.aws_partition.this.partition
-    region        = data.aws_region.this.name
-    account_id    = data.aws_caller_identity.this.account_id
-    cluster_name  = var.cluster_name
-    node_role_arn = local.node_role_arn
-    queue_arn     = local.queue_arn
-    record_bucket = var.record_bucket
-    record_prefix = var.record_prefix
+    partition      = data.aws_partition.this.partition
+    region         = data.aws_region.this.name
+    account_id     = data.aws_caller_identity.this.account_id
+    cluster_name   = var.cluster_name
+    node_role_arn  = local.node_role_arn
+    queue_arn      = local.queue_arn
+    record_bucket  = var.record_bucket
+    record_prefix  = var.record_prefix != "" ? var.record_prefix : "kerf/${var.cluster_name}"
+    record_key_arn = var.record_key_arn
   }
 
   node_policies = [
@@ -181,7 +188,7 @@ resource "aws_cloudwatch_event_target" "interruptions" {
 
 # --- the controller -------------------------------------------------------------------------------------------------
 resource "aws_iam_policy" "controller" {
-  for_each    = { for key, text in local.policies : key => text if key != "record" || var.record_bucket != "" }
+  for_each    = { for key, text in local.policies : key => text if !contains(local.left_out, key) }
   name        = "Kerf-${each.key}-${local.name}"
   description = each.value
   policy      = templatefile("${path.module}/../policies/${each.key}.json", local.names)

@@ -60,16 +60,32 @@ variable "record_bucket" {
   description = "Bucket for copies of the record of decisions (settings.recordS3); empty means that the controller gets no permissions for it. The bucket is not created."
   type        = string
   default     = ""
+
+  validation {
+    condition     = can(regex("^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$", var.record_bucket))
+    error_message = "record_bucket must be the name of a bucket, without s3:// and without a prefix."
+  }
 }
 
 variable "record_prefix" {
-  description = "Prefix of this cluster in that bucket, as in settings.recordS3, without slashes at its ends."
+  description = "Prefix of this cluster in that bucket, as in settings.recordS3, without slashes at its ends; empty means kerf/<cluster_name>. The prefix kerf alone would cover other clusters."
   type        = string
-  default     = "kerf"
+  default     = ""
 
   validation {
-    condition     = can(regex("^[A-Za-z0-9_-][A-Za-z0-9._=-]*(/[A-Za-z0-9_-][A-Za-z0-9._=-]*)*$", var.record_prefix))
+    condition     = can(regex("^([A-Za-z0-9_-][A-Za-z0-9._=-]*(/[A-Za-z0-9_-][A-Za-z0-9._=-]*)*)?$", var.record_prefix))
     error_message = "record_prefix must be a prefix such as kerf/my-cluster."
+  }
+}
+
+variable "record_key_arn" {
+  description = "ARN of the KMS key that settings.recordEncryption names; empty means none. The policy of the key must allow IAM policies of its account."
+  type        = string
+  default     = ""
+
+  validation {
+    condition     = can(regex("^(arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+)?$", var.record_key_arn))
+    error_message = "record_key_arn must be the ARN of a key (not of an alias): policies of IAM do not resolve aliases."
   }
 }
 

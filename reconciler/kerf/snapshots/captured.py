@@ -21,6 +21,7 @@ class Captured:
         of_file: it has been read from a file, which lacks user data and annotations.
         names: `plain`, or `pseudonyms` for those of a file in their place.
         plans: digests of plans in the file, with those in the cluster.
+        key: the fingerprint of the key of the file's digests; empty when it is not known.
     """
 
     snapshot: Snapshot
@@ -30,3 +31,4 @@ class Captured:
     names: str = "plain"
     of_file: bool = False
     plans: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""

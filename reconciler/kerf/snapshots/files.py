@@ -39,29 +39,29 @@ def packer() -> zlib._Compress:
 def lines(data: bytes | Iterable[bytes], torn: Callable[[], object] | None = None) -> Iterator[bytes]:
     """The lines of a file, compressed or not: of its bytes, or of pieces of them. Raises Unreadable.
 
-    With `torn` a file may end anywhere, as one does that was being written: it is called, and the last line is left
-    out when it is not complete.
+    With `torn` a file may end anywhere, as one does that was being written: it is called once, and the last line is
+    left out when it is not complete. The lines before damaged bytes come before the error.
     """
     found = (data[start : start + _PIECE] for start in range(0, len(data), _PIECE)) if isinstance(data, bytes) else data
-    rest, length, size = list[bytes](), 0, 0
-    for piece in _unpacked(_bounded(found), torn):
+    rest, length, size, cut = list[bytes](), 0, 0, list[bool]()
+    for piece in _unpacked(_bounded(found), None if torn is None else lambda: cut.append(True)):
         size += len(piece)
         if size > _LONGEST:
             raise Unreadable(_TOO_LONG)
-        *ended, last = piece.split(b"\n")
+        *ended, begun = piece.split(b"\n")
         if ended:
             yield b"".join([*rest, ended[0]])
             yield from ended[1:]
             rest, length = [], 0
-        rest.append(last)
-        length += len(last)
+        rest.append(begun)
+        length += len(begun)
         if length > _LONGEST_LINE:
             raise Unreadable(f"a line has more than {_LONGEST_LINE // 1024**2} MiB")
-    if b"".join(rest).strip():
-        if torn is None:
-            yield b"".join(rest)
-        else:
-            torn()
+    last = b"".join(rest)
+    if torn is None:
+        yield from [last] if last.strip() else []
+    elif cut or last.strip():
+        torn()
 
 
 def _bounded(found: Iterable[bytes]) -> Iterator[bytes]:
@@ -81,15 +81,36 @@ def _unpacked(found: Iterator[bytes], torn: Callable[[], object] | None) -> Iter
         yield from found
         return
     unpacker = zlib.decompressobj(_GZIP)
-    try:
-        for packed in chain([first], found):
-            yield from _parts(unpacker, packed)
-    except zlib.error as error:
-        raise Unreadable(f"it cannot be decompressed: {error}") from error
+    begin = 0
+    for packed in chain([first], found):
+        before = unpacker.copy()
+        size = 0
+        try:
+            for part in _parts(unpacker, packed):
+                size += len(part)
+                yield part
+        except zlib.error:
+            yield from _up_to_damage(before, packed, size, begin)
+        begin += len(packed)
     if not unpacker.eof and torn is not None:
         torn()
     elif not unpacker.eof:
         raise Unreadable("its end is missing: it was not written to its end, or was cut")
+
+
+def _up_to_damage(unpacker: zlib._Decompress, packed: bytes, known: int, begin: int) -> Iterator[bytes]:
+    """The bytes of a damaged piece that decode, without the first `known` of them; then it raises Unreadable.
+
+    zlib returns nothing of the input in which it fails, so it gets one byte at a time. `begin` is the place of the
+    piece in the file. The damage may be earlier: wrong bits can stand for other lines.
+    """
+    for place in range(len(packed)):
+        try:
+            for part in _parts(unpacker, packed[place : place + 1]):
+                yield part[known:]
+                known = max(0, known - len(part))
+        except zlib.error as error:
+            raise Unreadable(f"it is damaged at byte {begin + place:,} or before: {error}") from error
 
 
 def _parts(unpacker: zlib._Decompress, packed: bytes) -> Iterator[bytes]:

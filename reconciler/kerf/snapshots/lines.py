@@ -24,7 +24,8 @@ class Line(Struct, frozen=True, kw_only=True, tag_field="line", rename="camel", 
 class Header(Line, frozen=True, kw_only=True, tag="header"):
     """The first line. `at` is the time of the snapshot; `names` is `plain` or `pseudonyms`.
 
-    `plans` has digests of plans in the file, with those in the cluster.
+    `plans` has digests of plans in the file, with those in the cluster. `key` is the fingerprint of the key of its
+    digests; empty when that is not known, as in files of earlier versions.
     """
 
     format: str = FORMAT
@@ -33,6 +34,7 @@ class Header(Line, frozen=True, kw_only=True, tag="header"):
     names: str = "plain"
     software: Mapping[str, str] = {}
     plans: Mapping[str, str] = {}
+    key: str = ""
 
 
 class Objects(Line, frozen=True, kw_only=True, tag="objects"):

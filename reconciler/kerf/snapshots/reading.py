@@ -136,7 +136,7 @@ class Reader:
         snapshot = self.cluster.snapshot(now=at, settings=settings, catalogues=self._catalogues(settings), **facts)
         header = self.header or Header(at=at)
         unknown = tuple(sorted(self.unknown))
-        return Captured(snapshot, self.region, header.software, unknown, header.names, True, header.plans)
+        return Captured(snapshot, self.region, header.software, unknown, header.names, True, header.plans, header.key)
 
     def _catalogues(self, settings: Settings) -> dict[str, Catalogue]:
         """By class name; a catalogue is computed again when one of its inputs has changed, as the controller does."""

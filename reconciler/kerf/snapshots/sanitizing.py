@@ -37,6 +37,9 @@ T = TypeVar("T")
 _WORKLOADS: Final = (kinds.DAEMON_SET, kinds.DEPLOYMENT, kinds.REPLICA_SET, kinds.STATEFUL_SET)
 #: A comment in every language that user data is written in, so that it is as valid as what it stands for.
 _DIGEST: Final = "# digest:"
+#: The text whose digest is the fingerprint of a key; no user data is the same.
+_FINGERPRINTED: Final = b"kerf.sh/snapshot: the fingerprint of a key"
+_FINGERPRINT_DIGITS: Final = 16
 
 
 def digest(key: bytes, text: str) -> str:
@@ -44,6 +47,12 @@ def digest(key: bytes, text: str) -> str:
     if text.startswith(_DIGEST):
         return text
     return _DIGEST + hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def fingerprint(key: bytes) -> str:
+    """The text by which a file names the key of its digests; empty without one. It does not have the key, but a short
+    or common key can be guessed, as by the digests themselves."""
+    return hmac.new(key, _FINGERPRINTED, hashlib.sha256).hexdigest()[:_FINGERPRINT_DIGITS] if key else ""
 
 
 class Sanitizer:
@@ -90,6 +99,11 @@ class Sanitizer:
         if kept is value.metadata.annotations:
             return value
         return changed(value, metadata=changed(value.metadata, annotations=kept))
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the key of its digests."""
+        return fingerprint(self._key)
 
     def digest(self, text: str) -> str:
         """What stands for a text that is left out; equal texts have equal ones."""

@@ -48,7 +48,8 @@ def encoded(line: Line) -> bytes:
 def _lines(captured: Captured, sanitizer: Sanitizer) -> Iterator[Line]:
     snapshot = captured.snapshot
     plans = {written: real for real, written in sanitizer.plans.items()}
-    yield Header(at=snapshot.now, software=captured.software, plans=plans)
+    key = sanitizer.fingerprint or captured.key  # digests of a file stay as they are
+    yield Header(at=snapshot.now, software=captured.software, plans=plans, key=key)
     for kind, name in FIELDS.items():
         yield from objects(sanitizer, kind, list(getattr(snapshot, name).values()))
     yield from objects(

@@ -30,6 +30,7 @@ IMPLIED: Final = {
     "ec2:CreateLaunchTemplate": {"ec2:CreateTags"},
     "iam:CreateInstanceProfile": {"iam:TagInstanceProfile"},
     "iam:AddRoleToInstanceProfile": {"iam:PassRole"},
+    "s3:PutObject": {"kms:Decrypt", "kms:GenerateDataKey"},
 }
 #: Operations that a permission of another name allows. Source: SQS developer guide, "Amazon SQS API permissions";
 #: Service Authorization Reference, "Service Quotas" and "Amazon S3".
@@ -56,6 +57,7 @@ CLOUD_FORMATION: Final = {
     "QueueArn": "queue_arn",
     "RecordBucket": "record_bucket",
     "RecordPrefix": "record_prefix",
+    "RecordKey": "record_key_arn",
 }
 
 
@@ -157,6 +159,45 @@ def test_the_record_is_within_the_prefix() -> None:
     objects = [text for one in statements(path) if one["Sid"] == "KeepTheRecord" for text in one["Resource"]]
     assert all(text.endswith(":::${record_bucket}/${record_prefix}/*") for text in objects)
     assert statement("ListTheRecord")["Condition"] == {"StringLike": {"s3:prefix": ["${record_prefix}/*"]}}
+
+
+def test_the_prefix_is_the_clusters_own_by_default() -> None:
+    """`kerf` alone would be that of all clusters."""
+    text = (AWS / "cloudformation.yaml").read_text(encoding="utf-8")
+    assert '- RecordPrefix: !If [WithRecordPrefix, !Ref RecordPrefix, !Sub "kerf/${ClusterName}"]' in text
+    parameters = YAML(typ="rt", pure=True).load(text)["Parameters"]
+    assert parameters["RecordPrefix"]["Default"] == ""
+    variables = {name.strip('"'): one for each in _blocks("variable") for name, one in each.items()}
+    assert bare(variables["record_prefix"]["default"]) == ""
+    assert "kerf/${var.cluster_name}" in bare(terraform()["locals"][0])["names"]["record_prefix"]
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "wrong"),
+    [
+        ("record_bucket", ("", "my-records"), ("s3://my-records", "my-records/kerf", "A")),
+        ("record_prefix", ("", "kerf/my-cluster"), ("/kerf", "kerf/", "kerf/*", "kerf//a")),
+        (
+            "record_key_arn",
+            ("", "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
+            ("*", "alias/records", "arn:aws:kms:us-west-2:111122223333:alias/records"),
+        ),
+    ],
+)
+def test_terraform_refuses_other_values(name: str, good: tuple[str, ...], wrong: tuple[str, ...]) -> None:
+    variables = {key.strip('"'): one for each in _blocks("variable") for key, one in each.items()}
+    [rule] = variables[name]["validation"]
+    [pattern] = re.findall(r'regex\("(.+)", var\.', rule["condition"])
+    for value in good:
+        assert re.fullmatch(pattern, value), value
+    for value in wrong:
+        assert not re.fullmatch(pattern, value), value
+
+
+def test_the_key_of_the_record_is_used_by_s3_alone() -> None:
+    one = statement("EncryptTheRecord")
+    assert one["Resource"] == ["${record_key_arn}"]
+    assert one["Condition"] == {"StringLike": {"kms:ViaService": ["s3.*"]}}
 
 
 # --- its other forms ----------------------------------------------------------------------------------------------

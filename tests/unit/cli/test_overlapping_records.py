@@ -92,7 +92,7 @@ def test_a_clock_that_is_set_back_between_two_parts_loses_nothing(tmp_path: Path
     assert _found(_record(tmp_path, until=15)) == ["a0", "a10"]
 
 
-@pytest.mark.parametrize("copy", ["20260101T000000000000Z-a-00000001", "copy"])
+@pytest.mark.parametrize("copy", ["20260101T000000000000Z-a-00000001", "copy", "copy-2"])
 def test_a_copy_of_a_part_counts_once(tmp_path: Path, copy: str) -> None:
     """A bucket has the part as it was a minute ago, under another name."""
     whole, notes = _part(tmp_path, "00000001", "a", [0, 1, 2]), list[str]()
@@ -101,6 +101,28 @@ def test_a_copy_of_a_part_counts_once(tmp_path: Path, copy: str) -> None:
         record = Record(paths, notes.append)
         assert _found(record) == ["a0", "a1", "a2"]
         assert notes.pop() == f"{older}: it is a copy of {whole}, and left out"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(
+            lambda lines: [*lines[:5], b'{"line":"objects","kind":"Pod","items":[{"spec":3}]}', *lines[5:]], id="object"
+        ),
+        pytest.param(lambda lines: [line.replace(b"00:02:00", b"00:09:00") for line in lines] + [b"{"], id="time"),
+    ],
+)
+@pytest.mark.parametrize("names", [("00000001", "a"), ("a", "copy-2"), ("copy-2", "a"), ("00000001", "copy-2")])
+def test_an_intact_copy_of_a_part_wins(tmp_path: Path, damage: Any, names: tuple[str, str]) -> None:
+    """Damage to an object shows in no time, and a damaged time is another one."""
+    whole, notes = _part(tmp_path, names[0], "a", [0, 1, 2]), list[str]()
+    damaged = _part(tmp_path, names[1], "a", [0, 1, 2])
+    damaged.write_bytes(b"".join(line + b"\n" for line in damage(damaged.read_bytes().splitlines())))
+    for paths in ([whole, damaged], [damaged, whole]):
+        record = Record(paths, notes.append)
+        assert _found(record) == ["a0", "a1", "a2"]
+        assert not record.damaged
+        assert notes.pop() == f"{damaged}: it is a copy of {whole}, and left out"
 
 
 def test_a_damaged_part_hides_no_other_one(leaders: Path) -> None:

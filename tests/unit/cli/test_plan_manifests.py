@@ -12,7 +12,7 @@ from kerf.model import kinds
 from tests.simulation.plan_cases import Case, pool, web
 from tests.simulation.plan_table import prepared
 from tests.sources import ROOT
-from tests.worlds import node_class
+from tests.worlds import daemon_set, node_class
 
 from .test_plan import run
 
@@ -107,6 +107,19 @@ def test_a_missing_class_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
         (risk,) = json.loads(text)["risks"]
         assert (code, err, risk["code"], risk["subject"]) == (0, "", "NotReady", "nodepool/general")
         assert "launches no node: EC2NodeClass default does not exist; add its manifest" in risk["text"]
+
+
+def test_objects_that_an_api_server_refuses_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The checks of `kerf simulate`, also of kinds that no webhook checks."""
+    one = daemon_set("agent", {})
+    wrong = {**one, "spec": {**one["spec"], "updateStrategy": {"rollingUpdate": {"maxUnavailable": 0}}}}
+    (tmp_path / "pod.yaml").write_text(PENDING)
+    for manifest, words in ((one, ""), (wrong, "spec.updateStrategy.rollingUpdate.maxUnavailable: it and maxSurge")):
+        (tmp_path / "a.json").write_text(json.dumps(manifest))
+        code, _, err = run(capsys, str(tmp_path / "a.json"), "-f", str(tmp_path / "pod.yaml"), "--no-simulate")
+        assert (code == 2) is bool(words), err
+        assert f"{tmp_path}/a.json:1: the API server refuses DaemonSet " in err if words else "refuses" not in err
+        assert words in err
 
 
 # --- two manifests of one object ----------------------------------------------------------------------------------

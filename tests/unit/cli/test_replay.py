@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +115,24 @@ def test_a_torn_end_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "its last line is left out" in _said(capsys)
 
 
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+def test_a_torn_end_is_reported_once(share: float, tmp_path: Path, capsys: Any) -> None:
+    data = gzip.compress(b"".join(line + b"\n" for line in files.lines(RECORD.read_bytes())))
+    (tmp_path / "00000001.record").write_bytes(data[: int(len(data) * share)])
+    replay.main([str(tmp_path), "--list"])
+    assert _said(capsys).count("its last line is left out") == 1
+
+
+def test_times_in_small_letters_are_read() -> None:
+    assert records.instant("--at", "2026-11-28t10:00:00z") == datetime(2026, 11, 28, 10, tzinfo=UTC)
+
+
 def test_a_damaged_line_is_named_and_other_files_are_read(tmp_path: Path, capsys: Any) -> None:
     lines = list(files.lines(RECORD.read_bytes()))
     place = next(number for number, line in enumerate(lines, 1) if b'"line":"decision"' in line)
     path = _written(tmp_path, [*lines[:place], b"{", *lines[place:]])
-    (tmp_path / "00000002.record").write_bytes(RECORD.read_bytes())
+    start = json.dumps({**json.loads(lines[0]), "run": "another"}).encode()
+    (tmp_path / "00000002.record").write_bytes(b"".join(line + b"\n" for line in (start, *lines[1:])))
     assert replay.main([path, "--list"]) == 2
     text = _said(capsys)
     assert f"00000001.record: line {place + 1}: " in text

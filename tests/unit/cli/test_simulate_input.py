@@ -11,14 +11,15 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from kerf.cli.verbs.simulation import repeating
+from kerf.cli.verbs.simulation import repeating, shapes
 from kerf.cli.verbs.simulation.loading import File
 from kerf.cli.verbs.simulation.repeating import Job
 from kerf.cli.verbs.simulation.simulate import main
 from kerf.simulating.checking import REASONS
 from kerf.simulating.reading import BadScenario
+from kerf.simulating.scenario import Workload
 from tests.sources import ROOT
-from tests.unit.simulating.faults import FAULTS, SCENARIO, WORLD, event, objects, web
+from tests.unit.simulating.faults import FAULTS, PAGES, SCENARIO, WORLD, event, objects, web
 from tests.worlds import deployment
 
 
@@ -397,3 +398,8 @@ def test_replicas_come_from_a_file_or_from_the_scenario(tmp_path: Path, capsys: 
     workload = {"name": "web", "replicas": 1, "replicasFile": "web.csv", "overTime": rows}
     assert main([written(tmp_path, {"workloads": [workload]})]) == 2
     assert "workloads[0].overTime: replicasFile gives the replicas already" in capsys.readouterr().err
+
+
+def test_huge_pages_beside_the_cpu_of_the_workload_are_valid() -> None:
+    pod = {"containers": [{"name": "main", "resources": PAGES}]}
+    assert list(shapes.workload_faults(Workload(name="web", replicas=1, cpu=1, pod=pod))) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from kerf.cli.answering import changed
 from kerf.cli.app import app
-from kerf.snapshots import files
+from kerf.snapshots import files, writing
 from kerf.snapshots.reading import read
 
 CASES = Path(__file__).parent / "why"
@@ -116,6 +118,34 @@ def test_the_same_key_gives_the_same_digests(tmp_path: Path, monkeypatch: pytest
     assert digest("mine") == digest("mine") != digest("")
     assert digest("") != digest(""), "a random key"
     assert digest("") != "hello"
+
+
+def test_another_key_is_reported_in_place_of_false_differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of earlier versions have no fingerprint, and any key is taken for theirs."""
+    text = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: a}\nspec: {userData: hello}\n"
+    (tmp_path / "class.yaml").write_text(text)
+    monkeypatch.setenv("KERF_DIGEST_KEY", "mine")
+    done = kerf("snapshot", "-o", str(tmp_path / "s"), "-f", str(tmp_path / "class.yaml"))
+    assert done.exit_code == 0, done.stderr
+    lines = list(files.lines((tmp_path / "s").read_bytes()))
+    captured = read(lines)
+    header = json.loads(lines[0])
+    assert b"mine" not in lines[0]
+    assert len(header.pop("key")) == 16
+    older = read([json.dumps(header).encode(), *lines[1:]])
+    assert older.key == ""
+    own = captured.snapshot.node_classes["a"].spec.user_data
+    words = ["EC2NodeClass a: its user data is assumed unchanged: KERF_DIGEST_KEY is not the key of the snapshot"]
+    for found, key, same, assumed in (
+        (captured, b"mine", True, []),
+        (captured, b"other", True, words),
+        (older, b"mine", True, []),
+        (older, b"other", False, []),
+    ):
+        change, notes = changed.comparable(changed.of_files([str(tmp_path / "class.yaml")]), found, key)
+        assert ((change.applied[0]["spec"]["userData"] == own), notes) == (same, assumed)
+    again = list(writing.lines(captured, b""))
+    assert read(again).key == captured.key, "the digests of a file are those of its key"
 
 
 @pytest.mark.parametrize(

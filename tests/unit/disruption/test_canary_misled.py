@@ -317,3 +317,15 @@ def test_a_forged_failure_makes_no_condition_that_the_api_server_refuses() -> No
     made = noted(replace(SOAKED, failed="x" * 100_000))
     rows = canaries.with_condition(view(snapshot([made, CLASS])), made, (), 1)
     assert all(len(row.message) <= 32768 for row in rows)
+
+
+def test_failures_from_before_the_canary_stay_known_without_the_note() -> None:
+    """The controller of a pod that fails elsewhere since long ago; one that fails only since then is no such one."""
+    made = reported("Soaking", "NodeClaim old was replaced; its pods are observed until 2026-03-04T12:10:00Z")
+    heirs = [replace(one, metadata=replace(one.metadata, creation_timestamp=START)) for one in successor("new", "old")]
+    ill = pod("ill", "other", ready=False, since=LONG_AGO, created=LONG_AGO, owner="uid-ill")
+    late = pod("late", "other", ready=False, since=NOW - 5 * MINUTE, created=LONG_AGO, owner="uid-late")
+    fails = pod("fails", "new", ready=False, since=NOW - 5 * MINUTE, owner="uid-new")
+    after, _ = next_state(made, *heirs, *pairs("other"), ill, late, fails, *WELL)
+    assert after is not None
+    assert after.unwell == ("uid-ill",)

@@ -335,10 +335,23 @@ def test_more_than_a_page_of_objects_is_listed(s3: Any, url: str) -> None:
 
 def test_a_bucket_needs_a_folder() -> None:
     with pytest.raises(SettingsError) as raised:
-        settings.parse(["--record-s3=s3://records"], {"CLUSTER_NAME": "demo"})
+        settings.parse(["--record-s3=s3://records/kerf/demo"], {"CLUSTER_NAME": "demo"})
     assert raised.value.problems == (
         "RECORD_S3 (--record-s3): needs RECORD_FOLDER, the folder whose files are uploaded",
     )
+
+
+@pytest.mark.parametrize("address", ["s3://records", "s3://records/"])
+def test_the_whole_bucket_is_refused_and_read(address: str, s3: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """The bounds of one cluster would delete the parts of another one."""
+    with pytest.raises(SettingsError) as raised:
+        settings.parse([], {"CLUSTER_NAME": "demo", "RECORD_FOLDER": "/record", "RECORD_S3": address})
+    assert raised.value.problems == (
+        "RECORD_S3 (--record-s3): needs a prefix of this cluster alone, such as s3://records/kerf/demo",
+    )
+    s3.put_object(Bucket=stores.BUCKET, Key=_name(1), Body=Path("tests/unit/records/versions/1.record").read_bytes())
+    assert replay.main([address, "--list"]) == 0
+    assert "decisions" in capsys.readouterr().out
 
 
 def test_an_error_names_the_call(url: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.worlds import deployment, node_class, node_pool
+from tests.worlds import daemon_set, deployment, node_class, node_pool
 
 WEB: dict[str, Any] = {"name": "web", "replicas": 2, "cpu": 1}
 WORLD: dict[str, Any] = {"objects": [node_class(), node_pool("general", {})]}
+PAGES: dict[str, Any] = {name: {"hugepages-2Mi": "4Mi"} for name in ("requests", "limits")}
 #: A selector of other pods.
 OTHER: dict[str, Any] = {"matchLabels": {"app": "x"}}
 SCENARIO: dict[str, Any] = {
@@ -65,6 +66,11 @@ def toleration(**fields: Any) -> dict[str, Any]:
 
 def selector(**fields: Any) -> dict[str, Any]:
     return objects({**deployment("api", {}), "spec": {**deployment("api", {})["spec"], "selector": fields}})
+
+
+def rolling(make: Any, field: str, **fields: Any) -> dict[str, Any]:
+    one = make("api", {})
+    return objects({**one, "spec": {**one["spec"], field: fields}})
 
 
 def required(key: str, *values: str) -> dict[str, Any]:
@@ -299,6 +305,38 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     (port(hostPort=81), "containers[0].ports[1]: the field containerPort is missing; add it"),
     (port(containerPort=0), "ports[1].containerPort: 0 is less than 1, the least allowed"),
     (port(containerPort=81, protocol="HTTP"), "ports[1].protocol: there is no value HTTP; did you mean TCP?"),
+    (
+        rolling(deployment, "strategy", rollingUpdate={"maxSurge": 0, "maxUnavailable": "0%"}),
+        "spec.strategy.rollingUpdate.maxUnavailable: the API server refuses Deployment api: it and maxSurge are both 0",
+    ),
+    (
+        rolling(deployment, "strategy", type="Recreate", rollingUpdate={"maxSurge": 1}),
+        "spec.strategy.rollingUpdate: the API server refuses Deployment api: only the type RollingUpdate has it",
+    ),
+    (
+        rolling(daemon_set, "updateStrategy", rollingUpdate={"maxUnavailable": 0}),
+        "rollingUpdate.maxUnavailable: the API server refuses DaemonSet api: it and maxSurge are both 0",
+    ),
+    (
+        rolling(daemon_set, "updateStrategy", rollingUpdate={"maxSurge": 1}),
+        "rollingUpdate.maxSurge: the API server refuses DaemonSet api: it and maxUnavailable exclude each other",
+    ),
+    (
+        container(claims=[{"name": "gpu"}]),
+        "containers[0].resources.claims[0].name: there is no claim gpu in this pod; add it to resourceClaims",
+    ),
+    (
+        pod(resourceClaims=[{"name": "gpu"}]),
+        "resourceClaims[0]: it needs one of resourceClaimName and resourceClaimTemplateName; write exactly one",
+    ),
+    (
+        pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "a"}] * 2),
+        "resourceClaims[1].name: another claim has the same name; change one",
+    ),
+    (
+        {"workloads": [{"name": "web", "pod": {"containers": [{"name": "main", "resources": PAGES}]}}]},
+        "containers[0].resources: hugepages-2Mi needs a request of cpu or memory beside it; add one",
+    ),
     (
         container(limits={"nvidia.com/gpu": "500m"}),
         'limits.nvidia.com/gpu: "500m" of nvidia.com/gpu is no whole number; write 1',

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import fields, replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,20 @@ def test_joined_files_are_unreadable() -> None:
     for apart in ([packed + packed], [packed, packed]):
         with pytest.raises(Unreadable, match="something follows its end"):
             list(files.lines(apart))
+
+
+@pytest.mark.parametrize("size", [256 * 1024, 4096, 64])
+def test_lines_before_a_damaged_byte_are_read(size: int) -> None:
+    """A small file is one piece; an invalid block type (the bits 11) ends its decompression."""
+    packer, sound = files.packer(), [b'{"line":%d}' % number for number in range(2000)]
+    head = packer.compress(b"".join(line + b"\n" for line in sound)) + packer.flush(zlib.Z_FULL_FLUSH)
+    data = head + b"\x06" + b"\0" * 5000
+    told = list[bool]()
+    read = files.lines((data[at : at + size] for at in range(0, len(data), size)), lambda: told.append(True))
+    assert list(islice(read, len(sound))) == sound
+    with pytest.raises(Unreadable, match=rf"it is damaged at byte {len(head):,} or before: "):
+        next(read)
+    assert not told
 
 
 def test_few_of_the_unknown_names_are_kept() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from kerf.cli.arguments import Mistake
 from kerf.cli.gathering import gathering, sources
 from kerf.planning import changes
 from kerf.planning.changes import Change, Comparison, Key
-from kerf.snapshots.sanitizing import digest
+from kerf.snapshots.sanitizing import digest, fingerprint
 from kerf_api.texts import shortened
 
 if TYPE_CHECKING:
@@ -25,6 +25,12 @@ _WORKLOADS, _NAMES = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "CronJob
 
 #: A manifest with its place, `file:line`.
 Row = tuple[str, Mapping[str, Any]]
+#: Finds the faults of a manifest that an API server would refuse: the steps to each, and words.
+Faults = Callable[[Mapping[str, Any]], Iterable[tuple[tuple[str | int, ...], str]]]
+
+
+def _no_faults(_: Mapping[str, Any]) -> tuple[()]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +42,20 @@ class Changed:
     assumed: tuple[str, ...] = ()
 
 
-def of_files(paths: Sequence[str]) -> Changed:
+def of_files(paths: Sequence[str], faults: Faults = _no_faults) -> Changed:
     """All objects in these files that change a plan. Raises Mistake."""
     try:
         found = [row for source in sources.find(list(paths)) for row in cluster_files.manifests(source)]
     except (sources.NotFound, cluster_files.BadFile) as error:
         raise Mistake(str(error)) from error
-    applied = _once((place, one) for place, one in found if changes.relevant(one))
+    applied = _once(((place, one) for place, one in found if changes.relevant(one)), faults)
     if paths and not applied:
         kinds = ", ".join(sorted(changes.KINDS))
         raise Mistake(f"{' '.join(paths)}: no object of a kind that changes a plan ({kinds})")
     return Changed(Change(applied), assumed=_left_out(one for _, one in found))
 
 
-def since(paths: Sequence[str], ref: str, note: gathering.Note) -> Changed:
+def since(paths: Sequence[str], ref: str, note: gathering.Note, faults: Faults = _no_faults) -> Changed:
     """The objects below these paths that differ from a commit, and those that are gone. Kustomizations and charts are
     rendered where the tools are there. Raises Mistake."""
     from kerf.cli.gathering import git, repository
@@ -66,7 +72,7 @@ def since(paths: Sequence[str], ref: str, note: gathering.Note) -> Changed:
         raise Mistake(f"--changed-since {ref}: {error}") from error
     except (sources.NotFound, sources.ToolMissing, cluster_files.BadFile) as error:
         raise Mistake(str(error)) from error
-    applied = _once((place, one) for place, one in new if old.get(changes.key(one)) != one)
+    applied = _once(((place, one) for place, one in new if old.get(changes.key(one)) != one), faults)
     here = {*_by_key(new), *others}
     return Changed(Change(applied, tuple(key for key in old if key not in here)), old)
 
@@ -81,12 +87,15 @@ def comparable(
         raise Mistake("the snapshot has pseudonyms in place of names: no object of a change is found in it")
     if not captured.of_file:
         return change, [*found.assumed]
-    comparison = of_record(captured.snapshot, found.before) if key is None else _of_file(captured.snapshot, key, found)
+    comparison = of_record(captured.snapshot, found.before) if key is None else _of_file(captured, key, found)
     return comparison.comparable(change), [*found.assumed, *comparison.assumed]
 
 
-def _of_file(snapshot: Snapshot, key: bytes, found: Changed) -> Comparison:
-    return Comparison(snapshot, partial(digest, key) if key else None, found.before)
+def _of_file(captured: Captured, key: bytes, found: Changed) -> Comparison:
+    """The comparison with a snapshot file. Under another key all user data would differ."""
+    if key and captured.key and captured.key != fingerprint(key):
+        return Comparison(captured.snapshot, None, found.before, "KERF_DIGEST_KEY is not the key of the snapshot")
+    return Comparison(captured.snapshot, partial(digest, key) if key else None, found.before)
 
 
 def of_record(snapshot: Snapshot, before: Mapping[Key, Mapping[str, Any]]) -> Comparison:
@@ -104,11 +113,15 @@ def _left_out(manifests: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     return (f"{text}: {shortened(names, _NAMES)}",)
 
 
-def _once(rows: Iterable[Row]) -> tuple[Mapping[str, Any], ...]:
-    """The manifests, of which no two are of one object. Raises Mistake."""
+def _once(rows: Iterable[Row], faults: Faults) -> tuple[Mapping[str, Any], ...]:
+    """The manifests, of which no two are of one object, and none has a fault. Raises Mistake."""
     places: dict[Key, str] = {}
     found = []
     for place, one in rows:
+        for steps, words in faults(one):
+            name = "/".join(filter(None, changes.key(one)[1:]))
+            where = ".".join(map(str, steps))
+            raise Mistake(f"{place}: the API server refuses {one['kind']} {name}: {where}: {words}")
         key = changes.key(one)
         if key in places:
             name = "/".join(filter(None, key[1:]))

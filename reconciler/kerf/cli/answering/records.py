@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -43,6 +42,7 @@ class Record:
     make: Callable[[], Part] = Part
     damaged: bool = False
     software: list[dict[str, Any]] = field(default_factory=list)
+    _told: set[str] = field(default_factory=set)
 
     def decisions(self, each: Callable[[], T]) -> Iterator[tuple[Step, Path, T]]:
         """The decisions between the times, by time, with their files; a step holds until the next one is asked for.
@@ -85,16 +85,22 @@ class Record:
         """The decisions of a file between the times; each holds until the next one is asked for."""
         part = self.make()
         try:
-            for step in part.steps(files.lines(saved.pieces(path), partial(self.note, f"{path}: {_TORN}"))):
+            for step in part.steps(files.lines(saved.pieces(path), partial(self._tell, f"{path}: {_TORN}"))):
                 if self._between(step.decision.at):
                     yield step
         except FileNotFoundError:
-            self.note(f"{path}: the controller has deleted it meanwhile, as its bounds ask for")
+            self._tell(f"{path}: the controller has deleted it meanwhile, as its bounds ask for")
         except (OSError, Unreadable) as error:
             self.damaged = True
-            self.note(f"{path}: {_words(error)}")
+            self._tell(f"{path}: {_words(error)}")
         finally:
             self.software.append(dict(part.start.software) if part.start is not None else {})
+
+    def _tell(self, text: str) -> None:
+        """Note a problem once, although `last` may read a file twice."""
+        if text not in self._told:
+            self._told.add(text)
+            self.note(text)
 
     def _between(self, at: datetime) -> bool:
         """A decision that follows a later one, as after a step of the clock, is looked at too."""
@@ -124,41 +130,38 @@ class Record:
         for path in self.paths:
             head = _head(path)
             others = runs.setdefault(head.run, [])
-            if (copied := next((one for one in others if one.same(head)), None)) is None:
+            if (copied := next((one for one in others if one.began == head.began), None)) is None:
                 others.append(head)
                 continue
-            more, less = sorted((copied, head), key=lambda one: len(one.decided), reverse=True)
+            more, less = sorted((copied, head), key=lambda one: one.readable, reverse=True)
             others[others.index(copied)] = more
-            self.note(f"{less.path}: it is a copy of {more.path}, and left out")
+            self._tell(f"{less.path}: it is a copy of {more.path}, and left out")
         return [(min(one.began for one in run), [one.path for one in sorted(run)]) for run in runs.values()]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Head:
-    """The start of a file; `number` is 0 when its name has none. The order is that of the files of one process."""
+    """The start of a file; `number` is 0 when its name has none. The order is that of the files of one process.
+
+    Files of one process that began at the same microsecond are copies of one part, whatever their names and damage.
+    """
 
     number: int
     began: datetime
     path: Path
     run: str
 
-    def same(self, other: _Head) -> bool:
-        """Whether both are copies of one part. One may be older, and so shorter."""
-        if (self.run, self.began) != (other.run, other.began) or 0 not in (
-            self.number - other.number,
-            self.number,
-            other.number,
-        ):
-            return False
-        return all(one == two for one, two in zip(self.decided, other.decided, strict=False))
-
     @property
-    def decided(self) -> list[datetime]:
-        """The times of the decisions up to the first unreadable line."""
-        found = list[datetime]()
-        with suppress(OSError, Unreadable):
-            found.extend(_times(self.path))
-        return found
+    def readable(self) -> tuple[int, bool]:
+        """The number of decisions whose inputs can be read, and whether the file has no damage. Of two copies of a
+        part one may be older, and so shorter."""
+        number = 0
+        try:
+            for _ in Part().steps(files.lines(saved.pieces(self.path), lambda: None)):
+                number += 1
+        except (OSError, Unreadable):
+            return number, False
+        return number, True
 
 
 def _head(path: Path) -> _Head:
@@ -239,7 +242,7 @@ def instant(option: str, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        at = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text.upper())  # RFC 3339 permits t and z
     except ValueError as error:
         given = f"{option} {text}: it is no time" if text else f"{option}: the time is empty"
         raise Mistake(f"{given}; write {FORMS}") from error

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from kerf.ports import AlreadyGone, PortError
 from kerf.runtime.process import connecting
 from kerf.runtime.recording.ring import SUFFIX
 from kerf.runtime.recording.uploading import NAME
-from kerf.runtime.settings import settings
+from kerf.runtime.settings import readers, settings
 from kerf.runtime.settings.settings import SettingsError
 
 #: The bytes of a record that are downloaded.
@@ -82,16 +83,16 @@ def _end_by_signals() -> None:
 
 
 def _bucket(address: str) -> Bucket:
-    """Raises Mistake."""
+    """One without a prefix too: a controller needs one, and another store of records may have none. Raises Mistake."""
     given = {name: os.environ[name] for name in _GIVEN if os.environ.get(name)}
     try:
-        options = settings.parse(
-            [], {**given, "CLUSTER_NAME": "files", "RECORD_FOLDER": "unused", "RECORD_S3": address}
-        )
-        found = connecting.bucket(options)
+        options = settings.parse([], {**given, "CLUSTER_NAME": "files"})
+        found = connecting.bucket(replace(options, record_s3=readers.bucket(address)))
     except BotoCoreError as error:  # no such profile, or a file of the SDK that cannot be read
         raise Mistake(f"{address}: {error}") from error
     except SettingsError as error:
         raise Mistake(f"{address}: {'; '.join(error.problems)}") from error
+    except ValueError as error:
+        raise Mistake(f"{address}: {error}") from error
     assert found is not None
     return found

@@ -23,6 +23,8 @@ _LONGEST_NAME: Final = 1024
 _MOST_GROUPS: Final = 256
 #: Values of all extra keys together.
 _MOST_EXTRA: Final = 64
+#: Headers of a request: those of a person, and others.
+MOST_HEADERS: Final = 1 + _MOST_GROUPS + _MOST_EXTRA + 100
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-f]{2})")
 _BLANKS: Final = " \t"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")

@@ -17,7 +17,7 @@ from gunicorn.app.base import BaseApplication
 
 from kerf.cli.gate import access
 from kerf.cli.gate.access import Gate
-from kerf.cli.gate.claims import LONGEST_TOKEN
+from kerf.cli.gate.claims import LONGEST_TOKEN, MOST_HEADERS
 from kerf.cli.gate.metrics import PageMetrics
 from kerf.cli.gate.options import Options
 from kerf.cli.gate.readings import Reading, Readings, Watch
@@ -109,6 +109,9 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self.cfg.set("bind", self._bound)
         # The whole header of a token: its name, the scheme and blanks beside it.
         self.cfg.set("limit_request_field_size", LONGEST_TOKEN + _BESIDE_TOKEN)
+        self.cfg.set("limit_request_fields", MOST_HEADERS)
+        # A name with _ is that of a name with -, once it is a variable. A dropped one would lack in a person's reviews.
+        self.cfg.set("header_map", "refuse")
         # No client sets the scheme or the path of its requests by headers, not even one on this machine.
         self.cfg.set("forwarded_allow_ips", "")
         # The worker collects the bytes of an answer: there is no socket through which the system could send a file.

@@ -48,7 +48,9 @@ messages of conditions of pods and of failing actions. These stay:
 - names of drivers, expressions (CEL) of devices, the cluster's CA certificate, and messages of AWS.
 
 In place of user data a file has `# digest:` and an HMAC-SHA256 of it. The key is random and is not kept, or that of the
-variable `KERF_DIGEST_KEY`: who has key and text can compare them. A hash that covers user data or annotations that are
+variable `KERF_DIGEST_KEY`: who has key and text can compare them. The first line has a fingerprint of the key, 16
+digits of its HMAC-SHA256 of a fixed text: under another key `kerf plan` reports that it cannot compare user data.
+A hash that covers user data or annotations that are
 left out (`karpenter.k8s.aws/ec2nodeclass-hash`, `karpenter.sh/nodepool-hash`) is written as the hash of what is left,
 so that the same nodes drift.
 The same applies to the digests of plans (`kerf.sh/approved-plan`, `kerf.sh/seen-plan`); the first line of the file maps
@@ -60,7 +62,7 @@ A file is JSON Lines, compressed with gzip (`zcat FILE | jq`). Uncompressed file
 
 | `line` | content |
 |---|---|
-| `header` | the first line: `format` (`{FORMAT}`), `version` ({VERSION}), `at`, `names` (`plain` or `pseudonyms`) |
+| `header` | the first: `format` (`{FORMAT}`), `version` ({VERSION}), `at`, `key`, `names` (`plain`, `pseudonyms`) |
 | `objects` | some `items` of a `kind`, as the API server has them, with the fields below |
 | `fact` | `name` and `value` of one of the facts below; a fact that has nothing to say has no line |
 | `region` | instance types, zones and prices of the region, and the EC2NodeClasses whose types are known |

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kerf.cli.arguments import Mistake
 from kerf.cli.parser import Parser
@@ -144,12 +144,20 @@ def _changes(asked: Namespace, captured: Captured) -> list[tuple[str, Change, li
             raise Mistake(f"--compare and {given} exclude each other; give both changes as files or folders")
         if len(set(asked.compare)) == 1:
             raise Mistake(f"--compare {' '.join(asked.compare)}: both changes are the same; name two files or folders")
-        return [(path, *_change(changed.of_files([path]), asked, captured)) for path in asked.compare]
+        return [(path, *_change(changed.of_files([path], _faults), asked, captured)) for path in asked.compare]
     if asked.changed_since:
-        found = changed.since(asked.paths or ["."], asked.changed_since, _note)
+        found = changed.since(asked.paths or ["."], asked.changed_since, _note, _faults)
     else:
-        found = changed.of_files(asked.paths)
+        found = changed.of_files(asked.paths, _faults)
     return [("", *_change(found, asked, captured))]
+
+
+def _faults(manifest: Mapping[str, Any]) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    """Those of built-in kinds; the webhook of the simulation refuses others."""
+    from kerf.cli.verbs.simulation import shapes
+    from kerf.sandbox.api.kinds import CUSTOM
+
+    return () if manifest["kind"] in CUSTOM or manifest["kind"] not in shapes.USED else shapes.faults(manifest)
 
 
 def _change(found: Changed, asked: Namespace, captured: Captured) -> tuple[Change, list[str]]:

@@ -93,21 +93,36 @@ def _begun(view: View, trial: Trial, claim: NodeClaim, command: Command) -> Cana
 
 
 def _restored(view: View, pool: NodePool, trial: Trial) -> Canary:
-    """A canary whose note is lost, from its condition and NodeClaims. Without successors its pods are not known."""
+    """A canary whose note is lost, from its condition, NodeClaims and pods. Without successors its pods are not known.
+
+    A controller with a pod on other nodes that has been unready since before the canary counts as unwell before: the
+    pods of the canary itself are gone.
+    """
     name, now = rules.reported_node(pool), view.snapshot.now.replace(microsecond=0)
     claim = view.snapshot.node_claims.get(name)
     command = command_of(claim.metadata.annotations) if claim is not None else None
     claims = sorted(view.snapshot.node_claims.values(), key=lambda one: one.name)  # successors of any NodePool
+    heirs = [one for one in claims if name in one.metadata.annotations.get(labels.REPLACES, "").split(",")]
     return Canary(
         plan=trial.digest,
         node=name,
         command=command.id if command is not None else "",
         started=now,
-        replacements=tuple(
-            one.name for one in claims if name in one.metadata.annotations.get(labels.REPLACES, "").split(",")
-        ),
+        replacements=tuple(one.name for one in heirs),
+        unwell=_unwell_before(view, min(filter(None, (one.metadata.creation_timestamp for one in heirs)), default=now)),
         since=now if trial.phase == rules.SOAKING else None,
     )
+
+
+def _unwell_before(view: View, began: datetime) -> tuple[str, ...]:
+    """The UIDs of the controllers with a pod that was bound before then, and has not been ready since."""
+    found = set[str]()
+    for pod in view.snapshot.pods.values():
+        created = pod.metadata.creation_timestamp
+        older = created is not None and created < began and bool(pod.spec.node_name)
+        if older and pods.active(pod) and not pods.ready(pod) and _unready_since(pod, began, view.snapshot.now) < began:
+            found.add(_controller(pod)[1])
+    return tuple(sorted(found - {""}))
 
 
 def _replaced(view: View, pool: NodePool, trial: Trial, canary: Canary) -> Plan:

@@ -147,6 +147,11 @@ def bucket(value: str) -> str:
     return value
 
 
+def prefix(address: str) -> str:
+    """The prefix of the address of a folder in a bucket, without slashes at its ends; empty for the whole bucket."""
+    return address.removeprefix("s3://").partition("/")[2].strip("/")
+
+
 def encryption(value: str) -> str:
     """The encryption of objects in S3, or a KMS key. Source: S3 API reference, PutObject, x-amz-server-side-encryption;
     KMS API reference, "Key identifiers"."""

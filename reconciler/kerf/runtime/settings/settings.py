@@ -150,6 +150,9 @@ def _together(options: Options, found: Mapping[str, Any]) -> Iterator[str]:
         yield "WEBHOOK_SERVICE and WEBHOOK_CERT_SECRET: belong together"
     if options.record_s3 and not options.record_folder:
         yield "RECORD_S3 (--record-s3): needs RECORD_FOLDER, the folder whose files are uploaded"
+    if options.record_s3 and not readers.prefix(options.record_s3):
+        example = f"{options.record_s3.rstrip('/')}/kerf/{options.cluster_name}"
+        yield f"RECORD_S3 (--record-s3): needs a prefix of this cluster alone, such as {example}"
 
 
 # --- in words ---------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ _CONTAINERS: Final = ("containers", "initContainers")
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _EVERY_ADDRESS: Final = "0.0.0.0"
 _BUILT_IN_DOMAIN: Final = "kubernetes.io/"
+_NO_PODS: Final = (0, "0", "0%")
 _SELECTED: Final = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 
 
@@ -138,8 +139,27 @@ def faults(manifest: Fields) -> Iterator[Fault]:
         yield (*place, "schedulerName"), "the simulation has only the default scheduler; remove it"
     if spec.get("nodeName"):
         yield (*place, "nodeName"), "nodes get their names during the run; remove it"
+    yield from _of_roll_out(manifest)
     claims = [name for _, one in entries(manifest, "spec", "volumeClaimTemplates") if (name := _name_of(one))]
     yield from (((*place, *steps), words) for steps, words in _of_pod(spec, claims))
+
+
+def _of_roll_out(manifest: Fields) -> Iterator[Fault]:
+    """The fault of a roll-out that can replace no pod, or of a field that its kind of roll-out does not have."""
+    kind = manifest.get("kind")
+    field = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}.get(str(kind))
+    if field is None:
+        return
+    rolling, place = mapping(manifest, "spec", field, "rollingUpdate"), ("spec", field, "rollingUpdate")
+    if rolling and mapping(manifest, "spec", field).get("type", "RollingUpdate") != "RollingUpdate":
+        yield place, "only the type RollingUpdate has it; remove it, or write that type"
+        return
+    surge = rolling.get("maxSurge", 0 if kind == "DaemonSet" else "25%")
+    gone = rolling.get("maxUnavailable", 1 if kind == "DaemonSet" else "25%")
+    if surge in _NO_PODS and gone in _NO_PODS:
+        yield (*place, "maxUnavailable"), "it and maxSurge are both 0, so no pod can be replaced; write 1"
+    elif kind == "DaemonSet" and surge not in _NO_PODS and gone not in _NO_PODS:
+        yield (*place, "maxSurge"), "it and maxUnavailable exclude each other; write maxUnavailable: 0"
 
 
 def _name_of(claim: Fields) -> str:
@@ -179,11 +199,32 @@ def _of_pod(spec: Fields, claims: Iterable[str]) -> Iterator[Fault]:
         for steps, one in entries(spec, "topologySpreadConstraints")
     )
     yield from _of_ports(spec)
+    yield from _of_claims(spec)
+    for place, container in _containers(spec):
+        amounts = {**mapping(container, "resources", "requests"), **mapping(container, "resources", "limits")}
+        pages = next((name for name in amounts if str(name).startswith("hugepages-")), None)
+        if pages is not None and not {"cpu", "memory"} & amounts.keys():
+            yield (*place, "resources"), f"{pages} needs a request of cpu or memory beside it; add one"
     volumes = {*claims, *(one.get("name") for _, one in entries(spec, "volumes") if isinstance(one.get("name"), str))}
     for place, container in _containers(spec):
         for steps, mount in entries(container, "volumeMounts"):
             if isinstance(mount.get("name"), str) and mount["name"] not in volumes:
                 yield (*place, *steps, "name"), f"there is no volume {mount['name']} in this pod; add it to volumes"
+
+
+def _of_claims(spec: Fields) -> Iterator[Fault]:
+    """The faults of claims of devices: each has one source and a name of its own, which containers use."""
+    yield from _doubled(spec, ("resourceClaims",), "name", "another claim has the same name; change one")
+    names = set[object]()
+    for steps, claim in entries(spec, "resourceClaims"):
+        names.add(str(claim.get("name")))
+        if bool(claim.get("resourceClaimName")) == bool(claim.get("resourceClaimTemplateName")):
+            yield steps, "it needs one of resourceClaimName and resourceClaimTemplateName; write exactly one"
+    for place, container in _containers(spec):
+        for steps, use in entries(container, "resources", "claims"):
+            if isinstance(use.get("name"), str) and use["name"] not in names:
+                words = f"there is no claim {use['name']} in this pod; add it to resourceClaims"
+                yield (*place, *steps, "name"), words
 
 
 def _of_ports(spec: Fields) -> Iterator[Fault]:

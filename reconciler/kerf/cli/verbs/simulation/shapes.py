@@ -165,8 +165,7 @@ def workload_faults(workload: Workload) -> Iterator[Fault]:
     """The faults of a workload's `pod`, `podDisruptionBudget` and `annotations`, by their places in the workload."""
     pod, notes, budget = stored(workload.pod), workload.annotations, stored(workload.pod_disruption_budget)
     template = {"metadata": {"annotations": notes}, "spec": {"containers": [{"name": workload.name}], **pod}}
-    between = pod_rules.faults({"kind": "Pod", **template})
-    for steps, words in chain(of("V1PodTemplateSpec", template), between):
+    for steps, words in chain(of("V1PodTemplateSpec", template), _between(workload, template)):
         yield (("pod", *steps[1:]) if steps[:1] == ("spec",) else steps[1:]), words
     yield from _requests(workload)
     yield from ((("podDisruptionBudget", *steps), words) for steps, words in of(BUDGET_SPEC, budget))
@@ -180,6 +179,17 @@ def workload_faults(workload: Workload) -> Iterator[Fault]:
     for key in notes:
         if key.startswith(_KARPENTER) and key != labels.DO_NOT_DISRUPT:
             yield ("annotations", key), missing("annotation", key, [labels.DO_NOT_DISRUPT])
+
+
+def _between(workload: Workload, template: Mapping[str, Any]) -> Iterator[Fault]:
+    """The faults between the parts of a workload's pod, whose first container has the requests of the workload."""
+    spec = template["spec"]
+    rows = spec["containers"] if isinstance(spec["containers"], list) else []
+    if rows and isinstance(rows[0], Mapping) and (own := requests(workload)):
+        resources = mapping(dict(rows[0]), "resources")
+        first = {**rows[0], "resources": {**resources, "requests": {**mapping(resources, "requests"), **own}}}
+        spec = {**spec, "containers": [first, *rows[1:]]}
+    yield from pod_rules.faults({"kind": "Pod", **template, "spec": spec})
 
 
 def _requests(workload: Workload) -> Iterator[Fault]:
