@@ -114,15 +114,21 @@ def _number(count: int, noun: str) -> str:
 
 # --- troubles ---------------------------------------------------------------------------------------------------
 def never_drained(snapshot: Snapshot) -> Iterator[Trouble]:
-    """Return drains that never end: they have no deadline, and PodDisruptionBudgets never allow some evictions."""
+    """Return drains that never end: they have no deadline, and PodDisruptionBudgets never allow some evictions; and
+    removals that take longer than `troubles.REMOVED_WITHIN`."""
     view, pdbs = View(snapshot), Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets)
     for state in snapshot.state_nodes.values():
         claim, node, now = state.claim, state.node, snapshot.now
-        if claim is None or node is None or not claim.metadata.deleting or deadline_of(claim) is not None:
+        if claim is None or not claim.metadata.deleting:
             continue
-        rows = [pod for pod in waiting_pods(view, node) if pdbs.forbids(pod, now)]
+        deadline, since = deadline_of(claim), claim.metadata.deletion_timestamp
+        waiting = waiting_pods(view, node) if node is not None and deadline is None else ()
+        rows = [pod for pod in waiting if pdbs.forbids(pod, now)]
         if kept := [troubles.Kept(pod.key, pdbs.blocking(pod, now)) for pod in rows]:
             yield troubles.undrained(claim, sorted(kept, key=lambda one: one.pod))
+        elif since is not None and now - max(since, deadline or since) >= troubles.REMOVED_WITHIN:
+            stage = going(snapshot, state)
+            yield troubles.not_removed(claim, since, "; ".join([stage.text, *(one.text for one in stage.facts[:1])]))
 
 
 # --- pods -------------------------------------------------------------------------------------------------------
