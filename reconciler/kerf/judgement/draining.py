@@ -16,7 +16,6 @@ from kerf.model import failures
 from kerf.model.changes.pdbs import Pdbs
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
-from kerf.model.failures import EVICTION_FAILED, TERMINATION_FAILED
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.snapshot import Snapshot, StateNode
@@ -63,9 +62,8 @@ def _failed(snapshot: Snapshot, state: StateNode) -> Iterator[Fact]:
     names += [f"nodeclaim/{claim.name}", f"instance/{claim.assigned_instance}"] if claim is not None else []
     known = failures.of(snapshot.failures, *names)
     yield from (Fact(one.standing(snapshot.now)) for one in known)
-    acting = any(one.verb != failures.READ for one in snapshot.failures.values())
-    for condition in claim.status.conditions if claim is not None and not acting else ():
-        if condition.reason in (EVICTION_FAILED, TERMINATION_FAILED) and condition.status != TRUE:
+    for condition in claim.status.conditions if claim is not None else ():
+        if condition.status != TRUE and not failures.known_end(snapshot.failures, condition.reason):
             yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
 
 

@@ -20,7 +20,7 @@ from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model import failures, overlays
 from kerf.model.boundaries import MALFORMED
 from kerf.model.ends import HELD
-from kerf.model.failures import EVICTION_FAILED, READ, STUCK, TERMINATION_FAILED, Failure
+from kerf.model.failures import READ, STUCK, Failure
 from kerf.model.instants import rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
@@ -284,11 +284,9 @@ def stuck_claims(claims: Iterable[NodeClaim], known: Mapping[str, Failure], now:
 
 
 def _failed_end(claim: NodeClaim, known: Mapping[str, Failure]) -> Condition | None:
-    """The condition that reports a failing eviction or termination, unless failures of actions are known themselves."""
-    if any(one.verb != READ for one in known.values()):
-        return None
-    failed = (EVICTION_FAILED, TERMINATION_FAILED)
-    return next((one for one in claim.status.conditions if one.reason in failed and one.status != TRUE), None)
+    """The condition that reports a failing eviction or termination, unless such failures are known themselves."""
+    told = (one for one in claim.status.conditions if one.status != TRUE)
+    return next((one for one in told if not failures.known_end(known, one.reason)), None)
 
 
 def _not_arrived(claim: NodeClaim, now: datetime) -> Condition | None:

@@ -303,8 +303,8 @@ def test_a_drain_that_fails_is_told_by_a_replica_that_does_not_know_the_failures
     (found,) = troubles.stuck_claims([claim], {}, NOW)
     assert found.text == "Drained is Unknown: EvictionFailed: pod/d/a: no"
     assert not list(troubles.stuck_claims([claim], {key("EvictPod", "pod/d/a"): failure("pod/d/a")}, NOW))
-    read = failure("aws/queue", verb="Read")
-    assert list(troubles.stuck_claims([claim], {key("Read", "aws/queue"): read}, NOW)) == [found]
+    for other in (failure("aws/queue", verb="Read"), failure("node/x", verb="UpdateNode")):
+        assert list(troubles.stuck_claims([claim], {key(other.verb, other.object): other}, NOW)) == [found]
 
 
 def test_a_guard_that_holds_something_is_a_trouble() -> None:

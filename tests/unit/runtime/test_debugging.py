@@ -22,7 +22,10 @@ from typer.testing import CliRunner
 from kerf.cli.app import app
 from kerf.decide import decide
 from kerf.model import kinds
+from kerf.model.memory import Memory
 from kerf.model.plan import Plan, Reason, Refusal
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Forbidden
 from kerf.runtime import status
 from kerf.runtime.controller import Controller
 from kerf.runtime.observe.looking import captured
@@ -164,6 +167,53 @@ def test_what_was_decided_against_and_what_is_left_alone_is_counted(night: Night
     assert "3  StaleSource" in page
     assert "left alone after a failure" in page
     assert "nodeclaim/c" in page
+
+
+def test_a_bug_in_deciding_is_a_problem_until_a_decision_is_made(night: Night) -> None:
+    broken = True
+
+    def deciding(snapshot: Snapshot, memory: Memory) -> Plan:
+        if broken:
+            raise KeyError("x")
+        return Plan()
+
+    night.loop = controller(night.world, deciding)
+    for _ in range(2):
+        night.loop.tick()
+    code, page = night.kerf("status")
+    assert code == 1
+    assert "! loop: Decide fails: KeyError: 'x' [since" in page
+    assert "2 attempts" in page
+    broken = False
+    night.loop.tick()
+    assert night.kerf("status")[0] == 0
+
+
+def test_a_slow_half_that_fails_is_a_problem_until_it_answers(night: Night) -> None:
+    night.loop.tick()
+    night.loop.telemetry.proposing_failed(RuntimeError("the worker died"))
+    night.loop.tick()
+    assert "! loop: ProposeDisruption fails: RuntimeError: the worker died" in night.kerf("status")[1]
+    night.loop.telemetry.proposed(1.0)
+    night.loop.tick()
+    assert night.kerf("status")[0] == 0
+
+
+def test_events_that_may_not_be_written_are_a_problem(night: Night) -> None:
+    night.loop.tick()
+    night.loop.telemetry.event_failed(Forbidden("events is forbidden"))
+    night.loop.tick()
+    _, page = night.kerf("status")
+    assert "! kubernetes/events: WriteEvents is forbidden: events is forbidden" in page
+    assert "ClusterRole" in page
+
+
+def test_an_object_that_is_left_out_is_a_problem(night: Night) -> None:
+    refusal = Refusal("node/n", Reason("Malformed", "cpu: x is no quantity"))
+    night.loop = controller(night.world, Decider(Plan(refusals=(refusal,))))
+    night.loop.tick()
+    code, page = night.kerf("status")
+    assert (code, "! node/n: is left out: Malformed: cpu: x is no quantity" in page) == (1, True)
 
 
 def test_a_replica_that_waits_says_who_leads(night: Night) -> None:

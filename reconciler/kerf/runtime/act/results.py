@@ -15,6 +15,7 @@ from kerf.ec2.quotas import closed_by_quota
 from kerf.model import kinds
 from kerf.model.aws.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
 from kerf.model.aws.inventory import PROFILE, TEMPLATE
+from kerf.model.kinds import Kind
 from kerf.model.plan import (
     Action,
     CreateNodeClaim,
@@ -32,7 +33,7 @@ from kerf.model.plan import (
 )
 from kerf.ports import AlreadyGone, NotLeading, PortError, Throttled, WorldChanged
 from kerf.runtime.act.performing import concerned, target
-from kerf.runtime.inbox import Done
+from kerf.runtime.inbox import Changed, Done, Listed, News, Removed
 from kerf.runtime.state.fleet import full_subnet
 from kerf.runtime.state.state import State
 from kerf.telemetry.telemetry import FINE
@@ -231,3 +232,11 @@ def _(action: DeleteUnused, done: Done, state: State) -> None:
 @_succeeded.register
 def _(action: DeleteMessage, done: Done, state: State) -> None:
     state.message_deleted(action.message.id)
+
+
+def kind_of(news: News) -> Kind | None:
+    """The kind whose objects it changes, if it does."""
+    if isinstance(news, (Listed, Changed, Removed)):
+        return news.kind
+    ref = target(news.action) if isinstance(news, Done) else None
+    return kinds.BY_NAME[ref.kind] if ref is not None else None
