@@ -225,6 +225,17 @@ def test_a_replica_that_waits_says_who_leads(night: Night) -> None:
     assert "leader    pod-1_y, by the lease kerf/l" in page
 
 
+def test_a_replica_that_does_not_lead_never_says_that_all_is_well(night: Night) -> None:
+    night.loop.tick()
+    night.replica = replace(REPLICA, leading=False, leader="kerf-7d9-x2_uuid")
+    code, page = night.kerf("status")
+    assert code == 0
+    assert "all is well" not in page
+    first, second, *_ = page.splitlines()
+    assert first.startswith("no problem known to this replica, which does not lead")
+    assert second == "    kubectl exec -n kerf kerf-7d9-x2 -- kerf status"
+
+
 def test_a_recorder_that_fails_is_a_problem_of_its_replica(night: Night) -> None:
     night.loop.tick()
     night.replica = replace(REPLICA, recording=("the record is not uploaded: 403: Forbidden",))

@@ -29,7 +29,8 @@ and refusals by reason.
 
 {debug_port.WHERE.format(command="kerf status")}
 
-A replica that does not lead reports what the API server shows. The leader alone knows back-offs and refusals.
+A replica that does not lead reports what the API server shows, and names the leader. The leader alone knows failing
+actions, back-offs and refusals.
 
 If no controller answers, or if --kubeconfig or --context names a cluster, the API server is asked instead: Kerf's
 Deployment, pods and lease, events and conditions. What the caller may not read is reported as not checked.
