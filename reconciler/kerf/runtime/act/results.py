@@ -105,10 +105,12 @@ def _note_failure(done: Done, state: State) -> None:
 
 
 def known_of(action: Action, state: State) -> Any:
-    """The object that an event about the action belongs to: of a NodeClaim that is to be created, its NodePool.
-    None when there is none."""
+    """The object that an event about the action belongs to: of a NodeClaim that is to be created, its NodePool; of an
+    instance, its NodeClaim. None when there is none."""
     if isinstance(action, CreateNodeClaim):
         return state.cluster.objects(kinds.NODE_POOL).get(action.claim.pool_name)
+    if isinstance(action, (TerminateInstance, TagInstance)):
+        return next(iter(state.cluster.claims_by_instance.get(action.instance_id, ())), None)
     ref = concerned(action)
     return None if ref is None else state.cluster.get(ref)
 
