@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from kerf.model.aws.cloud import Impairment
-from kerf.ports import Unavailable
+from kerf.ports import Forbidden, Unavailable
 from kerf.runtime.state.catalogues import RESOLVE_EVERY
 from kerf.sandbox.aws.cloud import SandboxCloud
+from kerf.sandbox.faults import Call, Faults
 from kerf.sandbox.world import World
 from tests.simulation.stage import EAGER, SETTINGS, Play, Stage
 from tests.worlds import deployment, node_class, node_pool
@@ -131,3 +132,42 @@ def test_what_ails_instances_is_asked_of_those_that_have_claims(replicas: int) -
     ours = {id_ for id_, machine in world.ec2.instances.items() if machine.state == "running"}
     assert cloud.asked[-1] == ours
     assert bool(ours) == bool(replicas)
+
+
+class Refused(Faults):
+    """Refuses one call of AWS, as long as it is named."""
+
+    def __init__(self, verb: str) -> None:
+        self.verb = verb
+
+    def before(self, call: Call) -> None:
+        if (call.port, call.verb) == ("cloud", self.verb):
+            raise Forbidden("ssm:GetParameter: AccessDenied: no")
+
+
+@pytest.mark.parametrize(
+    ("verb", "type_", "reason"),
+    [
+        ("resolve", "AMIsReady", "ReadFailed"),
+        ("cluster", "SubnetsReady", "ReadFailed"),
+        ("region", "ValidationSucceeded", "ReadFailed"),
+        ("dry_run", "ValidationSucceeded", "ValidateClassFailed"),
+    ],
+)
+def test_a_condition_that_waits_for_a_failing_call_names_the_failure(verb: str, type_: str, reason: str) -> None:
+    faults = Refused(verb)
+    world = World(seed=1, faults=faults)
+    world.apply(node_class())
+    world.apply(node_pool("general", {}))
+    world.apply(deployment("web", {}))
+    play = Play(world)
+    play.live(minutes=2)
+    (found,) = (one for one in world.objects("EC2NodeClass")[0]["status"]["conditions"] if one["type"] == type_)
+    assert (found["status"], found["reason"]) == ("Unknown", reason)
+    assert found["message"].endswith("is forbidden: ssm:GetParameter: AccessDenied: no")
+    told = {one["message"] for one in world.objects("Event") if one["reason"] == "FailedScheduling"}
+    assert told
+    assert all(text.count("AccessDenied") == 1 for text in told)
+    faults.verb = ""
+    play.live(minutes=3)
+    assert {one["status"] for one in world.objects("EC2NodeClass")[0]["status"]["conditions"]} == {"True"}

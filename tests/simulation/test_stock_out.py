@@ -8,6 +8,7 @@ from typing import Any
 
 from kerf.model import backoff
 from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult
+from kerf.model.settings import FeatureGates, Settings
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.meta import decode
@@ -195,3 +196,24 @@ def test_a_quota_of_vcpus_that_the_end_of_a_node_frees_is_used_at_once() -> None
     stage.world.run(stage.controller, 3 * MINUTE, stop_when=lambda: set(states()) == {"terminated"})
     assert stage.until_launched(2 * MINUTE) <= timedelta(seconds=30)
     assert stage.cloud.calls - before <= 2
+
+
+def test_the_status_never_says_that_all_is_well_while_nothing_is_in_stock() -> None:
+    stage = Shop(general={"requirements": [ON_DEMAND]})
+    stage.none_left(TYPES)
+    stage.world.apply(deployment("web", {}))
+    stage.live(seconds=70)
+    for _ in range(120):
+        assert stage.controller.status().troubles, stage.world.clock.now()
+        stage.live(seconds=10)
+
+
+def test_a_static_pool_without_capacity_is_a_trouble() -> None:
+    stage = Shop()
+    stage.none_left(TYPES)
+    stage._settings = Settings(cluster_name="sandbox", gates=FeatureGates(static_capacity=True))
+    stage.restart()
+    stage.world.apply(node_pool("static", {"requirements": [ON_DEMAND], "replicas": 2}))
+    stage.live(minutes=3)
+    (found,) = stage.controller.status().troubles
+    assert (found.object, found.times) == ("nodepool/static", 2)

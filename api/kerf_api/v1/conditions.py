@@ -43,7 +43,8 @@ _SET_ORDER = (
     "Registered",
     "Initialized",
 )
-_AWAITING = "AwaitingReconciliation"
+#: The reason of a condition that is not known yet.
+AWAITING = "AwaitingReconciliation"
 #: One more dependent of an EC2NodeClass, with the gate ReservedCapacity.
 RESERVATIONS_READY = "CapacityReservationsReady"
 
@@ -55,7 +56,7 @@ def initial(
     known = {c.type for c in conditions}
     missing = [type_ for type_ in (*dependents, READY) if type_ not in known]
     return conditions + tuple(
-        Condition(type=t, status=UNKNOWN, reason=_AWAITING, last_transition_time=created) for t in missing
+        Condition(type=t, status=UNKNOWN, reason=AWAITING, last_transition_time=created) for t in missing
     )
 
 
@@ -141,7 +142,7 @@ def _newest_first(unhealthy: Iterable[Condition], now: datetime) -> list[Conditi
     def key(condition: Condition) -> tuple[int, bool, bool, int]:
         since, place = condition.last_transition_time or now, places.get(condition.type, len(places))
         unknown = condition.status == UNKNOWN
-        return -int(since.timestamp()), unknown, condition.reason != _AWAITING, place if unknown else -place
+        return -int(since.timestamp()), unknown, condition.reason != AWAITING, place if unknown else -place
 
     return sorted(unhealthy, key=key)
 

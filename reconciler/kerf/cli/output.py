@@ -30,7 +30,8 @@ class _Own(io.FileIO):
 def keep() -> None:
     """Keep standard output for `sys.stdout`; all else that is written to its descriptor goes to standard error.
 
-    Call it once, before a library is loaded that may print. Without a standard output nothing is done.
+    Call it once, before a library is loaded that may print. Without a standard output nothing is done. A file or a pipe
+    gets UTF-8, as YAML and JSON are; a terminal escapes in place of characters that its locale does not have.
     """
     before = sys.stdout
     try:
@@ -39,8 +40,8 @@ def keep() -> None:
         return
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(_Own(own, "w")),
-        encoding=before.encoding,
-        errors=before.errors,
+        encoding=before.encoding if os.isatty(own) else "utf-8",
+        errors="backslashreplace" if os.isatty(own) else before.errors,
         line_buffering=bool(before.line_buffering) or os.isatty(own),
     )
     sys.__stdout__ = sys.stdout  # type: ignore[misc]  # the width of the terminal is asked there

@@ -16,7 +16,6 @@ from kerf.model import failures
 from kerf.model.changes.pdbs import Pdbs
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
-from kerf.model.failures import EVICTION_FAILED, TERMINATION_FAILED
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.snapshot import Snapshot, StateNode
@@ -63,9 +62,8 @@ def _failed(snapshot: Snapshot, state: StateNode) -> Iterator[Fact]:
     names += [f"nodeclaim/{claim.name}", f"instance/{claim.assigned_instance}"] if claim is not None else []
     known = failures.of(snapshot.failures, *names)
     yield from (Fact(one.standing(snapshot.now)) for one in known)
-    acting = any(one.verb != failures.READ for one in snapshot.failures.values())
-    for condition in claim.status.conditions if claim is not None and not acting else ():
-        if condition.reason in (EVICTION_FAILED, TERMINATION_FAILED) and condition.status != TRUE:
+    for condition in claim.status.conditions if claim is not None else ():
+        if condition.status != TRUE and not failures.known_end(snapshot.failures, condition.reason):
             yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
 
 
@@ -114,15 +112,21 @@ def _number(count: int, noun: str) -> str:
 
 # --- troubles ---------------------------------------------------------------------------------------------------
 def never_drained(snapshot: Snapshot) -> Iterator[Trouble]:
-    """Return drains that never end: they have no deadline, and PodDisruptionBudgets never allow some evictions."""
+    """Return drains that never end: they have no deadline, and PodDisruptionBudgets never allow some evictions; and
+    removals that take longer than `troubles.REMOVED_WITHIN`."""
     view, pdbs = View(snapshot), Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets)
     for state in snapshot.state_nodes.values():
         claim, node, now = state.claim, state.node, snapshot.now
-        if claim is None or node is None or not claim.metadata.deleting or deadline_of(claim) is not None:
+        if claim is None or not claim.metadata.deleting:
             continue
-        rows = [pod for pod in waiting_pods(view, node) if pdbs.forbids(pod, now)]
+        deadline, since = deadline_of(claim), claim.metadata.deletion_timestamp
+        waiting = waiting_pods(view, node) if node is not None and deadline is None else ()
+        rows = [pod for pod in waiting if pdbs.forbids(pod, now)]
         if kept := [troubles.Kept(pod.key, pdbs.blocking(pod, now)) for pod in rows]:
             yield troubles.undrained(claim, sorted(kept, key=lambda one: one.pod))
+        elif since is not None and now - max(since, deadline or since) >= troubles.REMOVED_WITHIN:
+            stage = going(snapshot, state)
+            yield troubles.not_removed(claim, since, "; ".join([stage.text, *(one.text for one in stage.facts[:1])]))
 
 
 # --- pods -------------------------------------------------------------------------------------------------------

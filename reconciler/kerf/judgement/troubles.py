@@ -18,13 +18,14 @@ from kerf.ec2.errors import LACKS_OF_ACCOUNT
 from kerf.ec2.nodeclass import profile_verdicts
 from kerf.lifecycle.garbage.garbage_guard import HALTED
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
-from kerf.model import failures
+from kerf.model import failures, overlays
+from kerf.model.boundaries import MALFORMED
 from kerf.model.ends import HELD
-from kerf.model.failures import EVICTION_FAILED, READ, STUCK, TERMINATION_FAILED, Failure
+from kerf.model.failures import READ, STUCK, Failure
 from kerf.model.instants import rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.plan import Reason
+from kerf.model.plan import INTERNAL_ERROR, Reason, Refusal
 from kerf.model.snapshot import LaunchFailure
 from kerf.provisioning.provision import NOT_YET
 from kerf_api.texts import shortened
@@ -43,10 +44,20 @@ GUARD: Final = "GuardTripped"
 NOT_SCHEDULED: Final = "NotScheduled"
 NOT_DRAINED: Final = "NotDrained"
 LAUNCH_REFUSED: Final = "LaunchRefused"
+OBJECT_REFUSED: Final = "ObjectRefused"
 #: A change that waits; these are not among `CODES`.
 UNAPPROVED: Final = "AwaitingApproval"
 CANARY_FAILED: Final = "CanaryFailed"
-CODES: Final = (ACTION_FAILS, PODS_UNSCHEDULABLE, NOT_READY, GUARD, NOT_SCHEDULED, NOT_DRAINED, LAUNCH_REFUSED)
+CODES: Final = (
+    ACTION_FAILS,
+    PODS_UNSCHEDULABLE,
+    NOT_READY,
+    GUARD,
+    NOT_SCHEDULED,
+    NOT_DRAINED,
+    LAUNCH_REFUSED,
+    OBJECT_REFUSED,
+)
 #: A node takes about a minute: before that a pod without a place may be on its way.
 UNSCHEDULABLE_AFTER: Final = timedelta(minutes=1)
 #: An action that may come off by itself, and a condition that is not known yet, need a person after this time.
@@ -55,6 +66,10 @@ PATIENCE: Final = timedelta(minutes=2)
 SLOW_PATIENCE: Final = timedelta(seconds=30)
 #: An instance boots and joins within this time, or something is wrong with its image, network or role.
 JOINS_WITHIN: Final = timedelta(minutes=5)
+#: A removal without a deadline that takes longer may never end. The alert KerfNodeDoesNotDrain waits as long.
+REMOVED_WITHIN: Final = timedelta(hours=2)
+#: A launched node is initialized, and its pods are bound, within this time, or they need a person.
+SERVES_WITHIN: Final = timedelta(minutes=10)
 #: Pods that opted out, or that have a place in a later pass.
 _NO_TROUBLE: Final = NOT_YET | {"OptedOut"}
 _GUARDS: Final = (HALTED, HELD)
@@ -81,6 +96,13 @@ _FIXES: Final = {
 _IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
 #: The condition of an EC2NodeClass that reports the failure of an action.
 _REPORTED_BY: Final = {"EnsureInstanceProfile": profile_verdicts.CONDITION, "ValidateClass": "ValidationSucceeded"}
+#: By the code of a refusal of an object.
+_OBJECT_FIXES: Final = {
+    MALFORMED: "correct the object; kerf validate says more about those of Karpenter's kinds",
+    INTERNAL_ERROR: "report this as a bug in Kerf, with the object",
+    overlays.CONFLICT: "correct one of the NodeOverlays, or give them different weights",
+    overlays.INVALID: "correct the NodeOverlay",
+}
 _NAMED: Final = 3
 
 
@@ -160,6 +182,11 @@ def refused(launches: Iterable[LaunchFailure], waiting: int, now: datetime) -> I
             yield Trouble(LAUNCH_REFUSED, "aws/ec2", text, one.fix, one.since, one.times, at_least=one.at_least)
 
 
+def named_pods(rows: Sequence[tuple[datetime, str]]) -> str:
+    """How many pods, and the names of the first ones."""
+    return f"1 pod ({rows[0][1]})" if len(rows) == 1 else f"{len(rows)} pods ({_names(key for _, key in rows)})"
+
+
 # --- pods -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Unplaced:
@@ -197,9 +224,8 @@ def unscheduled(every: Iterable[Pod], now: datetime) -> Iterator[Trouble]:
         if pods.unanswered(pod) and created is not None and now - created >= PATIENCE:
             waiting.setdefault(pod.spec.scheduler_name, []).append((created, pod.key))
     for name, rows in sorted(waiting.items()):
-        since, first = min(rows)
-        many = f"1 pod ({first})" if len(rows) == 1 else f"{len(rows)} pods ({_names(key for _, key in rows)})"
-        text = f"has neither bound nor refused {many}"
+        since, _ = min(rows)
+        text = f"has neither bound nor refused {named_pods(rows)}"
         yield Trouble(NOT_SCHEDULED, f"scheduler/{name}", text, "see that the scheduler runs", since, len(rows))
 
 
@@ -243,12 +269,12 @@ def _class_fix(broken: Condition) -> str:
 
 
 def stuck_claims(claims: Iterable[NodeClaim], known: Mapping[str, Failure], now: datetime) -> Iterator[Trouble]:
-    """NodeClaims whose launch, registration or end fails, as far as their conditions say so.
+    """NodeClaims whose launch, registration, initialization or end fails, as far as their conditions say so.
 
     Of an end whose failing action is among `known` there is a trouble already.
     """
     for claim in claims:
-        found = _failed_end(claim, known) if claim.metadata.deleting else _not_launched(claim, now)
+        found = _failed_end(claim, known) if claim.metadata.deleting else _not_arrived(claim, now)
         if found is not None:
             since = found.last_transition_time or claim.metadata.creation_timestamp
             fix = f"kerf why nodeclaim {claim.name} says more"
@@ -256,22 +282,20 @@ def stuck_claims(claims: Iterable[NodeClaim], known: Mapping[str, Failure], now:
 
 
 def _failed_end(claim: NodeClaim, known: Mapping[str, Failure]) -> Condition | None:
-    """The condition that reports a failing eviction or termination, unless failures of actions are known themselves."""
-    if any(one.verb != READ for one in known.values()):
-        return None
-    failed = (EVICTION_FAILED, TERMINATION_FAILED)
-    return next((one for one in claim.status.conditions if one.reason in failed and one.status != TRUE), None)
+    """The condition that reports a failing eviction or termination, unless such failures are known themselves."""
+    told = (one for one in claim.status.conditions if one.status != TRUE)
+    return next((one for one in told if not failures.known_end(known, one.reason)), None)
 
 
-def _not_launched(claim: NodeClaim, now: datetime) -> Condition | None:
-    first = conditions.first_broken(claim.status.conditions, ("Launched", "Registered"))
+def _not_arrived(claim: NodeClaim, now: datetime) -> Condition | None:
+    first = conditions.first_broken(claim.status.conditions, ("Launched", "Registered", "Initialized"))
     if first is None:
         return None
     since = first.last_transition_time or claim.metadata.creation_timestamp or now
     if first.type == "Launched":
         early = first.reason == "AwaitingReconciliation" and now - since < PATIENCE
         return None if early or now - since < UNSCHEDULABLE_AFTER else first
-    return first if now - since >= JOINS_WITHIN else None
+    return first if now - since >= (JOINS_WITHIN if first.type == "Registered" else SERVES_WITHIN) else None
 
 
 # --- drains -----------------------------------------------------------------------------------------------------
@@ -292,6 +316,21 @@ def undrained(claim: NodeClaim, kept: Sequence[Kept]) -> Trouble:
     text = f"does not drain: {noun} {_names(budgets)} never {allow} the eviction of {many}"
     fix = "correct the budget, delete the pod, or set spec.template.spec.terminationGracePeriod in the NodePool"
     return Trouble(NOT_DRAINED, f"nodeclaim/{claim.name}", text, fix, claim.metadata.deletion_timestamp, len(kept))
+
+
+def not_removed(claim: NodeClaim, since: datetime, state: str) -> Trouble:
+    """The trouble of a NodeClaim whose removal has begun long ago; `state` is its state in words."""
+    fix = f"kerf why nodeclaim {claim.name} says more; spec.template.spec.terminationGracePeriod limits drains"
+    return Trouble(NOT_DRAINED, f"nodeclaim/{claim.name}", f"is not removed: {state}", fix, since)
+
+
+# --- objects ----------------------------------------------------------------------------------------------------
+def refused_objects(refusals: Iterable[Refusal]) -> Iterator[Trouble]:
+    """The objects that Kerf leaves out because it cannot interpret them, or because of a bug of its own. Pods that
+    wait are left to `unschedulable`, NodePools and EC2NodeClasses that cannot be read to `not_ready`."""
+    for one in sorted(set(refusals), key=lambda refusal: refusal.subject):
+        if fix := _OBJECT_FIXES.get(one.reason.code):
+            yield Trouble(OBJECT_REFUSED, one.subject, f"is left out: {one.reason}", fix)
 
 
 # --- guards -----------------------------------------------------------------------------------------------------

@@ -23,6 +23,12 @@ READ: Final = "Read"
 ANSWER: Final = "Answer"
 API_SERVER: Final = "kubernetes/api-server"
 SLOW: Final = "slow"
+#: The verbs and the objects of parts of this process that fail: a bug in deciding, or events that are not written.
+DECIDE: Final = ("Decide", "loop")
+PROPOSE: Final = ("ProposeDisruption", "loop")
+WRITE_EVENTS: Final = ("WriteEvents", "kubernetes/events")
+#: The action whose failure a condition reports, by the reason of the condition.
+_REPORTED: Final = {EVICTION_FAILED: "EvictPod", TERMINATION_FAILED: "TerminateInstance"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,12 @@ def of_aws(question: str) -> str:
 def key(verb: str, subject: str) -> str:
     """The key of an action's failure in `Snapshot.failures`."""
     return f"{verb} {subject}"
+
+
+def known_end(failures: Mapping[str, Failure], reason: str) -> bool:
+    """Whether a failure is known that a condition with this reason would only repeat; True for any other reason."""
+    verb = _REPORTED.get(reason)
+    return verb is None or any(one.verb == verb for one in failures.values())
 
 
 def eviction(failures: Mapping[str, Failure], pod: str) -> Failure | None:

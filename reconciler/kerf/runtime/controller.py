@@ -13,16 +13,16 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from kerf.ec2 import interruptions
-from kerf.model import kinds
+from kerf.model import failures, kinds
+from kerf.model.failures import DECIDE
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
 from kerf.ports import PortError, Ports
 from kerf.runtime.act.executor import Executor
-from kerf.runtime.act.performing import target
-from kerf.runtime.act.results import absorb, known_of, subject, subjects
-from kerf.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Proposed, Removed
+from kerf.runtime.act.results import absorb, kind_of, known_of, subject, subjects
+from kerf.runtime.inbox import ChoreFailed, Done, Inbox, News, Proposed, Reported
 from kerf.runtime.observe.observer import Observer
 from kerf.runtime.observe.reflector import Reflector
 from kerf.runtime.parts import Parts
@@ -91,6 +91,7 @@ class Controller:
             for kind in kinds.watched(settings)
         ]
         self._executor = self._own_executor(ports, keys)
+        self.telemetry.part_tried = lambda part, error: self.report(Reported.of(part, error, clock.now()))
 
     def _own_executor(self, ports: Ports, keys: LaunchKeys) -> Executor:
         return Executor(
@@ -106,6 +107,11 @@ class Controller:
         if self._inline:
             return InlineProposer(self.inbox)
         return ProcessProposer(self.inbox, self.telemetry.proposing_failed, on_answer=self.telemetry.proposed)
+
+    def report(self, news: Reported) -> None:
+        """To the loop, unless it says only that nothing fails, and nothing did. Any thread may call it."""
+        if news.outcome or failures.key(news.verb, news.object) in self.state.failures:
+            self.inbox.put(news)
 
     @property
     def synced(self) -> bool:
@@ -177,6 +183,7 @@ class Controller:
             self._rehearse(self._snapshot(now), self._memory)
         except Exception as error:
             self.telemetry.deciding_failed(error)
+            self.state.failures.read(Reported.of(DECIDE, error, now))
         took = timedelta(seconds=self._clock.monotonic() - began)
         self._rehearsed, self._rehearse_at = True, now + max(REHEARSE_EVERY, REHEARSALS_PAUSE * took)
 
@@ -215,7 +222,7 @@ class Controller:
 
     def _not_taken(self, item: News, error: Exception, now: datetime) -> None:
         """A bug. What is half done is not relied on, and what it was about is not done again and again."""
-        kind = _kind(item)
+        kind = kind_of(item)
         if kind is not None:
             self.state.doubt(kind)
         if isinstance(item, Done):
@@ -259,7 +266,9 @@ class Controller:
             plan = self._decide(snapshot, self._memory)
         except Exception as error:
             self.telemetry.deciding_failed(error)
+            self.state.failures.read(Reported.of(DECIDE, error, now))
             return Plan(), now + AFTER_A_BUG
+        self.state.failures.read(Reported.of(DECIDE, None, now))
         self._tell(partial(self.state.planned, plan, now))
         self._tell(partial(self.telemetry.planned, plan, snapshot))
         return plan, self.state.batch.due(now, self.state.settings)
@@ -386,14 +395,6 @@ class Controller:
         for thread in self._threads:
             thread.join(2.0)
         self.telemetry.close()
-
-
-def _kind(news: News) -> kinds.Kind | None:
-    """The kind whose objects it changes, if it does."""
-    if isinstance(news, (Listed, Changed, Removed)):
-        return news.kind
-    ref = target(news.action) if isinstance(news, Done) else None
-    return kinds.BY_NAME[ref.kind] if ref is not None else None
 
 
 def _uid(action: Action) -> str:

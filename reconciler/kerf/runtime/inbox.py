@@ -18,7 +18,7 @@ from kerf.model.aws.inventory import Resource
 from kerf.model.kinds import Kind
 from kerf.model.plan import Action, Reason
 from kerf.model.snapshot import Proposal
-from kerf.ports import Forbidden, Invalid
+from kerf.ports import Forbidden, Invalid, PortError
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +179,15 @@ class Reported:
     at: datetime
     outcome: str = ""
     error: str = ""
+
+    @classmethod
+    def of(cls, part: tuple[str, str], error: Exception | None, at: datetime) -> Reported:
+        """Of a part (verb and object) that has failed with an error, or works. Other errors than of a port are bugs."""
+        if error is None:
+            return cls(*part, at)
+        if isinstance(error, PortError):
+            return cls(*part, at, outcome_of(error), str(error))
+        return cls(*part, at, "failed", f"{type(error).__name__}: {error}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ from types import MappingProxyType
 
 from kerf.aws.requests.pace import Pace
 from kerf.kube.client import KubeClient
-from kerf.model import failures
 from kerf.model.kinds import Kind
 from kerf.ports import Ports
 from kerf.runtime import status
 from kerf.runtime.controller import Controller
-from kerf.runtime.inbox import Reported, VersionNoted
+from kerf.runtime.inbox import VersionNoted
 from kerf.runtime.leadership.announcing import Announcer
 from kerf.runtime.leadership.karpenter import KarpenterLeases, Obstacle
 from kerf.runtime.leadership.leader import Candidate, Leader, own_identity
@@ -273,15 +272,9 @@ class Process:
             log=self._log,
             telemetry=self._telemetry,
             leads=self._leading.has_lease,
-            report=self._report,
+            report=self._controller.report,
             stop=self._stop,
         )
-
-    def _report(self, news: Reported) -> None:
-        """To the loop, unless it says only that nothing fails, and nothing did."""
-        key = failures.key(news.verb, news.object)
-        if news.outcome or key in self._controller.state.failures:
-            self._controller.inbox.put(news)
 
     def _serve(self) -> list[health.Server]:
         probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready, self._remark)}

@@ -11,12 +11,14 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from kerf.judgement import draining, troubles
+from kerf.judgement import draining, supply, troubles
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model import kinds
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes import pods
-from kerf.model.plan import Plan, Source
+from kerf.model.plan import Plan, Refusal, Source
+from kerf.model.replicas import kept, members
+from kerf.model.snapshot import Snapshot
 from kerf.runtime.state.state import State
 from kerf.telemetry.turns import Turn
 
@@ -150,7 +152,7 @@ def working(
         under_way=tuple(action.key for action in state.under_way[:_MOST]),
         back_offs=_waits({**state.evictions.holding(now), **state.actions.holding(now)}, now),
         out_of_stock=_waits({"/".join(map(str, k)): u for k, u in state.fleet.out_of_stock(now).items()}, now),
-        troubles=tuple(_troubles(state, now)),
+        troubles=tuple(_troubles(state, plan, now)),
         refused=dict(sorted(refused.items())),
     )
 
@@ -173,7 +175,7 @@ def _waits(until: Mapping[str, datetime], now: datetime) -> tuple[Wait, ...]:
     return tuple(Wait(subject, _seconds(end - now)) for end, subject in rows[:_MOST])
 
 
-def _troubles(state: State, now: datetime) -> Iterator[Trouble]:
+def _troubles(state: State, plan: Plan, now: datetime) -> Iterator[Trouble]:
     """What the loop knows to be wrong, the most telling first."""
     pools, classes = state.cluster.objects(kinds.NODE_POOL), state.cluster.objects(kinds.NODE_CLASS)
     claims, known = state.cluster.objects(kinds.NODE_CLAIM), state.failures.at(now)
@@ -181,8 +183,15 @@ def _troubles(state: State, now: datetime) -> Iterator[Trouble]:
     yield from troubles.not_ready(pools.values(), classes.values(), now)
     yield from troubles.stuck_claims(claims.values(), known, now)
     yield from troubles.refused(state.fleet.failures(now).values(), state.cluster.pending_count, now)
-    yield from draining.never_drained(state.snapshot(now))
+    snapshot = state.snapshot(now)
+    if state.settings.gates.static_capacity:
+        yield from supply.incomplete(_lacking(snapshot), snapshot.launch_failures.values(), now)
+    else:
+        yield from supply.without_gate(pools.values())
+    yield from draining.never_drained(snapshot)
     yield from troubles.unschedulable(_unplaced(state, now), now)
+    yield from _unserved(state, snapshot)
+    yield from troubles.refused_objects(_of_objects(snapshot, plan))
     yield from troubles.unscheduled(state.cluster.objects(kinds.POD).values(), now)
     for source in sorted(state.freshness.doubted):
         text = "an update could not be processed: no disruption that depends on this kind until the next start"
@@ -199,6 +208,42 @@ def _unplaced(state: State, now: datetime) -> Iterator[Unplaced]:
         pod = state.cluster.objects(kinds.POD).get(key) if kind == "pod" else None
         if pod is not None and state.cluster.pending(pod):
             yield Unplaced(key, pods.waiting_since(pod) or now, refusal.reason)
+
+
+def _unserved(state: State, snapshot: Snapshot) -> Iterator[Trouble]:
+    """The pending pods of which the latest pass says nothing: it expects them on a node. Nothing before a pass."""
+    if not state.promises.latest.provisioned:
+        return
+    refused = {one.subject for one in state.promises.latest.refusals}
+    rows = {
+        key: pods.waiting_since(pod) or snapshot.now
+        for key, pod in snapshot.pods.pending.items()
+        if f"pod/{key}" not in refused
+    }
+    claims = snapshot.node_claims.values()
+    coming = any(one.is_true("Launched") and not one.is_true("Initialized") for one in claims)
+    yield from supply.unserved(rows, snapshot.launch_failures.values(), snapshot.now, coming=coming)
+
+
+def _lacking(snapshot: Snapshot) -> dict[str, int]:
+    """How many nodes static NodePools lack, by name."""
+    found: dict[str, int] = {}
+    for pool in snapshot.node_pools.values():
+        claims = members(snapshot.claims_by_pool.get(pool.name, ())).active
+        number = (kept(pool) or 0) - sum(one.is_true("Launched") for one in claims)
+        if number > 0:
+            found[pool.name] = number
+    return found
+
+
+def _of_objects(snapshot: Snapshot, plan: Plan) -> Iterator[Refusal]:
+    """The refusals that are not reported as pods without a place, or as objects that are not Ready."""
+    pools, classes = snapshot.node_pools.values(), snapshot.node_classes.values()
+    unread = {f"nodepool/{one.name}" for one in pools if one.metadata.unreadable}
+    unread |= {f"ec2nodeclass/{one.name}" for one in classes if one.metadata.unreadable}
+    for one in plan.refusals:
+        if one.subject.removeprefix("pod/") not in snapshot.pods.pending and one.subject not in unread:
+            yield one
 
 
 def _problems(replica: Replica, working: Working) -> Iterator[Trouble]:

@@ -13,7 +13,7 @@ from kerf.disruption.forced import interruption
 from kerf.judgement.troubles import PATIENCE
 from kerf.model import kinds, overlays
 from kerf.model.aws.accounts import Measured
-from kerf.model.failures import STUCK
+from kerf.model.failures import PROPOSE, STUCK
 from kerf.model.kept import dropped
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import (
@@ -366,6 +366,7 @@ class Telemetry(Troubles):
 
     def proposed(self, seconds: float) -> None:
         """A pass of consolidation over all nodes took so long. Any thread may call it."""
+        self.part_tried(PROPOSE, None)
         self.metrics.proposing.labels("underutilized", "").observe(seconds)
 
     def impaired(self, category: str) -> None:

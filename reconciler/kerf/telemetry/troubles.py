@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from kerf.model.failures import PROPOSE, WRITE_EVENTS
 from kerf.model.kinds import Kind
 from kerf.telemetry.log.logs import Logger
 from kerf.telemetry.repeats import Repeats
@@ -18,6 +19,8 @@ class Troubles:
     def __init__(self, log: Logger, metrics: Metrics) -> None:
         self.log, self.metrics = log, metrics
         self._repeats = Repeats()
+        #: Hears of a part of this process (verb and object) that fails; without an error: that works again.
+        self.part_tried: Callable[[tuple[str, str], Exception | None], None] = lambda part, error: None
         #: Whether a bug has ended the look that is under way, or was last.
         self.broken = False
 
@@ -57,6 +60,7 @@ class Troubles:
     def event_failed(self, error: Exception) -> None:
         """Any thread may call it."""
         self.metrics.errors.labels("events").inc()
+        self.part_tried(WRITE_EVENTS, error)
         self.trouble("writing events failed", type(error).__name__, error, same=True)
 
     def recording_failed(self, folder: str, error: Exception) -> None:
@@ -98,6 +102,8 @@ class Troubles:
         self.trouble("telling what happened failed", _where(error), error, where=_where(error))
 
     def proposing_failed(self, error: Exception) -> None:
+        """Any thread may call it."""
+        self.part_tried(PROPOSE, error)
         self.metrics.errors.labels("propose").inc()
         self.trouble("proposing failed", _where(error), error, where=_where(error))
 

@@ -206,6 +206,23 @@ def test_a_template_is_left_and_the_rest_is_converted(tmp_path: Path, capsys: py
     assert files["b"].read_text() == TEMPLATE
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("${extra}\n", "flux envsubst < FILE | kerf convert -, and write the template by hand"),
+        ("{% if x %}\n", "let that tool replace it first"),
+    ],
+)
+def test_the_advice_for_a_placeholder_is_for_its_own_tool(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, advice: str
+) -> None:
+    assert run(write(tmp_path, a=f"kind: NodePool\n{text}spec: {{}}\n")["a"]) == 2
+    err = capsys.readouterr().err
+    assert advice in err
+    assert "helm" not in err
+    assert "kerf validate" not in err
+
+
 def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path / "none.yaml") == 2
     assert capsys.readouterr().err == f"kerf convert: {tmp_path}/none.yaml: no such file or folder\n"

@@ -71,6 +71,10 @@ def test_the_help_comes_after_other_words_too(words: tuple[str, ...], flag: str)
         (("catalogue", "--regoin", "eu-west-1"), "--region"),
         (("run", "--batch-idel-duration", "3s"), "there is no such flag; did you mean --batch-idle-duration?"),
         (("settings", "--cluster-nmae=x"), "there is no such flag; did you mean --cluster-name?"),
+        (("preflight", "--cluster-nmae", "x"), "there is no such flag; did you mean --cluster-name?"),
+        (("status", "--contxt", "x"), "makes no sense here; did you mean --context?"),
+        (("why", "pdo", "x"), "'pdo' is neither pod, node, nodeclaim nor nodepool; did you mean pod?"),
+        (("debug", "thread"), "nor profile; did you mean threads?"),
     ],
 )
 def test_who_misspells_is_told_what_was_meant(arguments: tuple[str, ...], meant: str) -> None:

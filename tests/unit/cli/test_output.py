@@ -202,6 +202,16 @@ def test_a_verb_that_needs_a_word_ends_with_2_and_its_help(planted: Path, verb: 
     assert f"kerf {verb} " in done.stderr
 
 
+@pytest.mark.parametrize("locale", [{"PYTHONIOENCODING": "ascii"}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
+def test_a_pipe_gets_utf_8_whatever_the_locale(tmp_path: Path, locale: dict[str, str]) -> None:
+    (tmp_path / "a.yaml").write_text("# Größe 中\n" + OLD, encoding="utf-8")
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "LC_ALL": "C", **locale}
+    command = [sys.executable, "-m", "kerf.cli.main", "convert", str(tmp_path / "a.yaml")]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=ROOT, env=env)
+    assert "# Größe 中\n" in done.stdout.decode("utf-8")
+    assert b"Traceback" not in done.stderr
+
+
 def test_lines_of_libraries_go_where_the_process_wants_them() -> None:
     program = (
         "import os, sys, time; from kerf.cli import output; output.keep()\n"

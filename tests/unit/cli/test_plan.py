@@ -273,6 +273,16 @@ def test_help_says_how() -> None:
     assert "kerf plan" in CliRunner().invoke(app, ["plan", "--help"]).output
 
 
+@pytest.mark.parametrize("flag", [("--cluster-name", "x"), ("--cluster-name=x",), ("-cluster-name", "x")])
+def test_a_setting_may_stand_before_the_path(
+    flag: tuple[str, ...], relabelled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, *flag, relabelled, "--kubeconfig", "/nowhere")
+    assert (code, "/nowhere" in err) == (2, True)
+    assert "needs a value" not in err
+    assert run(capsys, "--isolated-vpc", *flag, relabelled, "--kubeconfig", "/nowhere")[2] == err
+
+
 def test_each_wrong_setting_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--batch-idle-duration=x", "--batch-max-duration=y", "--cluster-name=a")
     assert (code, out) == (2, "")

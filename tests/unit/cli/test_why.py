@@ -57,7 +57,7 @@ def test_help_says_how() -> None:
 def test_what_can_be_asked_about_is_named() -> None:
     done = run("service", "a")
     assert done.exit_code == 2
-    assert "a pod, a node, a NodeClaim or a NodePool can" in done.stderr
+    assert "is neither pod, node, nodeclaim nor nodepool; write kerf why pod NAMESPACE/NAME" in done.stderr
 
 
 def test_a_pool_of_files_is_told_and_one_that_is_not_there_exits_with_one() -> None:

@@ -1,10 +1,15 @@
-"""Drains that never end by themselves: PodDisruptionBudgets that allow no eviction at all."""
+"""Drains that never end by themselves, as with PodDisruptionBudgets that allow no eviction, or that take very long."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from kerf.judgement.draining import never_drained
+from kerf.judgement.troubles import REMOVED_WITHIN
 from kerf_api import labels
 from tests.unit.disruption.worlds import HOUR, NOW, pdb, pod, pool, snapshot, stamp
 from tests.unit.judgement.test_stages import MINUTE, ending
@@ -36,3 +41,21 @@ def test_a_drain_that_ends_is_none() -> None:
     deadline = {labels.TERMINATION_TIMESTAMP: stamp(NOW + HOUR)}
     assert not told(pool(), *ending(**deadline), pod("db", "a"), never("keep"))
     assert not told(pool(), *ending(), pod("db", "a", labels_={"app": "x"}), never("keep", app="db"))
+
+
+@pytest.mark.parametrize(("more", "count"), [(timedelta(0), 1), (-MINUTE, 0)], ids=["two hours", "nearly"])
+def test_a_removal_of_hours_is_told_with_its_state(more: timedelta, count: int) -> None:
+    protected = pod("job", "a", annotations={labels.DO_NOT_DISRUPT: "true"})
+    world = snapshot((pool(), *ending(), protected))
+    rows = list(never_drained(replace(world, now=NOW - MINUTE + REMOVED_WITHIN + more)))
+    words = "is not removed: is being drained: 1 pod left; pod shop/job is annotated karpenter.sh/do-not-disrupt"
+    assert [one.text for one in rows] == [words] * count
+    assert [one.since for one in rows] == [NOW - MINUTE] * count
+
+
+def test_a_deadline_that_has_passed_long_ago_is_told() -> None:
+    deadline = {labels.TERMINATION_TIMESTAMP: stamp(NOW + HOUR)}
+    world = snapshot((pool(), *ending(**deadline)))
+    assert not list(never_drained(replace(world, now=NOW + HOUR + REMOVED_WITHIN - MINUTE)))
+    (found,) = never_drained(replace(world, now=NOW + HOUR + REMOVED_WITHIN))
+    assert "is not removed: is drained; its instance is about to be terminated" in found.text

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from kerf.judgement import troubles
+from kerf.judgement import supply, troubles
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model.aws.cloud import FleetError
 from kerf.model.failures import Failure, key
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.plan import Reason
+from kerf.model.plan import Reason, Refusal
 from kerf.model.snapshot import LaunchFailure
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
-from kerf_api.v1.meta import decode
+from kerf_api.v1.meta import decode, encode
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.disruption.worlds import NOW, stamp
@@ -100,6 +100,70 @@ def test_launches_that_the_account_has_no_quota_for_are_one_trouble() -> None:
 )
 def test_a_launch_that_needs_no_person_is_no_trouble(code: str, ago: float, waiting: int) -> None:
     assert not list(troubles.refused([refusal(code, ago)], waiting, NOW))
+
+
+SOLD_OUT = "InsufficientInstanceCapacity"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "launches", "coming", "words"),
+    [
+        (
+            1,
+            [refusal(SOLD_OUT)],
+            False,
+            "aws/ec2: has no capacity for 1 pod (d/a): InsufficientInstanceCapacity: no more",
+        ),
+        (0.9, [refusal(SOLD_OUT)], False, ""),
+        (1, [refusal(SOLD_OUT)], True, ""),
+        (1, [refusal(SOLD_OUT, 5)], False, ""),
+        (1, [refusal("VcpuLimitExceeded")], False, ""),
+        (9.9, [], False, ""),
+        (10, [], True, "pod/d/a: has no node yet, though a NodePool accepts it"),
+        (10, [refusal(SOLD_OUT)], True, "pod/d/a: has no node yet, though a NodePool accepts it"),
+    ],
+    ids=["sold out", "young", "a node comes", "long ago", "a quota", "not yet late", "late", "late, and sold out"],
+)
+def test_a_pod_that_waits_without_a_refusal(
+    minutes: float, launches: list[LaunchFailure], coming: bool, words: str
+) -> None:
+    found = list(supply.unserved({"d/a": NOW - minutes * MINUTE}, launches, NOW, coming=coming))
+    assert [f"{one.object}: {one.text}" for one in found] == ([words] if words else [])
+
+
+def test_pods_that_are_late_are_named_the_oldest_first() -> None:
+    waiting = {f"d/p-{n}": NOW - (20 - n) * MINUTE for n in range(6)} | {"d/young": NOW}
+    (found,) = supply.unserved(waiting, [], NOW, coming=True)
+    assert (found.object, found.times, found.since) == ("pod/d/p-0", 6, NOW - 20 * MINUTE)
+    assert found.text.endswith("accepts it (and 5 more: d/p-1, d/p-2, d/p-3 and 2 more)")
+
+
+def test_a_static_pool_lacks_nodes_while_there_is_no_capacity() -> None:
+    (found,) = supply.incomplete({"p": 2}, [refusal(SOLD_OUT)], NOW)
+    words = f"lacks 2 nodes of its replicas: EC2 has no capacity: {SOLD_OUT}: no more"
+    assert (found.code, found.object, found.text) == ("LaunchRefused", "nodepool/p", words)
+    assert not list(supply.incomplete({"p": 2}, [refusal(SOLD_OUT, 5)], NOW))
+    assert not list(supply.incomplete({}, [refusal(SOLD_OUT)], NOW))
+
+
+def test_a_static_pool_without_its_feature_gate_is_a_trouble() -> None:
+    static = decode(NodePool, {**encode(node_pool()), "spec": {**encode(node_pool())["spec"], "replicas": 2}})
+    (found,) = supply.without_gate([node_pool(), static])
+    assert (found.object, "StaticCapacity" in found.text) == ("nodepool/p", True)
+
+
+# --- objects ----------------------------------------------------------------------------------------------------
+def test_an_object_that_is_left_out_is_a_trouble_once() -> None:
+    rows = [
+        Refusal("node/b", Reason("Malformed", "cpu: x is no quantity")),
+        Refusal("node/b", Reason("Malformed", "cpu: x is no quantity")),
+        Refusal("node/a", Reason("InternalError", "KeyError: 1")),
+        Refusal("node/c", Reason("StaleSource", "old")),
+    ]
+    bug, object_ = troubles.refused_objects(rows)
+    assert (bug.object, bug.text) == ("node/a", "is left out: InternalError: KeyError: 1")
+    assert (object_.code, object_.text) == ("ObjectRefused", "is left out: Malformed: cpu: x is no quantity")
+    assert "bug in Kerf" in bug.fix
 
 
 # --- pods -------------------------------------------------------------------------------------------------------
@@ -225,6 +289,8 @@ def test_what_is_ready_foreign_or_going_is_no_trouble() -> None:
         ([condition("Registered", "Unknown", "NodeNotFound", "", 6)], "Registered is Unknown: NodeNotFound"),
         ([condition("Registered", "Unknown", "NodeNotFound", "", 4)], ""),
         ([condition("Launched", "True"), condition("Registered", "True")], ""),
+        ([condition("Initialized", "Unknown", "NodeNotReady", "", 10)], "Initialized is Unknown: NodeNotReady"),
+        ([condition("Initialized", "Unknown", "NodeNotReady", "", 9)], ""),
     ],
 )
 def test_a_claim_whose_launch_or_registration_fails(conditions: list[dict[str, Any]], words: str) -> None:
@@ -237,8 +303,8 @@ def test_a_drain_that_fails_is_told_by_a_replica_that_does_not_know_the_failures
     (found,) = troubles.stuck_claims([claim], {}, NOW)
     assert found.text == "Drained is Unknown: EvictionFailed: pod/d/a: no"
     assert not list(troubles.stuck_claims([claim], {key("EvictPod", "pod/d/a"): failure("pod/d/a")}, NOW))
-    read = failure("aws/queue", verb="Read")
-    assert list(troubles.stuck_claims([claim], {key("Read", "aws/queue"): read}, NOW)) == [found]
+    for other in (failure("aws/queue", verb="Read"), failure("node/x", verb="UpdateNode")):
+        assert list(troubles.stuck_claims([claim], {key(other.verb, other.object): other}, NOW)) == [found]
 
 
 def test_a_guard_that_holds_something_is_a_trouble() -> None:

@@ -22,7 +22,10 @@ from typer.testing import CliRunner
 from kerf.cli.app import app
 from kerf.decide import decide
 from kerf.model import kinds
+from kerf.model.memory import Memory
 from kerf.model.plan import Plan, Reason, Refusal
+from kerf.model.snapshot import Snapshot
+from kerf.ports import Forbidden
 from kerf.runtime import status
 from kerf.runtime.controller import Controller
 from kerf.runtime.observe.looking import captured
@@ -166,6 +169,53 @@ def test_what_was_decided_against_and_what_is_left_alone_is_counted(night: Night
     assert "nodeclaim/c" in page
 
 
+def test_a_bug_in_deciding_is_a_problem_until_a_decision_is_made(night: Night) -> None:
+    broken = True
+
+    def deciding(snapshot: Snapshot, memory: Memory) -> Plan:
+        if broken:
+            raise KeyError("x")
+        return Plan()
+
+    night.loop = controller(night.world, deciding)
+    for _ in range(2):
+        night.loop.tick()
+    code, page = night.kerf("status")
+    assert code == 1
+    assert "! loop: Decide fails: KeyError: 'x' [since" in page
+    assert "2 attempts" in page
+    broken = False
+    night.loop.tick()
+    assert night.kerf("status")[0] == 0
+
+
+def test_a_slow_half_that_fails_is_a_problem_until_it_answers(night: Night) -> None:
+    night.loop.tick()
+    night.loop.telemetry.proposing_failed(RuntimeError("the worker died"))
+    night.loop.tick()
+    assert "! loop: ProposeDisruption fails: RuntimeError: the worker died" in night.kerf("status")[1]
+    night.loop.telemetry.proposed(1.0)
+    night.loop.tick()
+    assert night.kerf("status")[0] == 0
+
+
+def test_events_that_may_not_be_written_are_a_problem(night: Night) -> None:
+    night.loop.tick()
+    night.loop.telemetry.event_failed(Forbidden("events is forbidden"))
+    night.loop.tick()
+    _, page = night.kerf("status")
+    assert "! kubernetes/events: WriteEvents is forbidden: events is forbidden" in page
+    assert "ClusterRole" in page
+
+
+def test_an_object_that_is_left_out_is_a_problem(night: Night) -> None:
+    refusal = Refusal("node/n", Reason("Malformed", "cpu: x is no quantity"))
+    night.loop = controller(night.world, Decider(Plan(refusals=(refusal,))))
+    night.loop.tick()
+    code, page = night.kerf("status")
+    assert (code, "! node/n: is left out: Malformed: cpu: x is no quantity" in page) == (1, True)
+
+
 def test_a_replica_that_waits_says_who_leads(night: Night) -> None:
     night.loop.tick()
     night.replica = Replica("pod-2_x", "0.1.0", "", "info", False, "kerf/l", "pod-1_y", ("only watching: somebody",))
@@ -173,6 +223,17 @@ def test_a_replica_that_waits_says_who_leads(night: Night) -> None:
     assert code == 1
     assert "! replica/pod-2_x: only watching: somebody" in page
     assert "leader    pod-1_y, by the lease kerf/l" in page
+
+
+def test_a_replica_that_does_not_lead_never_says_that_all_is_well(night: Night) -> None:
+    night.loop.tick()
+    night.replica = replace(REPLICA, leading=False, leader="kerf-7d9-x2_uuid")
+    code, page = night.kerf("status")
+    assert code == 0
+    assert "all is well" not in page
+    first, second, *_ = page.splitlines()
+    assert first.startswith("no problem known to this replica, which does not lead")
+    assert second == "    kubectl exec -n kerf kerf-7d9-x2 -- kerf status"
 
 
 def test_a_recorder_that_fails_is_a_problem_of_its_replica(night: Night) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kerf.model.failures import key
-from kerf.model.kinds import NODE_POOL, Ref
-from kerf.model.plan import CreateNodeClaim, EnsureInstanceProfile, EvictPod, Reason
+from kerf.model.kinds import NODE_CLAIM, NODE_POOL, Ref
+from kerf.model.plan import CreateNodeClaim, EnsureInstanceProfile, EvictPod, Reason, TagInstance, TerminateInstance
 from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Invalid, NotLeading, Unavailable
 from kerf.runtime.act.results import absorb, known_of
 from kerf.runtime.inbox import ChoreFailed, ChoreRecovered, Done
@@ -110,6 +110,17 @@ def test_a_nodeclaim_that_cannot_be_created_is_a_matter_of_its_nodepool() -> Non
     create = CreateNodeClaim(claim=claim("a", pool_name="p"), reason=Reason("Test"))
     assert known_of(create, known) == own
     assert known_of(EVICT, known) is None
+
+
+def test_what_fails_with_an_instance_is_reported_at_its_nodeclaim() -> None:
+    known, own = state(), claim("a")
+    known.put(NODE_CLAIM, own, NOW)
+    for one in (
+        TagInstance(instance_id=own.assigned_instance, tags={}, reason=Reason("Test")),
+        TerminateInstance(instance_id=own.assigned_instance, reason=Reason("Test")),
+    ):
+        assert known_of(one, known) == own
+    assert known_of(TerminateInstance(instance_id="i-other", reason=Reason("Test")), known) is None
 
 
 @pytest.mark.parametrize(

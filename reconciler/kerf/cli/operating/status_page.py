@@ -26,7 +26,7 @@ def _lines(
 ) -> Iterator[str]:
     yield from troubles(problems, working["at"])
     if not problems:
-        yield "all is well"
+        yield from _calm(replica)
     yield ""
     yield from _replica(replica)
     pace, counts = working["pace"], working["counts"]
@@ -46,6 +46,16 @@ def _lines(
     yield from _table("decided against, by reason", [(str(n), code) for code, n in working["refused"].items()])
     yield from _table("left alone after a failure", [(_span(w["seconds"]), w["subject"]) for w in working["back_offs"]])
     yield from _table("out of stock", [(_span(w["seconds"]), w["subject"]) for w in working["out_of_stock"]])
+
+
+def _calm(replica: Mapping[str, Any]) -> Iterator[str]:
+    """What no problem means: a replica that does not lead knows no action, so that it cannot know one that fails."""
+    if replica["leading"]:
+        yield "all is well"
+        return
+    namespace, pod = str(replica["lease"]).partition("/")[0], str(replica["leader"]).partition("_")[0]
+    yield "no problem known to this replica, which does not lead; failing actions are known to the leader:"
+    yield f"    kubectl exec -n {namespace or 'NAMESPACE'} {pod or 'POD'} -- kerf status"
 
 
 def page_of_outside(found: Mapping[str, Any], at: str) -> str:

@@ -23,7 +23,7 @@ from kerf_api.conversion import Conversion, Draft, Origin, Wish, convert
 from kerf_api.lint import Problem
 
 _DIVIDER: Final = "---"
-_TEMPLATE_HINT: Final = "see what becomes of it, helm template … | kerf convert -, and write the template by hand"
+_BY_HAND: Final = ", and write the template by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _read(content: Content) -> _File:
         return file
     for found in documents.read(content.data):
         if isinstance(found, Unreadable):
-            hint = _TEMPLATE_HINT if found.rule == file_rules.TEMPLATE else found.hint
+            hint = f"{found.hint}{_BY_HAND}" if found.hint.endswith(" | kerf validate -") else found.hint
             failure = Unreadable(found.rule, found.place, found.message, hint)
             file.findings.append(checking.unreadable(content.name, failure))
         else:

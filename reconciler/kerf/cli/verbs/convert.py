@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
@@ -82,7 +83,9 @@ def _tell(files: Sequence[Converted]) -> None:
     colour = sys.stderr.isatty() and not plain()
     for file in files:
         for finding in file.findings:
-            print(formats.line(finding, colour), file=sys.stderr)
+            hint = finding.problem.hint.replace("| kerf validate -", "| kerf convert -")
+            own = replace(finding, problem=replace(finding.problem, hint=hint))
+            print(formats.line(own, colour), file=sys.stderr)
 
 
 def _shown(files: Sequence[Converted], asked: Namespace) -> Iterator[str]:

@@ -64,4 +64,5 @@ def _asked(what: str, level: str, span: str, seconds: float, url: str) -> bytes:
         return debug_port.ask(url, f"/debug/{what}")
     if what == "profile":
         return debug_port.ask(url, "/debug/profile", {"seconds": f"{seconds:g}"}, seconds=seconds + 15)
-    raise Silent(f"{what!r} is neither log-level, threads nor profile")
+    near = meant(what, ("log-level", "threads", "profile"))
+    raise Silent(f"{what!r} is neither log-level, threads nor profile{near}")

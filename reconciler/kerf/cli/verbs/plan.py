@@ -47,7 +47,11 @@ _PERCENTAGE: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 def main(arguments: Sequence[str]) -> int:
     """Read the command line, make the plan, print it; the exit code."""
-    asked, rest = _parser().parse_known_args(arguments)
+    from kerf.runtime.settings import settings
+
+    own, others = settings.apart(arguments)  # else the parser takes the value of --cluster-name for a PATH
+    asked, rest = _parser().parse_known_args(others)
+    rest = [*own, *rest]
     from kerf.cli.reports import escaping
     from kerf.planning.changes import BadChange
     from kerf.planning.worlds import Unplannable

@@ -62,9 +62,10 @@ def preflight(
         return
     from kerf.runtime.preflight.run import look
     from kerf.runtime.preflight.situation import Given
-    from kerf.runtime.settings.settings import SettingsError
+    from kerf.runtime.settings.settings import SettingsError, check_flags
 
     try:
+        check_flags(context.args)
         if output not in ("text", "json"):
             raise SettingsError([f"--output: {output!r} is neither text nor json"])
         given = Given(context.args, os.environ, _merged(values or ()), namespace)

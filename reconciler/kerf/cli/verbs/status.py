@@ -11,6 +11,7 @@ import typer
 from kerf.cli.arguments import Kubeconfig, KubeContext, Output
 from kerf.cli.operating import debug_port, status_page
 from kerf.cli.operating.debug_port import Silent, Unreached
+from kerf.cli.parser import meant
 from kerf.cli.reports import escaping
 from kerf.cli.terminal import say
 
@@ -29,7 +30,8 @@ and refusals by reason.
 
 {debug_port.WHERE.format(command="kerf status")}
 
-A replica that does not lead reports what the API server shows. The leader alone knows back-offs and refusals.
+A replica that does not lead reports what the API server shows, and names the leader. The leader alone knows failing
+actions, back-offs and refusals.
 
 If no controller answers, or if --kubeconfig or --context names a cluster, the API server is asked instead: Kerf's
 Deployment, pods and lease, events and conditions. What the caller may not read is reported as not checked.
@@ -62,7 +64,7 @@ def status(
         return
     try:
         if context.args or output not in ("text", "json"):
-            raise Silent(f"{' '.join(context.args) or output!r} makes no sense here; see kerf status --help")
+            raise Silent(_mistake(context.args, output))
         if not url and (kubeconfig or kube_context):  # the port may be that of another cluster's controller
             raise Unreached(_NAMED)
         problems = _asked(url, (kubeconfig, kube_context), as_json=output == "json")
@@ -72,6 +74,14 @@ def status(
         raise debug_port.fail("status", error) from error
     if problems:
         raise typer.Exit(1)
+
+
+def _mistake(arguments: list[str], output: str) -> str:
+    """What is wrong with a command line of unknown words, or of an unknown format."""
+    if not arguments:
+        return f"--output: {output!r} is neither text nor json"
+    near = meant(arguments[0], ("--url", "--namespace", "--kubeconfig", "--context", "--output", "--help"))
+    return f"{' '.join(arguments)!r} makes no sense here{near}; see kerf status --help"
 
 
 def _asked(url: str, where: tuple[str, str], *, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, Output, begun, exits
+from kerf.cli.parser import meant
 from kerf.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -99,8 +100,9 @@ def _asked_about(kind: str, name: str) -> Answered:
     """Who answers. Raises Mistake."""
     noun = _NOUNS.get(kind.lower())
     if noun is None:
-        known = "a pod, a node, a NodeClaim or a NodePool can: kerf why pod NAMESPACE/NAME, kerf why node NAME"
-        raise Mistake(f"{kind!r} cannot be asked about, {known}")
+        known = "kerf why pod NAMESPACE/NAME, kerf why node NAME, kerf why nodepool NAME"
+        near = meant(kind, ("pod", "node", "nodeclaim", "nodepool"))
+        raise Mistake(f"{kind!r} is neither pod, node, nodeclaim nor nodepool{near}; write {known}")
     if not name or name.startswith("-"):
         raise Mistake(f"which {noun}? kerf why {noun} {'NAMESPACE/NAME' if noun == 'pod' else 'NAME'}")
     return {"pod": _pod, "node": _node, "nodepool": _pool}[noun]

@@ -14,6 +14,7 @@ from kerf.ec2.nodeclass import nodeclass, profile_verdicts
 from kerf.lifecycle.nodeclass.class_validation import Trial
 from kerf.lifecycle.nodepool.node_pools import rehashes
 from kerf.lifecycle.view import View
+from kerf.model import failures
 from kerf.model.plan import NOTHING, DeleteClassResources, EnsureInstanceProfile, Plan, Reason, Source, joined
 from kerf.model.writes import (
     act,
@@ -26,7 +27,8 @@ from kerf.model.writes import (
 )
 from kerf_api import labels
 from kerf_api.v1 import hashes
-from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.conditions import AWAITING, READY, UNKNOWN
+from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
 
 _LOOK_AGAIN = timedelta(minutes=10)
 
@@ -51,9 +53,26 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
         now=view.now,
         tried=trial.verdict,
     )
-    after = replace(with_metadata(stamped, finalizers=finalizers), status=status)
+    after = replace(with_metadata(stamped, finalizers=finalizers), status=_with_failure(view, node_class.name, status))
     own = act(*changed(node_class, after, "UpdateClass", Reason("ClassStatus", f"EC2NodeClass {node_class.name}")))
     return joined((*rehashed, own, _profile(view, node_class), trial.plan))
+
+
+def _with_failure(view: View, name: str, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
+    """The status, in which conditions that wait for AWS say so if the read or the dry run that they wait for fails."""
+    known = view.snapshot.failures
+    asked = [failures.key(failures.READ, failures.of_aws(one)) for one in ("cluster", f"class/{name}", "region")]
+    found = [known[key] for key in (*asked, failures.key("ValidateClass", f"ec2nodeclass/{name}")) if key in known]
+    if not found:
+        return status
+    first = failures.ordered(found)[0]
+    rows = (
+        replace(one, reason=f"{first.verb}Failed", message=first.text)
+        if one.status == UNKNOWN and one.reason in (AWAITING, f"{first.verb}Failed") and one.type != READY
+        else one
+        for one in status.conditions
+    )
+    return replace(status, conditions=tuple(rows))
 
 
 def _stamps(view: View, node_class: EC2NodeClass) -> dict[str, str]:

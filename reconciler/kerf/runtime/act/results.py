@@ -14,6 +14,7 @@ from kerf.ec2.nodeclass import profile_verdicts
 from kerf.model import kinds
 from kerf.model.aws.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
 from kerf.model.aws.inventory import PROFILE, TEMPLATE
+from kerf.model.kinds import Kind
 from kerf.model.plan import (
     Action,
     CreateNodeClaim,
@@ -31,7 +32,7 @@ from kerf.model.plan import (
 )
 from kerf.ports import AlreadyGone, NotLeading, PortError, Throttled, WorldChanged
 from kerf.runtime.act.performing import concerned, target
-from kerf.runtime.inbox import Done
+from kerf.runtime.inbox import Changed, Done, Listed, News, Removed
 from kerf.runtime.state.fleet import full_subnet
 from kerf.runtime.state.state import State
 from kerf.telemetry.telemetry import FINE
@@ -103,10 +104,12 @@ def _note_failure(done: Done, state: State) -> None:
 
 
 def known_of(action: Action, state: State) -> Any:
-    """The object that an event about the action belongs to: of a NodeClaim that is to be created, its NodePool.
-    None when there is none."""
+    """The object that an event about the action belongs to: of a NodeClaim that is to be created, its NodePool; of an
+    instance, its NodeClaim. None when there is none."""
     if isinstance(action, CreateNodeClaim):
         return state.cluster.objects(kinds.NODE_POOL).get(action.claim.pool_name)
+    if isinstance(action, (TerminateInstance, TagInstance)):
+        return next(iter(state.cluster.claims_by_instance.get(action.instance_id, ())), None)
     ref = concerned(action)
     return None if ref is None else state.cluster.get(ref)
 
@@ -229,3 +232,11 @@ def _(action: DeleteUnused, done: Done, state: State) -> None:
 @_succeeded.register
 def _(action: DeleteMessage, done: Done, state: State) -> None:
     state.message_deleted(action.message.id)
+
+
+def kind_of(news: News) -> Kind | None:
+    """The kind whose objects it changes, if it does."""
+    if isinstance(news, (Listed, Changed, Removed)):
+        return news.kind
+    ref = target(news.action) if isinstance(news, Done) else None
+    return kinds.BY_NAME[ref.kind] if ref is not None else None

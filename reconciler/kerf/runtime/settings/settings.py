@@ -73,6 +73,33 @@ def effective(arguments: Sequence[str], environment: Mapping[str, str]) -> list[
     return sorted(rows, key=lambda row: row.variable)
 
 
+def check_flags(arguments: Sequence[str]) -> None:
+    """Raises SettingsError for flags that there are not, or that lack their value; Help for `--help`."""
+    problems: list[str] = []
+    _flags(arguments, problems)
+    if problems:
+        raise SettingsError(problems)
+
+
+def apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The flags of settings with their values, and all other arguments: for a verb that takes words beside them."""
+    known = {f.metadata["flag"]: f.metadata["read"] is readers.boolean for f in fields(Options)}
+    own, others, rest = list[str](), list[str](), list(arguments)
+    while rest:
+        word = rest.pop(0)
+        name, equals, _ = word.partition("=")
+        flag = "--" + name.removeprefix("-").removeprefix("-")
+        if word == "--" or not name.startswith("-") or flag not in known:
+            others.append(word)
+            others += rest if word == "--" else []
+            rest = [] if word == "--" else rest
+            continue
+        own.append(word)
+        if not equals and not known[flag] and rest:
+            own.append(rest.pop(0))
+    return own, others
+
+
 def _resolved(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[Options, dict[str, str]]:
     """The options, and by their names where those come from that a user set."""
     problems: list[str] = []

@@ -49,8 +49,11 @@ def _of(snapshot: Snapshot, pool: NodePool) -> Settling | None:
     ready = conditions.get(node_class.status.conditions, READY)
     if _open(ready, node_class.metadata):
         text = f"the conditions of EC2NodeClass {node_class.name} are not known yet"
-        waits = [c for c in node_class.status.conditions if c.type != READY and c.status == UNKNOWN and c.message]
-        reasons = "; ".join(f"{c.type}: {c.message}" for c in waits)
+        causes: dict[str, str] = {}  # one cause, such as a read of AWS that fails, keeps several conditions unknown
+        for one in node_class.status.conditions:
+            if one.type != READY and one.status == UNKNOWN and one.message:
+                causes.setdefault(one.message, one.type)
+        reasons = "; ".join(f"{type_}: {message}" for message, type_ in causes.items())
         return Settling(f"{text}: {reasons}" if reasons else text, _lately(ready, node_class.metadata, now))
     followed = conditions.get(pool.status.conditions, "NodeClassReady")
     if followed is not None and followed.status == FALSE and ready is not None and ready.status == TRUE:
