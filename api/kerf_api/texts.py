@@ -11,9 +11,9 @@ def shortened(items: Sequence[str], most: int) -> str:
     return ", ".join(items[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 pod`, `2 pods`, `1,000 pods`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, *, grouped: bool = True) -> str:
+    """`1 pod`, `2 pods`, `1,000 pods`; `1000 pods` when digits are not `grouped`, as in a name for programs."""
+    return f"{number:{',' if grouped else ''}} {noun}{'' if number == 1 else 's'}"
 
 
 def without_credentials(text: str) -> str:

@@ -57,7 +57,9 @@ def _settle(name: str, users: list[Work], classes: Classes) -> None:
     known = classes.known.get(name, ())
     if len(known) != 1:
         count = f"{len(known)} of the name {name} are" if known else f"{name} is not"
-        hint = "convert each cluster's folder by itself" if known else "convert the EC2NodeClass together with this"
+        hint = (
+            "convert each cluster's folder by itself" if known else "convert the EC2NodeClass together with this object"
+        )
         for user in users:
             _lost(user, f"{count} among the files", hint)
         return

@@ -234,7 +234,7 @@ def _kubelet(work: Work, steps: Steps, value: Any) -> None:
         if runtime == "containerd":
             work.tell(WRITTEN_BY_OTHERS, place, gone)
         else:
-            work.tell(DROPPED, place, gone, f"nothing may count on {shown(runtime)}", runtime)
+            work.tell(DROPPED, place, gone, f"check that no workload depends on {shown(runtime)}", runtime)
     rest = {key: _as_texts(key, entry) for key, entry in value.items() if key != "containerRuntime"}
     if rest:
         work.kubelet = steps, rest

@@ -129,7 +129,7 @@ class Builder:
         self._repeated += there.size
         if self._repeated > MOST_REPEATED:
             message = f"with *{name}, more than {MOST_REPEATED} values of this document are repetitions"
-            raise Unreadable("KERF-FILE-LIMIT", place, message, "write less of it by aliases")
+            raise Unreadable("KERF-FILE-LIMIT", place, message, "use fewer aliases")
         node = Node(there.value, event.start_mark, event.end_mark, self._offset, there.word, "*")
         node.keys, node.below, node.size = there.keys, there.below, there.size
         return node

@@ -279,7 +279,7 @@ def _equal(said: Iterable[_Reading], reading: _Reading) -> _Reading | None:
 
 def _conflict(first: _Reading, what: str) -> Reason:
     text = f"NodeOverlay {first.name} has the same weight and precedence, and sets {what} too"
-    return Reason(CONFLICT, f"{text}; nothing of this one is applied: give one of the two another weight")
+    return Reason(CONFLICT, f"{text}; this NodeOverlay is not applied: give one of the two another weight")
 
 
 def _priced(offering: Offering, said: Iterable[_Reading]) -> Offering:

@@ -85,7 +85,7 @@ def restored(captured: Captured, seed: int = 0, faults: Faults | None = None) ->
     """Return the sandbox of a snapshot. Raises Unplannable when the snapshot has no instance types."""
     snapshot, region = captured.snapshot, captured.region
     if region is None:
-        raise Unplannable("the snapshot has no instance types: AWS had not answered when it was taken")
+        raise Unplannable("the snapshot has no instance types: AWS had not answered when it was saved")
     keys = LaunchKeys(snapshot.settings.cluster_name)
     keys.use_own()
     world = SnapshotWorld(snapshot, region, seed, faults)

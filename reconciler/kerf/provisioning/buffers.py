@@ -21,6 +21,7 @@ from kerf.model.plan import NOTHING, CreateNodeClaim, PatchObject, Plan, Reason,
 from kerf.model.snapshot import Snapshot
 from kerf.pods.buffer_pods import PROVISIONING, Resolution, resolutions
 from kerf.scheduling.solve import PodRefusal, Solution
+from kerf_api.texts import counted
 from kerf_api.v1 import conditions
 from kerf_api.v1.capacitybuffer import CapacityBuffer, CapacityBufferStatus
 from kerf_api.v1.conditions import FALSE, TRUE
@@ -129,7 +130,7 @@ def _room(snapshot: Snapshot, resolution: Resolution, solution: Solution | None)
     return (
         FALSE,
         "RequiresNewCapacity",
-        f"{len(resolution.pods) - up} of {len(resolution.pods)} pods have no capacity yet",
+        f"no capacity yet for {len(resolution.pods) - up:,} of {counted(len(resolution.pods), 'pod')}",
     )
 
 
@@ -144,7 +145,7 @@ def _written(buffer: CapacityBuffer, after: CapacityBufferStatus) -> list[PatchO
     said = ", ".join(f"{c.type} {c.status} ({c.reason})" for c in (ready, room) if c is not None)
     return [
         PatchObject(
-            reason=Reason("CapacityBuffer", f"{after.replicas} pods: {said}"),
+            reason=Reason("CapacityBuffer", f"{counted(after.replicas or 0, 'pod')}: {said}"),
             verb="SetStatus",
             ref=kinds.ref(buffer),
             patch={"status": {**gone, **encode(after), **full}},
@@ -163,7 +164,7 @@ def _problem(resolution: Resolution, solution: Solution | None) -> Reason | None
     if solution is None or not lost:
         return None
     why = solution.unplaced[lost[0]]
-    return Reason(why.code, f"no capacity for {len(lost)} of {len(resolution.pods)} pods: {why}")
+    return Reason(why.code, f"no capacity for {len(lost)} of {counted(len(resolution.pods), 'pod')}: {why}")
 
 
 def _unreadable(snapshot: Snapshot) -> Iterable[Refusal]:

@@ -16,6 +16,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.boundary import Problems
 from kerf.scheduling.answers.nodeclaims import pod_mark, to_claim, uid_of
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
+from kerf_api.texts import counted
 
 #: Solves in one pass that leave out one more NodePool each.
 _SOLVES: Final = 3
@@ -117,5 +118,5 @@ def _failing(snapshot: Snapshot, node: NewNode) -> dict[str, PodRefusal]:
 def _purpose(snapshot: Snapshot, node: NewNode) -> str:
     real = sum(key in snapshot.pods for key in node.pods)
     rest = len(node.pods) - real
-    text = f"for {real} pods that have no node" if real or not rest else "for expected pods"
-    return f"{text} and reserves capacity for {rest} of CapacityBuffers" if rest else text
+    text = f"for {counted(real, 'pod')} without a node" if real or not rest else "for expected pods"
+    return f"{text} and reserves capacity for {counted(rest, 'pod')} of CapacityBuffers" if rest else text

@@ -207,7 +207,7 @@ def _waits_for(state: StateNode) -> str:
         return "it waits for the node to be registered"
     if not state.initialized:
         return "it waits for the node to be initialized: ready, without start-up taints, with all its resources"
-    return "it waits for its scheduler to bind it there"
+    return "the pod waits for its scheduler to bind it there"
 
 
 def _waits_for_others(snapshot: Snapshot, pod: Pod) -> Iterator[str]:

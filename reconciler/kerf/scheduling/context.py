@@ -279,7 +279,7 @@ def _late(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
     """Why no node may be made from the pool until one of its nodes is initialized."""
     if nodes_left(snapshot, pool.name) != 0:
         return None
-    text = "a node of it is not initialized in time, and one more has been made: no other until that is initialized"
+    text = "two nodes of the NodePool are not initialized in time: Kerf launches no third one before one is"
     return PodRefusal(NOT_INITIALIZED, text)
 
 

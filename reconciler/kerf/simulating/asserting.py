@@ -90,7 +90,7 @@ def _evictions(given: scenario.Evictions, seen: Observed) -> Verdict:
     found = [one for one in seen.evictions if one.at >= seen.measured]
     if given.workload:
         found = [one for one in found if workloads.get(one.pod) == full(given.workload)]
-    text = f"at most {counted(given.at_most, 'eviction')}{_named(given.workload)}"
+    text = f"at most {counted(given.at_most, 'eviction', grouped=False)}{_named(given.workload)}"
     if len(found) <= given.at_most:
         return Verdict(text, passed=True, message=counted(len(found), "eviction"))
     nodes = {one.name: one for one in seen.nodes}
@@ -102,7 +102,7 @@ def _evictions(given: scenario.Evictions, seen: Observed) -> Verdict:
 
 
 def _running(given: scenario.RunningPods, seen: Observed) -> Verdict:
-    text = f"at least {counted(given.at_least, 'running pod')}{_named(given.workload)}"
+    text = f"at least {counted(given.at_least, 'running pod', grouped=False)}{_named(given.workload)}"
     begun, levels = False, list[tuple[datetime, int]]()
     for at, running in _sweep(seen, given.workload):
         begun = begun or len(running) >= given.at_least
@@ -120,7 +120,7 @@ def _running(given: scenario.RunningPods, seen: Observed) -> Verdict:
 
 
 def _zones(given: scenario.ZonesShort, seen: Observed) -> Verdict:
-    text = f"at most {counted(given.at_most, 'zone')} without a running pod{_named(given.workload)}"
+    text = f"at most {counted(given.at_most, 'zone', grouped=False)} without a running pod{_named(given.workload)}"
     had: set[str] = set()
     levels: list[tuple[datetime, set[str]]] = []
     for at, running in _sweep(seen, given.workload):
@@ -182,7 +182,7 @@ def _from(pod: PodLife, nodes: Mapping[str, str], known: Mapping[str, NodeLife])
 def _disruptions(given: scenario.Disruptions, seen: Observed) -> Verdict:
     of = f" of NodePool {given.node_pool}" if given.node_pool else ""
     why = f" ({', '.join(given.reasons)})" if given.reasons else ""
-    text = f"at most {counted(given.at_most, 'disruption')}{of} an hour{why}"
+    text = f"at most {counted(given.at_most, 'disruption', grouped=False)}{of} an hour{why}"
     found = _ended(given, seen)
     windows = [[row for row in found[: number + 1] if row[0] > at - HOUR] for number, (at, _) in enumerate(found)]
     most = max(windows, key=len, default=[])
@@ -267,7 +267,7 @@ def _at_end(given: scenario.NodesAtEnd, seen: Observed) -> Verdict:
     of = f" of NodePool {given.node_pool}" if given.node_pool else ""
     found = [one for one in seen.nodes if one.gone is None and given.node_pool in ("", one.node_pool)]
     found = [one for one in found if one.drifted or not given.drifted]
-    text = f"at most {counted(given.at_most, word)}{of} at the end"
+    text = f"at most {counted(given.at_most, word, grouped=False)}{of} at the end"
     message = counted(len(found), word)
     if len(found) <= given.at_most:
         return Verdict(text, passed=True, message=message)

@@ -108,7 +108,7 @@ class Happenings:
     def _slow(self, given: scenario.NodeTimes) -> None:
         before, self._ec2.weather = self._ec2.weather, changed(self._ec2.weather, given)
         if self._ec2.weather == before:
-            self._no_effect(self._path, "new instances have these values already")
+            self._no_effect(self._path, "new instances already have these values")
         else:
             self._behaviours.append((self._path, given, self._world.clock.now()))
 

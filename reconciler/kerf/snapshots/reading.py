@@ -64,7 +64,7 @@ class Reader:
     def take(self, number: int, text: bytes) -> None:
         """Raises Unreadable."""
         if self.complete:
-            raise Unreadable(f"line {number}: there is something after the end")
+            raise Unreadable(f"line {number}: the file continues after its end; save the snapshot again")
         try:
             line: AnyLine = decoder_of(AnyLine).decode(text)
             if self.header is None and not isinstance(line, Header):

@@ -46,7 +46,7 @@ def test_a_sound_cluster_passes(objects: list[Manifest], check: Callable[..., An
     assert lines(done.output, "ok", "Deployment kube-system/karpenter", "controller:1.14.1", "2 replicas")
     assert len(lines(done.output, "is hashed as v5", "Kerf writes v6")) == 3
     assert lines(done.output, "ok", "no node has drifted")
-    assert lines(done.output, "note", "AWS", "not asked")
+    assert lines(done.output, "note", "AWS", "not checked")
     assert lines(done.output, "NodePools that consolidate", "web")
     assert not lines(done.output, "NodePools that consolidate", "batch")
     assert lines(done.output, "has the role arn:role")

@@ -143,7 +143,7 @@ def test_a_condition_that_holds_is_an_exit_code(
 ) -> None:
     code, _, err = run(capsys, relabelled, "--snapshot", snapshot, "--fail-on", "unschedulable,disruption>0%")
     assert code == 1
-    assert err == "kerf plan: --fail-on disruption>0%: it holds\n"
+    assert err == "kerf plan: --fail-on disruption>0%: is met\n"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_two_changes_side_by_side(
     assert [f"${cost / 1e6:,.3f}/h" in line for cost in costs] == [True, True]
     code, table, err = run(capsys, *asked, "-o", "markdown", "--fail-on", "disruption>0%")
     assert table.startswith("### Kerf's plans for two changes")
-    assert (code, err.count("--fail-on disruption>0%: it holds")) == (1, 2)
+    assert (code, err.count("--fail-on disruption>0%: is met")) == (1, 2)
     assert err.startswith(f"kerf plan: {relabelled}: ")
 
 

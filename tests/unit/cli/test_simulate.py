@@ -100,7 +100,7 @@ def test_many_runs_have_a_summary_in_json(folder: Path, capsys: pytest.CaptureFi
         ({"world": {"snapshot": "none"}}, "world.snapshot: "),
         (
             {"world": {"objects": [node_pool("a", {"weight": 1000})]}},
-            "world.objects[0].spec.weight: the API server refuses NodePool a: ",
+            "world.objects[0].spec.weight: the API server refuses NodePool a: 1000 is more than",
         ),
         (
             {"world": {"instanceTypes": ["m5.huge"]}},

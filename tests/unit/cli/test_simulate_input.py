@@ -252,7 +252,7 @@ def test_kinds_of_other_controllers_have_no_effect(tmp_path: Path, capsys: pytes
         ),
         (
             {**event("nodes", {"boot": "2m"}, "0s"), "world": {**WORLD, "nodes": {"boot": "2m"}}},
-            "weather[0].nodes at 0s: no effect: new instances have these values already",
+            "weather[0].nodes at 0s: no effect: new instances already have these values",
         ),
         (
             {**web(replicas=0), "assertions": [{"evictions": {"workload": "web"}}]},

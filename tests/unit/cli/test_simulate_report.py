@@ -102,7 +102,7 @@ def test_the_report_needs_nothing_from_elsewhere(compared: Path) -> None:
 
 def test_charts_have_a_text(compared: Path) -> None:
     nodes, cost = read(compared).all("img")
-    assert re.match(r"Nodes over time, seed 0\. .*pools, Kerf: at most [1-9], in the end [1-9]; ", str(nodes["alt"]))
+    assert re.match(r"Nodes over time, seed 0\. .*pools, Kerf: at most [1-9], at the end [1-9]; ", str(nodes["alt"]))
     assert re.match(r"Cost in \$ an hour over time, seed 0\. .*small, Kerf: at most \$0\.00", str(cost["alt"]))
     chart = base64.b64decode(str(nodes["src"]).partition(",")[2])
     assert ElementTree.fromstring(chart).tag.endswith("svg")

@@ -119,7 +119,7 @@ def test_a_replacement_is_measured_five_minutes_after_its_node_has_gone() -> Non
     assert plan.measured == (Measured("default", 1, 76_000, 76_000),)
     (told,) = events(plan)
     assert (told.ref.kind, told.type) == ("NodePool", "Normal")
-    assert told.message == "1 nodes were removed: $0.0760 an hour were promised, $0.0760 saved"
+    assert told.message == "1 node was removed: $0.0760 an hour were promised, $0.0760 saved"
     assert world.facts["accounts"] == NO_ACCOUNTS
     assert later(world).measured == ()
 
@@ -172,7 +172,7 @@ def test_a_node_that_is_bought_for_the_pods_that_moved_is_not_saved() -> None:
     (told,) = events(plan)
     assert (told.type, told.message) == (
         "Warning",
-        "1 nodes were removed: $0.0760 an hour were promised, $0.0200 lost",
+        "1 node was removed: $0.0760 an hour were promised, $0.0200 lost",
     )
 
 

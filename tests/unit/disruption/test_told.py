@@ -88,7 +88,7 @@ def test_expiration_says_so_and_which_pods_move() -> None:
 def test_surplus_says_so_and_which_pods_move() -> None:
     a, b = claim("a"), claim("b")
     plan = forced(pool(replicas=1), a, node(a), b, node(b), pod("web", "a"), pod("x", "b"), static_capacity=True)
-    words = "Disrupting the node: ScaledDown: NodePool default is to have 1 nodes; pods that move: shop/web"
+    words = "Disrupting the node: ScaledDown: NodePool default has more than 1 replica; pods that move: shop/web"
     assert said(plan) == [("Node", words), ("NodeClaim", words)]
     assert ended(plan).moved == ("shop/web",)
 

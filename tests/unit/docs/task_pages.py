@@ -34,7 +34,7 @@ _WORKLOADS: Final = ("Deployment", "StatefulSet", "Job")
 
 
 def solved(*places: tuple[str, str], more: Iterable[dict[str, Any]] = ()) -> Solution:
-    """The places that the pods of these files get, with the instance types that come with Kerf."""
+    """The places that the pods of these files get, with the instance types that are part of Kerf."""
     given = [*(one for place in places for one in MANIFESTS[place]), *more]
     if not any(one["kind"] == "EC2NodeClass" and one["metadata"]["name"] == "default" for one in given):
         given.append(worlds.node_class())

@@ -195,7 +195,7 @@ def test_the_surplus_of_a_static_pool_goes() -> None:
     a, b = claim("a"), claim("b")
     found = judged(pool(replicas=1), a, node(a), b, node(b), settings=gates(static_capacity=True))
     assert end(found, "ScaledDown").forceful
-    assert found.text == "is terminated now (ScaledDown: NodePool default is to have 1 nodes)"
+    assert found.text == "is terminated now (ScaledDown: NodePool default has more than 1 replica)"
 
 
 # --- what holds it ----------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def test_what_was_decided_against_and_what_is_left_alone_is_counted(night: Night
     night.loop.state.actions.failed("nodeclaim/c", night.world.clock.now())
     _, page = night.kerf("status")
     assert "3  StaleSource" in page
-    assert "left alone after a failure" in page
+    assert "not retried yet after a failure" in page
     assert "nodeclaim/c" in page
 
 

@@ -76,7 +76,7 @@ def test_a_part_that_is_large_or_old_is_followed_by_another_one(tmp_path: Path) 
 
 def test_one_part_that_exceeds_the_bound_ends_the_recording(tmp_path: Path) -> None:
     ring = Ring(tmp_path, 10_000, DAY)
-    with pytest.raises(TooLarge, match="one part has more than 10,000 bytes"):
+    with pytest.raises(TooLarge, match="one part of the record has more than 10,000 bytes"):
         ring.begin(_noise(40), NOW)
     assert parts(tmp_path) == []
 

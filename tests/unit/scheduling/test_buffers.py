@@ -190,7 +190,7 @@ def test_nobody_hears_of_virtual_pods_and_their_node_is_not_bought_twice() -> No
     (claim,) = created(plan)
     assert claim.spec.resources.requests["pods"] == "3"
     assert (plan.nominations, plan.events, plan.refusals) == ((), (), ())
-    assert plan.actions[0].reason.text == "for expected pods and reserves capacity for 3 of CapacityBuffers"
+    assert plan.actions[0].reason.text == "for expected pods and reserves capacity for 3 pods of CapacityBuffers"
     again = look(w.pool(), template(), buffer(replicas=3), claim)
     assert created(again) == []
     assert dict(again.buffer_pods) == {claim.name: 3}

@@ -10,6 +10,12 @@ WEB: dict[str, Any] = {"name": "web", "replicas": 2, "cpu": 1}
 WORLD: dict[str, Any] = {"objects": [node_class(), node_pool("general", {})]}
 PAGES: dict[str, Any] = {name: {"hugepages-2Mi": "4Mi"} for name in ("requests", "limits")}
 #: A selector of other pods.
+BARE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a"},
+    "spec": {"containers": [{"name": "a"}]},
+}
 OTHER: dict[str, Any] = {"matchLabels": {"app": "x"}}
 SCENARIO: dict[str, Any] = {
     "name": "Input",
@@ -289,6 +295,14 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"world": {**WORLD, "zones": ["us-west-2a", "us-west-2a"]}}, "world.zones[1]: us-west-2a is listed twice"),
     ({"world": {**WORLD, "zones": ["west"]}}, "world.zones[0]: west is no zone"),
     # Rules between the fields of pods and workloads.
+    (
+        objects({**BARE, "spec": {**BARE["spec"], "nodeName": "a"}}),
+        "world.objects[2].spec.nodeName: kerf simulate cannot run Pod a: nodes get their names",
+    ),
+    (
+        objects({**BARE, "spec": {**BARE["spec"], "schedulerName": "a"}}),
+        "world.objects[2].spec.schedulerName: kerf simulate cannot run Pod a: the simulation has only",
+    ),
     (
         selector(),
         "world.objects[2].spec.selector: the API server refuses Deployment api: it is empty; write matchLabels",

@@ -209,7 +209,7 @@ def _types(**numbers: float) -> list[bytes]:
         (_header(lambda h: h.update(format="other")), "line 1: the format is 'other', not kerf.sh/snapshot"),
         (_header(lambda h: h.update(version=VERSION + 1)), rf"line 1: it has version {VERSION + 1} of the format"),
         (_header(lambda h: h.update(at="2026-01-01T00:00:00")), "its time has no zone"),
-        ([*written(), written()[0]], r"line \d+: there is something after the end"),
+        ([*written(), written()[0]], r"line \d+: the file continues after its end; save the snapshot again"),
         ([written()[0], *written()], "line 2: a second header"),
         ([written()[0], b'{"line":"fact","name":"batch","value":7}'], "line 2: Expected `object"),
         ([written()[0], b'{"line":"magic"}'], "line 2: Invalid value 'magic'"),

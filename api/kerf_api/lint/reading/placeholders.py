@@ -44,8 +44,8 @@ _SYSTEMS: Final = {
     "dollar": ("a placeholder of Flux, envsubst or Terraform", _FLUX),
     "round": ("a placeholder of kustomize vars or make", _OTHER),
     "bare": ("a placeholder of envsubst", _ENVSUBST),
-    "angle": ("a placeholder to be filled in by hand", "write the value in its place"),
-    "brace": ("a placeholder to be filled in by hand", "write the value in its place"),
+    "angle": ("a placeholder to be filled in by hand", "replace the placeholder by the value"),
+    "brace": ("a placeholder to be filled in by hand", "replace the placeholder by the value"),
 }
 #: Expressions, which Flux and envsubst do not have; and defaults, which Terraform does not have.
 _EXPRESSION: Final = re.compile(r"\$\{(?:[a-z_]+[.(\[]|[^}?]{1,80} \? )")

@@ -122,7 +122,13 @@ def _user_data(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     if not isinstance(text, str) or not text:
         if part(manifest, "spec", "amiFamily") == "Custom":
             message = "is empty, and nodes of the family Custom get no other user data"
-            yield at(place, "KERF-EC2-214", "info", message, "write what makes them join, unless the image knows it")
+            yield at(
+                place,
+                "KERF-EC2-214",
+                "info",
+                message,
+                "add the commands with which the nodes join the cluster, unless the image has them",
+            )
         return
     from kerf_api.userdata import (  # readers of MIME, TOML and YAML, which start slowly; most classes need none
         doubts,

@@ -87,7 +87,7 @@ def _pool(pool: PoolAccount) -> Iterator[str]:
 
 def _fixes(account: Account) -> Iterator[str]:
     if account.fixes:
-        yield "One edit is enough, any of these; each was tried with all pods that wait:"
+        yield "Any one of these edits is enough; each was tried with all pending pods:"
         yield from (f"  - {_edit(str(fix))}" for fix in account.fixes)
     elif account.tried:
         yield f"No single edit of the pod or of one NodePool would do; {account.tried} were tried."

@@ -96,7 +96,7 @@ def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]
         raise Mistake(str(error)) from error
     types = cluster_files.ShippedTypes.beside(found.objects)
     count = len(types.region().types)
-    words = f"{count} instance types that come with Kerf, in {', '.join(types.zones)}; AWS was not queried."
+    words = f"{count} instance types that are part of Kerf, in {', '.join(types.zones)}; AWS was not queried."
     return looking.capture(found, types, options.settings, SystemClock()), words
 
 

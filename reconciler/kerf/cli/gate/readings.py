@@ -1,6 +1,6 @@
 """The objects of a cluster, listed again and again.
 
-AWS is not asked: instance types and prices are those that come with Kerf.
+AWS is not asked: instance types and prices are those that are part of Kerf.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class ViewedBoards:
         viewer = admitted()
         if viewer is None:
             return "Kerf"
-        return f"cluster {self._cluster} · prices that come with Kerf{_scope(viewer.answered, viewer.left_out)}"
+        return f"cluster {self._cluster} · prices that are part of Kerf{_scope(viewer.answered, viewer.left_out)}"
 
     @property
     def live(self) -> bool:

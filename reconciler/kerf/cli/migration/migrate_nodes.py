@@ -44,7 +44,7 @@ def look(snapshot: Snapshot, *, live: bool) -> Iterator[Finding]:
     if live:
         yield from _consolidation(snapshot)
     else:
-        text = "not asked: AMIs, security groups, instance types and prices of now are not known from files"
+        text = "not checked: files do not contain current AMIs, security groups, instance types and prices"
         yield Finding("AWS", DOUBTFUL, text, "run it against the cluster, too")
     yield from _policies(snapshot)
 
@@ -73,7 +73,10 @@ def _unfinished(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
     ):
         if found:
             yield Finding(
-                what, DOUBTFUL, f"{shortened(found, _NAMED)}: {seen}", "wait until Karpenter is done, if it can"
+                what,
+                DOUBTFUL,
+                f"{shortened(found, _NAMED)}: {seen}",
+                "if possible, wait until Karpenter has completed these",
             )
 
 

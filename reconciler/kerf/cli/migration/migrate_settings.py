@@ -252,7 +252,7 @@ def _account(one: Controller, cluster: Cluster) -> Iterator[Finding]:
         yield Finding(what, DOUBTFUL, f"has the role {role}", fix)
     elif found is not None:
         fix = "with EKS Pod Identity: associate the same role with Kerf's ServiceAccount"
-        yield Finding(what, DOUBTFUL, "has no role by annotation", fix)
+        yield Finding(what, DOUBTFUL, "the ServiceAccount has no annotation with an IAM role", fix)
 
 
 def _shown(value: Any) -> str:

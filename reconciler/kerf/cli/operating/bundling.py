@@ -160,5 +160,5 @@ def _opened(path: Path) -> tuple[int, BinaryIO]:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
         file.close()
-        raise OSError("it is no file of a record")
+        raise OSError("this is not a file of a record")
     return found.st_size, file

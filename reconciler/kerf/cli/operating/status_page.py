@@ -44,7 +44,9 @@ def _lines(
     yield from (f"            {key}" for key in working["under_way"])
     yield from _sources(working["sources"])
     yield from _table("decided against, by reason", [(str(n), code) for code, n in working["refused"].items()])
-    yield from _table("left alone after a failure", [(_span(w["seconds"]), w["subject"]) for w in working["back_offs"]])
+    yield from _table(
+        "not retried yet after a failure", [(_span(w["seconds"]), w["subject"]) for w in working["back_offs"]]
+    )
     yield from _table("out of stock", [(_span(w["seconds"]), w["subject"]) for w in working["out_of_stock"]])
 
 

@@ -1,4 +1,4 @@
-"""The page docs/reference/instance-types.md: the families of instance types in the catalogue that comes with Kerf."""
+"""The page docs/reference/instance-types.md: the families of instance types in the catalogue that is part of Kerf."""
 
 from __future__ import annotations
 

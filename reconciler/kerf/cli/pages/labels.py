@@ -1,4 +1,4 @@
-"""The page docs/reference/labels.md: the labels of nodes, with example values of the catalogue that comes with Kerf."""
+"""The page docs/reference/labels.md: the labels of nodes, with example values of the catalogue that is part of Kerf."""
 
 from __future__ import annotations
 

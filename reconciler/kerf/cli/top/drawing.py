@@ -16,6 +16,7 @@ from kerf.cli.reports.escaping import visible
 from kerf.cli.terminal import fitted
 from kerf.cli.top.state import COST, NEXT, NODES, PENDING, VIEWS, CostLine, Detail, State
 from kerf.model.instants import length
+from kerf_api.texts import counted
 
 #: Lines that are not rows: totals, views, header, keys.
 _AROUND: Final = 5
@@ -47,7 +48,7 @@ def draw(state: State, size: tuple[int, int], name: str, problem: str) -> Render
 
 def _totals(state: State, name: str) -> Text:
     board = state.board
-    total = f"{len(board.nodes):,} nodes  {board.pods:,} pods  {board.waiting:,} pending"
+    total = f"{counted(len(board.nodes), 'node')}  {counted(board.pods, 'pod')}  {board.waiting:,} pending"
     unused = f"{price(board.price)}, {price(board.costs.unused)} unused"
     return _line(f"{total}  {unused}  {name}  {board.now:%Y-%m-%d %H:%M:%S} UTC", "bold")
 

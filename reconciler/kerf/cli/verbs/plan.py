@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(text)
     failed = [(name, text) for name, one in zip(names, found, strict=True) for text in conditions if _holds(text, one)]
     for name, one in failed:
-        escaping.complain(f"kerf plan: {f'{name}: ' if name else ''}--fail-on {one}: it holds")
+        escaping.complain(f"kerf plan: {f'{name}: ' if name else ''}--fail-on {one}: is met")
     return 1 if failed else 0
 
 

@@ -72,5 +72,5 @@ def _released(kube: KubeClient, *, yes: bool) -> bool:
         if yes:
             releasing.release(kube, one)
     if not yes:
-        say("\nNothing has been changed. With --yes it is; nodes and instances run on.")
+        say("\nNothing was changed: run the command again with --yes to release. Nodes and instances continue to run.")
     return True

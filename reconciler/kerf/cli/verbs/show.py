@@ -31,9 +31,7 @@ def demo(
     as_json_object: Annotated[bool, typer.Option("--json", help="print only the summary, as one JSON object")] = False,
     seed: Annotated[int, typer.Option(help="random seed")] = 7,
     speed: Annotated[float, typer.Option(min=0.1, max=1000, help="how many times as fast as usual")] = 1.0,
-    snapshot: Annotated[
-        str, typer.Option(metavar="FILE", help="save the cluster of its end for `kerf ui --snapshot`")
-    ] = "",
+    snapshot: Annotated[str, typer.Option(metavar="FILE", help="save the final cluster for `kerf ui --snapshot`")] = "",
 ) -> None:
     """Run every task of Kerf in under a minute on an in-memory cluster, without Kubernetes or an AWS account."""
     from kerf.cli.demonstration.demo import as_json

@@ -29,6 +29,7 @@ from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
 from kerf.model.writes import annotate
 from kerf.scheduling.offerings.prices import dollars
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1.budgets import UNDERUTILIZED
 from kerf_api.v1.nodeclaim import NodeClaim
 
@@ -199,7 +200,8 @@ def _owner(pod: Pod) -> str:
 
 def _told(view: View, one: Measured) -> Event:
     pool = view.snapshot.node_pools[one.pool]
-    words = f"{one.nodes} nodes were removed: {dollars(one.promised)} an hour were promised, {_saved(one.realised)}"
+    removed = f"{counted(one.nodes, 'node')} {'was' if one.nodes == 1 else 'were'} removed"
+    words = f"{removed}: {dollars(one.promised)} an hour were promised, {_saved(one.realised)}"
     type_ = "Normal" if one.realised >= 0 else "Warning"
     return Event(kinds.ref(pool), pool.metadata.uid, type_, "ConsolidationMeasured", words, words)
 

@@ -23,6 +23,7 @@ from kerf.model.plan import NOTHING, DeleteObject, Plan, Reason, Refusal, Source
 from kerf.model.replicas import being_deleted, kept, members
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import durations
+from kerf_api.texts import counted
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -103,7 +104,9 @@ def _deletion(snapshot: Snapshot, pool: NodePool, claim: NodeClaim, sort: int) -
     """An empty node is checked again: were a pod to come just now, another one might have to go."""
     state, look = snapshot.state_nodes[claim.name], sort == _EMPTY
     return DeleteObject(
-        reason=Reason("ScaledDown", f"NodePool {pool.name} is to have {pool.spec.replicas} nodes"),
+        reason=Reason(
+            "ScaledDown", f"NodePool {pool.name} has more than {counted(pool.spec.replicas or 0, 'replica')}"
+        ),
         sources=_SOURCES,
         ref=kinds.ref(claim),
         uid=claim.metadata.uid,

@@ -284,7 +284,9 @@ def _carried_out(view: View, ledger: Ledger, proposal: Proposal, share: Share) -
     """Start the proposed command if the world still agrees, and whether that was so."""
     found = agreed(view, proposal)
     if found is None:
-        return _dropped(view, proposal, announcing.CHURN, "something has changed since it was found"), False
+        return _dropped(
+            view, proposal, announcing.CHURN, "the cluster has changed since the disruption was computed"
+        ), False
     afforded = ledger.affordable(found, UNDERUTILIZED)
     short = next((one for one in found if one not in afforded), None)
     if short is not None:

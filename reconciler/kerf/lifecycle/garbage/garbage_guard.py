@@ -27,6 +27,7 @@ from kerf.model.kinds import Ref
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from kerf.model.writes import act, changed, warning, with_condition, with_metadata
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
@@ -110,7 +111,7 @@ def _nobody(suspects: Sequence[Suspect]) -> Plan:
     """Without any pool or class there is no object for the annotation, and nothing is terminated."""
     if not suspects:
         return Plan()
-    text = f"{_named(suspects)} belong to no NodePool or EC2NodeClass, and there is none that could be asked about them"
+    text = f"Kerf does not terminate {_named(suspects)}: the cluster has no NodePool or EC2NodeClass for their record"
     refusal = Refusal("garbage", Reason(HALTED, text))
     return Plan(refusals=(refusal,), gauges=_gauge("", suspects))
 
@@ -131,11 +132,9 @@ def _why(
     fleet = max(len(view.snapshot.instances), len(view.snapshot.node_claims))
     limit = max(_FEW, fleet // _ONE_IN)
     if len(suspects) + lately > limit:
-        before = f" after {lately} within the last hour" if lately else ""
-        return (
-            _TOO_MANY,
-            f"{len(suspects)} instances of {fleet}{before} are more than the {limit} that Kerf may terminate",
-        )
+        before = f" after {lately:,} within the last hour" if lately else ""
+        number = f"{counted(len(suspects), 'instance')} of {fleet:,}{before}"
+        return _TOO_MANY, f"{number}: more than the {limit:,} that Kerf may terminate"
     return (_DOUBTFUL, doubt) if doubt else None
 
 
@@ -184,7 +183,7 @@ def _entry(view: View, suspects: Iterable[Suspect], *, allowed: bool = False) ->
 
 def _hold(view: View, keeper: Keeper, share: Sequence[Suspect], code: str, words: str) -> Plan:
     text = (
-        f"{_named(share)} would be terminated, but {words}; Kerf terminates none. If nothing here needs them: "
+        f"Kerf does not terminate {_named(share)}: {words}. If nothing here needs them: "
         f"kubectl annotate {kinds.ref(keeper).kind.lower()} {keeper.name} {labels.ALLOW_GARBAGE}={mark(share)}"
     )
     reason = Reason(HALTED, text)
@@ -205,7 +204,7 @@ def _relieved(view: View, keeper: Keeper) -> Plan:
 
 def _named(suspects: Sequence[Suspect]) -> str:
     names = ", ".join(suspect.id for suspect in suspects[:5]) + (", …" if len(suspects) > 5 else "")
-    return f"{len(suspects)} instances that have no NodeClaim, or that EC2 does not know ({names}),"
+    return f"{counted(len(suspects), 'instance')} without a NodeClaim, or unknown to EC2 ({names})"
 
 
 # --- the list ---------------------------------------------------------------------------------------------------
@@ -227,12 +226,12 @@ def _write(view: View, keeper: Keeper, book: tuple[Entry, ...], *, allow: bool =
     if book:
         notes[labels.GARBAGE] = text_of(book)
     number = sum(len(entry.instances) for entry in book)
-    reason = Reason("GarbageCollected", f"{number} instances are terminated, or were within the last hour")
+    reason = Reason("GarbageCollected", f"instances terminated by Kerf, now or within the last hour: {number:,}")
     return act(*changed(keeper, with_metadata(keeper, annotations=notes), "NoteGarbage", reason, *SOURCES))
 
 
 def _told(keeper: Keeper, suspects: Sequence[Suspect]) -> Plan:
-    event = warning(keeper, "GarbageCollected", f"{_named(suspects)} are terminated")
+    event = warning(keeper, "GarbageCollected", f"Kerf terminates {_named(suspects)}")
     return Plan(events=(change(event, dedupe=mark(suspects)),))
 
 

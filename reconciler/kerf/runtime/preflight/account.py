@@ -25,8 +25,9 @@ _FEW_ADDRESSES: Final = 16
 
 #: By condition of an EC2NodeClass.
 _FIXES: Final = {
-    "SubnetsReady": f"tag subnets as subnetSelectorTerms ask: {tag_command('NAME-OF-THE-CLUSTER')}",
-    "SecurityGroupsReady": f"tag a group as securityGroupSelectorTerms ask: {tag_command('NAME-OF-THE-CLUSTER')}",
+    "SubnetsReady": f"add the tags of subnetSelectorTerms to the subnets: {tag_command('NAME-OF-THE-CLUSTER')}",
+    "SecurityGroupsReady": "add the tags of securityGroupSelectorTerms to a group: "
+    f"{tag_command('NAME-OF-THE-CLUSTER')}",
     "InstanceProfileReady": f"deploy {TEMPLATE}, or name in spec.role or spec.instanceProfile what is in IAM",
     "AMIsReady": "amiSelectorTerms have to name images of this region and of the cluster's Kubernetes version",
 }

@@ -35,7 +35,7 @@ def clock(clients: Clients, now: Callable[[], datetime]) -> Finding:
     what = "clock of this machine"
     there = facts.time_of_aws(clients)
     if there is None:
-        return unchecked(what, "no answer of AWS has a time")
+        return unchecked(what, "the clock cannot be compared: no response of AWS had a Date header")
     return skew(what, now() - there, "AWS")
 
 

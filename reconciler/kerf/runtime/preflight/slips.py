@@ -57,13 +57,13 @@ _ROWS: Final = (
         "subnets do not have the tag that the EC2NodeClass selects",
         "node-classes",
         "EC2NodeClass …: SubnetsNotFound: …",
-        "tag subnets as subnetSelectorTerms ask: aws ec2 create-tags …",
+        "add the tags of subnetSelectorTerms to the subnets: aws ec2 create-tags …",
     ),
     (
         "security groups do not have the tag that the EC2NodeClass selects",
         "node-classes",
         "EC2NodeClass …: SecurityGroupsNotFound: …",
-        "tag a group as securityGroupSelectorTerms ask: aws ec2 create-tags …",
+        "add the tags of securityGroupSelectorTerms to a group: aws ec2 create-tags …",
     ),
     (
         "the interruption queue is missing, or has another name",

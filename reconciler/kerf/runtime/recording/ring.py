@@ -95,7 +95,7 @@ class Ring:
         self._written += len(data)
         if self._written > self.most_bytes:
             self._discard()
-            raise TooLarge(f"one part has more than {self.most_bytes:,} bytes")
+            raise TooLarge(f"one part of the record has more than {self.most_bytes:,} bytes")
 
     def _discard(self) -> None:
         """A part that nothing can follow is deleted: the bound applies to it too."""

@@ -129,7 +129,9 @@ def _devices(latest: Sequence[ResourceSliceSpec], planned: bool) -> Iterator[Dev
             for need in device.consumes_counters:
                 for name in need.counters:
                     if (need.counter_set, name) not in budgets:
-                        raise ValueError(f"device {device.name} counts on {need.counter_set}/{name}: there is no such")
+                        raise ValueError(
+                            f"device {device.name} uses the counter {need.counter_set}/{name}, which does not exist"
+                        )
             _check(device)
             own = device if spec.per_device_node_selection else spec
             local = planned or bool(own.node_name)

@@ -212,5 +212,5 @@ def _apart(bound: Bound, value: Attribute, other: Attribute | None) -> bool:
 def _missing(one: Asked, choice: Choice, candidates: int) -> str:
     name = one.key.rpartition("/")[2]
     wanted = "all devices" if choice.every else f"{choice.count} {'devices' if choice.count > 1 else 'device'}"
-    there = f"of {candidates} that it selects too few are free" if candidates else NONE
+    there = f"too few of the {candidates} devices that it selects are free" if candidates else NONE
     return f'resourceclaim "{name}", request {choice.name} asks for {wanted}: {there}'

@@ -130,7 +130,8 @@ NODES: Final = (
         f"{_CLAIM}, {_POOL}",
         "DeletionHeld",
         WARNING,
-        "Another client deleted many NodeClaims: the drain waits, with its end; on the NodePool how to allow it",
+        "Another client deleted many NodeClaims: the drain waits until the time in the message; "
+        "the NodePool has the command that permits it",
         "10 m",
         OWN,
     ),
@@ -176,7 +177,9 @@ POOLS: Final = (
     ),
     ListedEvent(_POOL, "Malformed", WARNING, "Kerf cannot decode the NodePool", "1 m", OWN),
     ListedEvent(_POOL, "InternalError", WARNING, "A bug of Kerf makes the NodePool unusable", "1 m", OWN),
-    ListedEvent(_POOL, "BackOff", WARNING, "Kerf backs off after failures; the message has the end", "1 m", OWN),
+    ListedEvent(
+        _POOL, "BackOff", WARNING, "Kerf backs off after failures; the message has the end of the back-off", "1 m", OWN
+    ),
     ListedEvent(_POOL, "InvalidBudget", WARNING, "A budget is invalid: Kerf disrupts no node meanwhile", "1 h", OWN),
     ListedEvent(
         _POOL,

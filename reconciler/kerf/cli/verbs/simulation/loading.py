@@ -106,7 +106,7 @@ class File:
                 kind = str(one.get("kind", ""))
                 raise BadScenario((*place, "kind"), unused.not_run(kind) or missing("kind", kind, shapes.USED))
             for steps, words in shapes.faults(one):
-                raise BadScenario((*place, *steps), f"the API server refuses {objects.named(one)}: {words}")
+                raise BadScenario((*place, *steps), f"{shapes.refused(steps, objects.named(one))}: {words}")
             yield Given(place, one)
 
     def _note(self, path: Path, where: str, manifest: Mapping[str, Any]) -> None:

@@ -115,7 +115,7 @@ def _used(name: str, node: Node) -> Mapping[str, Any] | None:
     found: Mapping[str, Any] = stored(value)
     for steps, words in shapes.faults(found):
         where = ".".join(map(str, steps))
-        raise _mistake(name, place(node, steps), f"the API server refuses {named(value)}: {where}: {words}")
+        raise _mistake(name, place(node, steps), f"{shapes.refused(steps, named(value))}: {where}: {words}")
     return found
 
 

@@ -193,7 +193,7 @@ def _of_pod(spec: Fields, claims: Iterable[str]) -> Iterator[Fault]:
     for steps, gate in entries(spec, "schedulingGates"):
         if isinstance(gate.get("name"), str) and (fault := qualified_name_fault(gate["name"])):
             yield (*steps, "name"), f"{shown(gate['name'])} is no name of a gate: {fault}"
-    words = "another one has the same topologyKey and whenUnsatisfiable; remove one"
+    words = "another constraint has the same topologyKey and whenUnsatisfiable; remove one of the two"
     yield from _twice(
         ((*steps, "topologyKey"), (one.get("topologyKey"), one.get("whenUnsatisfiable")), words)
         for steps, one in entries(spec, "topologySpreadConstraints")

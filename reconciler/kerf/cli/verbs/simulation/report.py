@@ -27,7 +27,7 @@ from kerf.simulating.scenario import Scenario, shortest
 
 #: The limits of every simulation; docs/simulate.md has the same text.
 LIMITS: Final = (
-    "Prices, instance types and image releases are those that come with Kerf.",
+    "Prices, instance types and image releases are those that are part of Kerf.",
     "Startup times are constants, or those of `nodes`.",
     "Jobs, CronJobs and autoscalers do not run: describe their replicas in `overTime`.",
     "Capacity is unlimited unless the weather says otherwise.",
@@ -173,9 +173,9 @@ def _pictures(part: Part) -> Iterator[Picture]:
 def _highest(side: Side, title: str) -> str:
     series = side.results[0].series
     if title.startswith(drawing.NODES):
-        return f"{side.variant.name}: at most {max(one.nodes for one in series)}, in the end {series[-1].nodes}"
+        return f"{side.variant.name}: at most {max(one.nodes for one in series)}, at the end {series[-1].nodes}"
     most = max(one.per_hour for one in series)
-    return f"{side.variant.name}: at most ${most:.2f}, in the end ${series[-1].per_hour:.2f}"
+    return f"{side.variant.name}: at most ${most:.2f}, at the end ${series[-1].per_hour:.2f}"
 
 
 def _models(parts: Sequence[Part]) -> dict[str, Model]:

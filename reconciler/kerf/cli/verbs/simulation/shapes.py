@@ -6,7 +6,8 @@ Kinds of Karpenter are checked by the rules of `kerf validate`, built-in kinds b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -126,6 +127,8 @@ _LABELLED: Final = ("V1Container", "V1Volume")
 _UNUSABLE: Final = {
     "priority": "the API server sets it from priorityClassName; write that",
 }
+#: Fields that the API server accepts and a simulation does not have.
+_NOT_SIMULATED: Final = frozenset({"nodeName", "schedulerName"})
 #: The least and the highest values of fields.
 _LEAST: Final[Mapping[str | int, int]] = {
     **dict.fromkeys(("replicas", "terminationGracePeriodSeconds", "minReadySeconds"), 0),
@@ -155,10 +158,17 @@ def faults(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         yield ("metadata", "name"), f"{shown(name)} is no name; write lower case letters, digits, - and ."
     if kind in CUSTOM:
         found = lint.validate(default(dict(manifest)))
-        yield from ((one.steps, str(one)) for one in found if one.severity == "error")
+        yield from ((one.steps, str(replace(one, path=""))) for one in found if one.severity == "error")
     else:
         yield from of(f"V1{kind}", manifest)
         yield from pod_rules.faults(manifest)
+
+
+def refused(steps: Sequence[str | int], named: str) -> str:
+    """Return the start of the message for a fault of an object at this place."""
+    if steps and steps[-1] in _NOT_SIMULATED:
+        return f"kerf simulate cannot run {named}"
+    return f"the API server refuses {named}"
 
 
 def workload_faults(workload: Workload) -> Iterator[Fault]:

@@ -23,7 +23,7 @@ kerf ui-server [--cert-file FILE --key-file FILE] [--bind ADDRESS] [--host NAME 
 Serves the page of kerf ui in a cluster (ui.enabled in the chart). Each request needs a bearer token, which the API
 server reviews. A person must be allowed to list nodes, NodePools, NodeClaims and EC2NodeClasses. Names of pods,
 workloads and PodDisruptionBudgets are shown for the namespaces whose pods the person may list.
-AWS is not asked: instance types and prices are those that come with Kerf.
+AWS is not asked: instance types and prices are those that are part of Kerf.
 
   --cert-file FILE       TLS certificate chain, PEM; read again when it changes. Without it the page listens on the
                          loopback address only
