@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Final, Generic, TypeVar, cast
 
 from kerf.model.boundaries import broken
@@ -82,7 +83,7 @@ def _says_something(plan: Plan) -> bool:
     return bool(plan.actions or plan.refusals or plan.events or plan.gauges)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked(Generic[T]):
     """What a step says of all objects: the outcomes that speak, in order of their keys; sums; when it may change."""
 
@@ -90,11 +91,16 @@ class Asked(Generic[T]):
     sums: Mapping[Any, int]
     due: datetime | None
 
+    @cached_property
+    def plan(self: Asked[Plan]) -> Plan:
+        """Of a planning step: the plans of all objects as one."""
+        due = NOTHING if self.due is None else Plan(next_due=self.due)
+        return joined((*self.spoken.values(), due))
+
 
 def said(asked: Asked[Plan]) -> Plan:
     """What a planning step says of all objects."""
-    due = NOTHING if asked.due is None else Plan(next_due=asked.due)
-    return joined((*asked.spoken.values(), due)) if asked.spoken else due
+    return asked.plan
 
 
 @dataclass(slots=True)
@@ -116,9 +122,12 @@ class _Outcomes:
     sums: dict[Hashable, int] = field(default_factory=dict)
     _members: dict[Hashable, int] = field(default_factory=dict)
     dues: list[tuple[datetime, str]] = field(default_factory=list)
+    #: The latest answer about all objects, until an outcome is another one or due.
+    asked: Asked[Any] | None = None
 
     def drop(self, key: str) -> frozenset[Read]:
         """Forget an outcome; what it had looked up."""
+        self.asked = None
         entry = self.entries.pop(key, None)
         self.spoken.pop(key, None)
         if entry is None:
@@ -154,10 +163,16 @@ class _Outcomes:
             self.dues = [(entry.until, key) for key, entry in self.entries.items() if entry.until is not None]
             heapq.heapify(self.dues)
 
+    def answer(self) -> Asked[Any]:
+        """What is known of all objects."""
+        if self.asked is None:
+            self.asked = Asked({key: self.spoken[key] for key in sorted(self.spoken)}, self.sums, self.due())
+        return self.asked
+
     def open_what_is_due(self, now: datetime) -> None:
         while (until := self.due()) is not None and until <= now:
             _, key = heapq.heappop(self.dues)
-            self.entries[key].until = None
+            self.asked, self.entries[key].until = None, None
             self.open.add(key)
 
 
@@ -275,7 +290,7 @@ class Turn:
         """
         known = self._known(step)
         known.open_what_is_due(self.snapshot.now)
-        table = table_of(self.snapshot, step.table)
+        table = table_of(self.snapshot, step.table) if known.open else {}
         for key in tuple(known.open):
             known.open.discard(key)
             if key in table:
@@ -285,8 +300,7 @@ class Turn:
                     self._memory.drop(step.name, key)
                     known.open.add(key)
                     self._failed.setdefault(_subject(step.table, key), broken(error))
-        spoken = {key: known.spoken[key] for key in sorted(known.spoken)}
-        return Asked(spoken, known.sums, known.due())
+        return known.answer()
 
     def one(self, step: Step[V, T], view: V, key: str) -> T:
         """Ask about one object of the step's table. A step may ask another one that is kept."""

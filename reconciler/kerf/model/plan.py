@@ -7,9 +7,10 @@ while it is under way. Actions of one `lane` (one object) run in plan order; dif
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Final
 
 from kerf.model.aws.accounts import Accounts, Measured
@@ -343,6 +344,9 @@ class Plan:
 
 NOTHING = Plan()
 _LISTED = ("actions", "refusals", "events", "nominations", "next_due", "measured", "foreseen")
+#: What a plan says besides when it is due, and what few plans have of it.
+_CONTENT: Final = attrgetter(*(one.name for one in fields(Plan) if one.name != "next_due"))
+_REST: Final = attrgetter(*(one.name for one in fields(Plan) if one.name not in _LISTED))
 
 
 def joined(plans: Iterable[Plan]) -> Plan:
@@ -350,14 +354,20 @@ def joined(plans: Iterable[Plan]) -> Plan:
     parts = [plan for plan in plans if plan is not NOTHING]
     if len(parts) < 2:
         return parts[0] if parts else NOTHING
-    return _with_the_rest(_listed(parts, earliest(plan.next_due for plan in parts)), parts)
+    due = earliest([plan.next_due for plan in parts])
+    full = [plan for plan in parts if any(_CONTENT(plan))]  # most of the parts of a turn say only when they are due
+    if not full:
+        return next(plan for plan in parts if plan.next_due == due)
+    if len(full) == 1:
+        return full[0] if full[0].next_due == due else replace(full[0], next_due=due)
+    return _with_the_rest(_listed(full, due), full)
 
 
 def _listed(parts: Iterable[Plan], next_due: datetime | None) -> Plan:
     """What plans have in lists, as one plan with this time."""
     actions, refusals, events = list[Action](), list[Refusal](), list[Event]()
     nominations, measured, foreseen = list[Nomination](), list[Measured](), list[NodeClaim]()
-    for plan in parts:  # thousands in every turn, and nearly all of them say next to nothing
+    for plan in parts:
         actions += plan.actions
         refusals += plan.refusals
         events += plan.events
@@ -370,7 +380,7 @@ def _listed(parts: Iterable[Plan], next_due: datetime | None) -> Plan:
 
 def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
     """The plan, with what the others say once: the first purchase, all keys of maps and sets."""
-    fuller = [plan for plan in parts if _has_more(plan)]
+    fuller = [plan for plan in parts if any(_REST(plan))]
     if not fuller:
         return listed
     if len(fuller) == 1:
@@ -387,13 +397,4 @@ def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
         buffer_pods={key: number for plan in fuller for key, number in plan.buffer_pods.items()},
         unread_since={key: since for plan in fuller for key, since in plan.unread_since.items()},
         gauges={key: value for plan in fuller for key, value in plan.gauges.items()},
-    )
-
-
-def _has_more(plan: Plan) -> bool:
-    """Whether a plan has any of what few plans have."""
-    sets = plan.left_over or plan.had_turn or plan.candidates_left_over
-    maps = plan.buffer_pods or plan.unread_since or plan.gauges
-    return (
-        bool(plan.provisioned or plan.try_at or sets or maps) or plan.purchase is not None or plan.accounts is not None
     )
