@@ -81,7 +81,7 @@ class NodeView:
         return verdict[1]
 
     def refusal(self, demand: Demand) -> str:
-        """The same, or the resource that is missing where nobody is expected; empty if neither."""
+        """The same, or the resource that is missing beside no expected pod; empty if neither."""
         known = demand.refusals.get(self.name)
         if known is None or known[0] != self.version or known[1] != self.load:
             found = self.objection(demand) or self.shortage(demand, ())
