@@ -102,7 +102,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/disruption:_drift_candidate",
-                "found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)",
+                "found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, found.state, DRIFTED)",
                 "found",
             ),
         ),
@@ -245,7 +245,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that comes to an empty node goes with it.",
         (
             Edit(
-                "reconciler/kerf/disruption:_stop_for_pods",
+                "reconciler/kerf/disruption:_stop_of",
                 "if come:\n    return _Stop('PodArrived', f'{pods.named(come[0])} was bound to the node')",
                 (
                     "if come and command.replacements:\n"

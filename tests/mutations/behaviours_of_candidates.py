@@ -293,7 +293,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that was stuck before keeps every node.",
         (
             Edit(
-                "reconciler/kerf/disruption:simulate",
+                "reconciler/kerf/disruption:_simulated",
                 "_stranded(view, solution, staying)",
                 "_stranded(view, solution, wanted)",
             ),

@@ -58,7 +58,7 @@ BUGS = (
         "Drifted nodes are replaced without an approval.",
         (
             Edit(
-                f"{_DISRUPTION}:_drift_candidate",
+                f"{_DISRUPTION}:_drifted",
                 "canary.drift_blocker(view, state) or known_candidate(view, key, eventual=True)",
                 "known_candidate(view, key, eventual=True)",
             ),

@@ -107,7 +107,7 @@ BUGS = (
         "A node goes because its pods fit where those of a node go that is being replaced already.",
         (
             Edit(
-                "reconciler/kerf/disruption:simulate",
+                "reconciler/kerf/disruption:_simulated",
                 "homeless & before.placed.keys()",
                 "set[str]()",
             ),
@@ -163,8 +163,8 @@ BUGS = (
                 "None",
             ),
             Edit(
-                "reconciler/kerf/disruption:_stop_for_pods",
-                "snapshot.nominated_until.get(name)",
+                "reconciler/kerf/disruption:_stop_of",
+                "view.snapshot.nominated_until.get(claim.name)",
                 "None",
             ),
         ),

@@ -274,10 +274,8 @@ class Controller:
         return plan, self.state.batch.due(now, self.state.settings)
 
     def _act(self, plan: Plan) -> bool:
-        events, now = self.telemetry.events, self._clock.now()
-        for event in plan.events:
-            if not events.repeated(event, now):
-                self._tell(partial(events.write, event))
+        for event in self.telemetry.events.fresh(plan.events):
+            self._tell(partial(self.telemetry.events.write, event))
         ready, self._held_until = self._ready(plan.actions)
         return self._executor.submit(ready) > 0
 

@@ -64,6 +64,25 @@ class Record:
         return int(self.manifest["metadata"]["resourceVersion"])
 
 
+class PodTable(dict[Key, Record]):
+    """Pods by key, and by the node that they are bound to: drains ask for these again and again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.on_node: dict[str, dict[Key, Record]] = {}
+
+    def __setitem__(self, key: Key, record: Record) -> None:
+        super().__setitem__(key, record)
+        if node := record.manifest["spec"].get("nodeName"):
+            self.on_node.setdefault(node, {})[key] = record
+
+    def __delitem__(self, key: Key) -> None:
+        node = self[key].manifest["spec"].get("nodeName")
+        super().__delitem__(key)
+        if node:
+            del self.on_node[node][key]
+
+
 #: Changes an object before it is stored, as a mutating admission plugin does.
 Plugin = Callable[[Kind, Manifest], Manifest]
 #: Called after each change with the record before (None: created) and after (None: removed).
@@ -76,8 +95,6 @@ class ApiServer:
     def __init__(self, now: Callable[[], datetime], *, seed: int = 0) -> None:
         self._now, self._seed = now, seed
         self._objects: dict[str, dict[Key, Record]] = {}
-        #: Of the pods of a node, the keys: drains ask for them again and again.
-        self._pods_on: dict[str, dict[Key, None]] = {}
         self._histories: dict[str, History] = {}
         self._listeners: list[Listener] = []
         self._plugins: list[Plugin] = []
@@ -131,7 +148,8 @@ class ApiServer:
         path, _, name = fields.partition(",")[0].partition("=")
         if path != "spec.nodeName" or not name or name.startswith("="):
             return None
-        return [self._objects["Pod"][key] for key in self._pods_on.get(name, ())]
+        pods = self._objects.get("Pod")
+        return [*pods.on_node.get(name, {}).values()] if isinstance(pods, PodTable) else []
 
     def history(self, kind: Kind) -> History:
         known = self._histories.get(kind.name)
@@ -272,8 +290,6 @@ class ApiServer:
             self.version -= 1
             raise Invalid(f'{kind.plural} "{meta["name"]}": {error}') from error
         self._table(kind)[record.key] = record
-        if kind.name == "Pod" and (node := manifest["spec"].get("nodeName")):
-            self._pods_on.setdefault(node, {})[record.key] = None
         self._note("ADDED" if old is None else "MODIFIED", old, record, record)
         return record
 
@@ -282,8 +298,6 @@ class ApiServer:
         meta = {**last.manifest["metadata"], "resourceVersion": str(self.version)}
         record = Record(last.kind, {**last.manifest, "metadata": meta})
         del self._table(last.kind)[record.key]
-        if last.kind.name == "Pod" and (node := last.manifest["spec"].get("nodeName")):
-            del self._pods_on[node][record.key]
         self._note("DELETED", old or last, None, record)
         return record
 
@@ -295,7 +309,10 @@ class ApiServer:
             listener(old, new)
 
     def _table(self, kind: Kind) -> dict[Key, Record]:
-        return self._objects.setdefault(kind.name, {})
+        found = self._objects.get(kind.name)
+        if found is None:
+            found = self._objects[kind.name] = PodTable() if kind.name == "Pod" else {}
+        return found
 
     def _uid(self) -> str:
         self._made += 1
