@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.model.failures import Failure
 from kerf_api import labels
 from kerf_api.v1 import hashes
 from kerf_api.v1.meta import Condition
@@ -129,6 +130,57 @@ def test_one_that_moves_is_not_stalled_by_another_that_is_held() -> None:
     world.settle()
     assert states(world)["UpToDate"] == ("False", "RollingOut")
     assert "1 being replaced, 1 blocked; node-a: " in words(world)
+    assert said(world, "Stalled") is None
+
+
+def failure(verb: str, subject: str, outcome: str = "forbidden") -> Failure:
+    return Failure(verb, subject, outcome, "no permission", NOW - HOUR, NOW, 9)
+
+
+@pytest.mark.parametrize(
+    ("verb", "subject"),
+    [
+        ("EvictPod", "pod/shop/p"),
+        ("DeleteObject", "nodeclaim/a"),
+        ("TerminateInstance", "instance/i-a"),
+        ("Taint", "node/node-a"),
+        ("CreateNodeClaim", "nodeclaim/{successor}"),
+        ("LaunchInstances", "fleet/g"),
+    ],
+)
+def test_a_node_on_which_an_action_fails_is_not_said_to_be_replaced(verb: str, subject: str) -> None:
+    world = World.of(hashed(), *drifted(), *fresh("b"), pod("p", "a"), ask=on_new_nodes("m5.large"))
+    world.settle()
+    (successor,) = [key.removeprefix("nodeclaim/") for key in world.objects if key.startswith("nodeclaim/default-")]
+    world.edit(f"nodeclaim/{successor}", {"metadata": {"annotations": {labels.LAUNCH_GROUP: "g"}}})
+    one = failure(verb, subject.format(successor=successor))
+    world.facts["failures"] = {f"{one.verb} {one.object}": one}
+    world.settle()
+    fails = {"UpToDate": ("False", "ActionFails"), "Reconciling": ("True", "ActionFails")}
+    assert states(world) == {**fails, "Stalled": ("Unknown", "ActionFails")}
+    assert words(world) == (
+        "1 of 2 nodes are up to date, 1 not replaced because an action fails; "
+        f"node-a: {verb} is forbidden: no permission"
+    )
+    world.now += timedelta(minutes=5)
+    world.settle()
+    assert states(world)["Stalled"] == ("True", "ActionFails")
+    world.facts["failures"] = {}
+    world.settle()
+    assert states(world) == {"UpToDate": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
+
+
+def test_a_roll_out_that_goes_on_names_the_node_on_which_an_action_fails() -> None:
+    """An attempt that will be made again, or a failure on another node, is not one."""
+    objects = [*drifted(), *drifted("b"), *fresh("c"), pod("p", "a"), pod("q", "b"), pod("r", "c")]
+    world = World.of(hashed(budgets=[{"nodes": "2"}]), *objects, ask=on_new_nodes("m5.large"))
+    world.settle()
+    some = (failure("EvictPod", "pod/shop/p"), failure("EvictPod", "pod/shop/r"))
+    late = failure("EvictPod", "pod/shop/q", "conflict")
+    world.facts["failures"] = {f"{one.verb} {one.object}": one for one in (*some, late)}
+    world.settle()
+    assert states(world)["UpToDate"] == ("False", "RollingOut")
+    assert words(world).startswith("1 of 3 nodes are up to date, 1 being replaced, 1 not replaced because")
     assert said(world, "Stalled") is None
 
 

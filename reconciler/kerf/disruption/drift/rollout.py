@@ -2,9 +2,10 @@
 
 `UpToDate` is True once no node has drifted. Until then it says how many are behind, being replaced, waiting for their
 turn, and held by what; and `Reconciling` is True, by which kstatus (Flux, health checks) knows that a roll-out goes on.
-When for some minutes every node that is behind has been held by something that budgets and time do not solve, the
-roll-out is `Stalled`. While a change waits for approval both conditions are absent: tools need not wait for it.
-`BudgetsValid` is False while a budget cannot be read, which closes the pool for every reason.
+When for some minutes every node that is behind has been held by something that budgets and time do not solve, or an
+action fails on every node that leaves, the roll-out is `Stalled`. While a change waits for approval both conditions are
+absent: tools need not wait for it. `BudgetsValid` is False while a budget cannot be read, which closes the pool for
+every reason.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from kerf.disruption.drift import approvals, canaries
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.on_nodes import rows_with, tried
 from kerf.disruption.view import View
-from kerf.model import kinds
+from kerf.model import failures, kinds
 from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
-from kerf.model.snapshot import StateNode
+from kerf.model.snapshot import Snapshot, StateNode
 from kerf.model.writes import set_conditions
 from kerf_api import labels
 from kerf_api.v1 import budgets, hashes
 from kerf_api.v1 import conditions as rules
 from kerf_api.v1.meta import Condition
+from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
 UP_TO_DATE, RECONCILING = rules.NODEPOOL_PROGRESS
@@ -40,6 +42,8 @@ BUDGETS_VALID: Final = "BudgetsValid"
 #: What has been held for so long is stalled; a budget of pods that is used up for a moment is not.
 STALLED_AFTER: Final = timedelta(minutes=5)
 _SHOWN: Final = 3
+#: The reason while an action fails on every node that leaves.
+_FAILS: Final = "ActionFails"
 _NODES, _BEHIND, _LEAVING = "nodes", "behind", "leaving"
 _ONCE: Final = 3600
 
@@ -104,9 +108,10 @@ def _with_progress(
         return rules.drop(rules.drop(known, RECONCILING), STALLED), None
     holds = zip(behind, view.turn.some(_HOLDS, view.each, behind), strict=True)
     held = {view.snapshot.state_nodes[key].name: text for key, text in holds if text}
-    stuck = not counts[_LEAVING] and len(held) == len(behind)
-    reason = "Blocked" if stuck else "RollingOut" if counts[_LEAVING] else _waits_for(view, pool)
-    words = _words(counts, held)
+    failing = _failing(view, pool) if counts[_LEAVING] else {}
+    stuck = len(failing) == counts[_LEAVING] and (bool(failing) or len(held) == len(behind))
+    reason = _FAILS if stuck and failing else "Blocked" if stuck else _moves(view, pool, counts)
+    words = _words(counts, held, failing)
     known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, reason, words)
     known = rows_with(view.snapshot, pool, known, RECONCILING, rules.TRUE, reason, words)
     if not stuck:
@@ -120,21 +125,55 @@ def _with_progress(
     return rows_with(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
 
 
-def _waits_for(view: View, pool: NodePool) -> str:
-    """Why no node leaves although some may: the change has a canary that is not over, or budgets."""
+def _moves(view: View, pool: NodePool, counts: Mapping[str, int]) -> str:
+    """Why the nodes are not up to date yet: some leave, or the change has a canary that is not over, or budgets."""
+    if counts[_LEAVING]:
+        return "RollingOut"
     trial = canary.trial_of(view, pool)
     return canary.AWAITING if trial.waits and trial.phase != canary.PENDING else "WaitingForBudget"
 
 
-def _words(counts: Mapping[str, int], held: Mapping[str, str]) -> str:
+def _failing(view: View, pool: NodePool) -> dict[str, str]:
+    """By name of the node, the oldest failing action on each node of the pool that is being replaced."""
+    found: dict[str, str] = {}
+    replaced = {new: name for name, command in view.commands.items() for new in command.replacements}
+    for one in failures.ordered(view.snapshot.failures.values()):
+        claim = _claim_of(view.snapshot, one.object) if one.outcome in failures.STUCK else ""
+        key = replaced.get(claim, claim)
+        if key not in view.snapshot.state_nodes:
+            continue
+        role = view.turn.one(_ROLES, view.each, key)
+        if (role.pool, role.part) == (pool.name, _LEAVING):
+            found.setdefault(view.snapshot.state_nodes[key].name, one.text)
+    return found
+
+
+def _claim_of(snapshot: Snapshot, subject: str) -> str:
+    """The NodeClaim, by name, of the object of a failing action: itself, its launch, Node, instance or a pod there."""
+    kind, _, name = subject.partition("/")
+    if kind == "pod" and name in snapshot.pods:
+        kind, name = "node", snapshot.pods[name].spec.node_name
+    claims: Iterable[NodeClaim] = ()
+    if kind == "node" and name in snapshot.nodes:
+        claims = snapshot.claims_by_provider.get(snapshot.nodes[name].spec.provider_id, ())
+    elif kind == "instance":
+        claims = snapshot.claims_by_instance.get(name, ())
+    elif kind == "fleet":
+        claims = snapshot.claims_by_group.get(name, ())
+    return name if kind == "nodeclaim" else next((claim.name for claim in claims), "")
+
+
+def _words(counts: Mapping[str, int], held: Mapping[str, str], failing: Mapping[str, str]) -> str:
     nodes, behind, leaving = counts[_NODES], counts[_BEHIND], counts[_LEAVING]
     waiting = behind - len(held)
     parts = [f"{nodes - behind - leaving} of {nodes} nodes are up to date"]
-    parts += [f"{leaving} being replaced"] if leaving else []
+    parts += [f"{leaving - len(failing)} being replaced"] if leaving > len(failing) else []
+    parts += [f"{len(failing)} not replaced because an action fails"] if failing else []
     parts += [f"{waiting} waiting for their turn"] if waiting > 0 else []
     parts += [f"{len(held)} blocked"] if held else []
-    shown = [f"{name}: {held[name]}" for name in sorted(held)[:_SHOWN]]
-    more = [f"and {len(held) - _SHOWN} more"] if len(held) > _SHOWN else []
+    rows = [*((name, failing[name]) for name in sorted(failing)), *((name, held[name]) for name in sorted(held))]
+    shown = [f"{name}: {text}" for name, text in rows[:_SHOWN]]
+    more = [f"and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
     return "; ".join([", ".join(parts), *shown, *more])
 
 
