@@ -227,13 +227,16 @@ def _apart(
     """Where the candidates' pods would go apart from the others: to new nodes, or to initialized ones that are no other
     pod's place.
 
-    None when one has no place, or when that costs more than the solution, by which some wait for a node.
+    None when one has no place, or when that costs more than the solution, by which some wait for a node; also where a
+    new node is of a NodePool with limits, for these are worked out for all pods together.
     """
     before = ask([others[key] for key in sorted(others)], exclude, Manner.FREELY)
     unready = (key for key, state in view.snapshot.state_nodes.items() if not state.initialized)
     closed = exclude.union(unready, before.placed.values())
     alone = ask([moving[key] for key in sorted(moving)], closed, Manner.FREELY)
     if alone.unplaced or not before.unplaced.keys() <= solution.unplaced.keys():
+        return None
+    if any(view.snapshot.node_pools[new.pool].spec.limits for new in alone.new_nodes):
         return None
     return alone if before.price + alone.price <= solution.price else None
 

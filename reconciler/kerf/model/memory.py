@@ -113,10 +113,14 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Outcomes:
-    """What is known of one step. `open` are keys to be worked out (again); `dues` may hold rows that are outdated."""
+    """What is known of one step. `open` are keys to be worked out (again); `dues` may hold rows that are outdated.
+
+    A step is asked about all objects, or about some: then what was never asked is not `open`.
+    """
 
     table: str
-    open: set[str]
+    open: set[str] = field(default_factory=set)
+    whole: bool = False
     entries: dict[str, _Entry] = field(default_factory=dict)
     spoken: dict[str, Any] = field(default_factory=dict)
     sums: dict[Hashable, int] = field(default_factory=dict)
@@ -234,7 +238,8 @@ class Memory:
         for step, known in self.outcomes.items():
             if known.table == table:
                 if key in table_of(snapshot, table):
-                    known.open.add(key)
+                    if known.whole or key in known.entries:
+                        known.open.add(key)
                 else:  # no step asks for it any more
                     self.drop(step, key)
                     known.open.discard(key)
@@ -289,6 +294,9 @@ class Turn:
         An object over which the step fails has no outcome and counts nowhere. It is in `refusals`, and open again.
         """
         known = self._known(step)
+        if not known.whole:
+            known.whole = True
+            known.open.update(key for key in table_of(self.snapshot, step.table) if key not in known.entries)
         known.open_what_is_due(self.snapshot.now)
         table = table_of(self.snapshot, step.table) if known.open else {}
         for key in tuple(known.open):
@@ -363,7 +371,7 @@ class Turn:
     def _known(self, step: Step[V, T]) -> _Outcomes:
         known = self._memory.outcomes.get(step.name)
         if known is None:
-            known = self._memory.outcomes[step.name] = _Outcomes(step.table, set(table_of(self.snapshot, step.table)))
+            known = self._memory.outcomes[step.name] = _Outcomes(step.table)
         return known
 
     def _work_out(self, step: Step[V, T], known: _Outcomes, view: V, key: str) -> _Entry:

@@ -274,7 +274,7 @@ class Controller:
         return plan, self.state.batch.due(now, self.state.settings)
 
     def _act(self, plan: Plan) -> bool:
-        for event in self.telemetry.events.fresh(plan.events):
+        for event in plan.events:
             self._tell(partial(self.telemetry.events.write, event))
         ready, self._held_until = self._ready(plan.actions)
         return self._executor.submit(ready) > 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -63,41 +63,6 @@ def _same(event: Event) -> _Key:
     return _Key(event.ref, event.reason, f"{event.dedupe} {event.message}")
 
 
-class _Repeats:
-    """What was written, until when the same is a repeat."""
-
-    def __init__(self) -> None:
-        self._until: dict[_Key, datetime] = {}
-        #: By identity, events that were repeats when they came last.
-        self._known: dict[int, tuple[Event, datetime]] = {}
-        self._sweep_at = _REMEMBERED
-
-    def known(self, event: Event, now: datetime) -> bool:
-        """Whether this very event was a repeat when it came last, and still is."""
-        known = self._known.get(id(event))
-        return known is not None and known[0] is event and known[1] > now
-
-    def note(self, event: Event, given: Event, now: datetime) -> bool:
-        """Whether it is new; `given` is the event as it came."""
-        key = _Key(event.ref, event.reason, event.dedupe)
-        known = (key, _same(event)) if event.same_seconds else (key,)
-        ahead = [until for one in known if (until := self._until.get(one)) is not None and until > now]
-        if ahead:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[id(given)] = given, max(ahead)
-            return False
-        if len(self._until) >= self._sweep_at:
-            self._until = {k: u for k, u in self._until.items() if u > now}
-            self._sweep_at = max(_REMEMBERED, 2 * len(self._until))
-        self._until[key] = now + timedelta(seconds=event.dedupe_seconds)
-        return True
-
-    def same(self, event: Event, now: datetime) -> None:
-        """An event with the same words is a repeat for longer."""
-        self._until[_same(event)] = now + timedelta(seconds=event.same_seconds)
-
-
 class EventWriter:
     """See the module. With `threaded`, a thread of its own writes; without, `write` does. One thread calls `write`."""
 
@@ -112,7 +77,8 @@ class EventWriter:
     ) -> None:
         """`on_event` hears what became of each: its type, and one of `OUTCOMES`."""
         self._kube, self._clock, self._on_error, self._on_event = kube, clock, on_error, on_event
-        self._repeats = _Repeats()
+        self._until: dict[_Key, datetime] = {}
+        self._sweep_at = _REMEMBERED
         now = clock.now()
         self._all, self._nominated = Bucket(RATE, BURST, now), Bucket(NOMINATED_RATE, NOMINATED_BURST, now)
         self._queue: queue.Queue[tuple[Event, str] | None] | None = queue.Queue(_WAITING) if threaded else None
@@ -122,26 +88,17 @@ class EventWriter:
 
     def write(self, event: Event) -> bool:
         """Write it, or have it written soon; False when it was left out (a repeat, or too many)."""
-        now, given = self._clock.now(), event
+        now = self._clock.now()
         event = bounded(event)
-        if not self._repeats.note(event, given, now):
+        if not self._new(event, now):
             self._on_event(event.type, REPEATED)
             return False
         if not (self._room(event.reason, now) and self._sent(event)):
             self._on_event(event.type, FLOOD)
             return False
         if event.same_seconds:  # what was left out is tried again sooner
-            self._repeats.same(event, now)
+            self._until[_same(event)] = now + timedelta(seconds=event.same_seconds)
         return True
-
-    def fresh(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Those that were not repeats a moment ago; a plan that stands has the same events each time."""
-        now = self._clock.now()
-        for event in events:
-            if self._repeats.known(event, now):
-                self._on_event(event.type, REPEATED)
-            else:
-                yield event
 
     def close(self, seconds: float = 2.0) -> None:
         """Write what waits, for so long at most."""
@@ -164,6 +121,17 @@ class EventWriter:
             self._queue.put_nowait((event, reconcile_id()))
         except queue.Full:
             return False
+        return True
+
+    def _new(self, event: Event, now: datetime) -> bool:
+        key = _Key(event.ref, event.reason, event.dedupe)
+        known = (key, _same(event)) if event.same_seconds else (key,)
+        if any((until := self._until.get(one)) is not None and until > now for one in known):
+            return False
+        if len(self._until) >= self._sweep_at:
+            self._until = {k: u for k, u in self._until.items() if u > now}
+            self._sweep_at = max(_REMEMBERED, 2 * len(self._until))
+        self._until[key] = now + timedelta(seconds=event.dedupe_seconds)
         return True
 
     def _work(self) -> None:

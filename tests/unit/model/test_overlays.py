@@ -151,8 +151,8 @@ def test_what_is_refused_stands_in_nobodys_way() -> None:
     assert set(found.faults) == {"b"}
     assert (prices(found, "one"), prices(found, "two")) == ({1_000_000}, {3_000_000})
     assert found.faults["b"].text == (
-        "NodeOverlay c has the same weight and precedence, and sets the price of one in z1 (spot) too; nothing of this "
-        "one is applied: give one of the two another weight"
+        "NodeOverlay c has the same weight and precedence, and sets the price of one in z1 (spot) too; this "
+        "NodeOverlay is not applied: give one of the two another weight"
     )
 
 

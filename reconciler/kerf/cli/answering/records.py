@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -130,7 +131,7 @@ class Record:
         for path in self.paths:
             head = _head(path)
             others = runs.setdefault(head.run, [])
-            if (copied := next((one for one in others if one.began == head.began), None)) is None:
+            if (copied := next((one for one in others if one.same(head)), None)) is None:
                 others.append(head)
                 continue
             more, less = sorted((copied, head), key=lambda one: one.readable, reverse=True)
@@ -141,15 +142,28 @@ class Record:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Head:
-    """The start of a file; `number` is 0 when its name has none. The order is that of the files of one process.
-
-    Files of one process that began at the same microsecond are copies of one part, whatever their names and damage.
-    """
+    """The start of a file; `number` is 0 when its name has none. The order is that of the files of one process."""
 
     number: int
     began: datetime
     path: Path
     run: str
+
+    def same(self, other: _Head) -> bool:
+        """Whether both are copies of one part, whatever their damage.
+
+        Parts may begin at the same time: another number is one of a copy only with the same lines.
+        """
+        if (self.run, self.began) != (other.run, other.began):
+            return False
+        if self.number == other.number != 0:
+            return True
+        return all(one == two for one, two in zip(self.lines(), other.lines(), strict=False))
+
+    def lines(self) -> Iterator[bytes]:
+        """Those before the first that cannot be read."""
+        with suppress(OSError, Unreadable):
+            yield from files.lines(saved.pieces(self.path), lambda: None)
 
     @property
     def readable(self) -> tuple[int, bool]:

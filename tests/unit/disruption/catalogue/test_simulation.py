@@ -122,6 +122,14 @@ def test_the_pods_of_a_candidate_wait_where_a_node_of_their_own_costs_more() -> 
     assert len(answers) == 3
 
 
+def test_the_pods_of_a_candidate_wait_where_limits_are_for_all_new_nodes_together() -> None:
+    bare = w.pool()
+    limited = replace(bare, spec=replace(bare.spec, limits={"cpu": "1000"}))
+    found, _ = young_or_new(limited, w.pod("new", "a", **LARGE), w.pod("old", "z", **LARGE))
+    assert found.blocker is not None
+    assert "would move to node-young, which is not initialized" in found.blocker.text
+
+
 def test_what_had_no_place_before_is_nobody_s_debt() -> None:
     huge = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1900m"}}}], **on("nowhere")}
     under_way = w.claim("z", annotations={labels.COMMAND: COMMAND})
