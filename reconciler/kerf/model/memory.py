@@ -113,10 +113,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Outcomes:
-    """What is known of one step. `open` are keys to be worked out (again); `dues` may hold rows that are outdated.
-
-    A step is asked about all objects, or about some: then what was never asked is not `open`.
-    """
+    """What is known of one step. `open` are keys to be worked out (again); `dues` may hold rows that are outdated."""
 
     table: str
     open: set[str] = field(default_factory=set)
@@ -237,12 +234,11 @@ class Memory:
             self._sort_in(table, key, key in table_of(snapshot, table))
         for step, known in self.outcomes.items():
             if known.table == table:
-                if key in table_of(snapshot, table):
-                    if known.whole or key in known.entries:
-                        known.open.add(key)
-                else:  # no step asks for it any more
+                if key not in table_of(snapshot, table):  # no step asks for it any more
                     self.drop(step, key)
                     known.open.discard(key)
+                elif known.whole or key in known.entries:  # what was never asked of a step for some is not open
+                    known.open.add(key)
 
     def sorted_keys(self, snapshot: Snapshot, table: str) -> Sequence[str]:
         """Sorted once, and kept up as keys come and go."""
@@ -293,12 +289,11 @@ class Turn:
 
         An object over which the step fails has no outcome and counts nowhere. It is in `refusals`, and open again.
         """
-        known = self._known(step)
+        known, table = self._known(step), table_of(self.snapshot, step.table)
         if not known.whole:
             known.whole = True
-            known.open.update(key for key in table_of(self.snapshot, step.table) if key not in known.entries)
+            known.open |= set(table) - known.entries.keys()
         known.open_what_is_due(self.snapshot.now)
-        table = table_of(self.snapshot, step.table) if known.open else {}
         for key in tuple(known.open):
             known.open.discard(key)
             if key in table:

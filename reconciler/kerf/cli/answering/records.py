@@ -152,11 +152,11 @@ class _Head:
     def same(self, other: _Head) -> bool:
         """Whether both are copies of one part, whatever their damage.
 
-        Parts may begin at the same time: another number is one of a copy only with the same lines.
+        Parts may begin at the same time: a file with another number is a copy only with the same lines.
         """
         if (self.run, self.began) != (other.run, other.began):
             return False
-        if self.number == other.number != 0:
+        if 0 in (self.number - other.number, self.number, other.number):
             return True
         return all(one == two for one, two in zip(self.lines(), other.lines(), strict=False))
 
