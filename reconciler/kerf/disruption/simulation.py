@@ -35,6 +35,7 @@ from kerf.scheduling.placing.as_kube_scheduler import (
 )
 from kerf.scheduling.solve import SolveContext, SolveOptions, context_of, solve
 from kerf.scheduling.work import WORK_BUDGET, Work
+from kerf_api import labels
 from kerf_api.v1.nodepool import NodePool
 
 
@@ -227,18 +228,30 @@ def _apart(
     """Where the candidates' pods would go apart from the others: to new nodes, or to initialized ones that are no other
     pod's place.
 
-    None when one has no place, or when that costs more than the solution, by which some wait for a node; also where a
-    new node is of a NodePool with limits, for these are worked out for all pods together.
+    None when one has no place, or when that costs more than the solution, by which some wait for a node. None as well
+    where the answers are no answer for all together: to pods with spreads or inter-pod terms, and with new nodes that
+    limits of a NodePool or a reservation count.
     """
+    if any(_minds_others(pod) for pod in (*moving.values(), *others.values())):
+        return None
     before = ask([others[key] for key in sorted(others)], exclude, Manner.FREELY)
     unready = (key for key, state in view.snapshot.state_nodes.items() if not state.initialized)
     closed = exclude.union(unready, before.placed.values())
     alone = ask([moving[key] for key in sorted(moving)], closed, Manner.FREELY)
     if alone.unplaced or not before.unplaced.keys() <= solution.unplaced.keys():
         return None
-    if any(view.snapshot.node_pools[new.pool].spec.limits for new in alone.new_nodes):
+    if any(
+        labels.RESERVED in n.capacity_types or view.snapshot.node_pools[n.pool].spec.limits for n in alone.new_nodes
+    ):
         return None
     return alone if before.price + alone.price <= solution.price else None
+
+
+def _minds_others(pod: Pod) -> bool:
+    """Whether its places depend on those of other pods."""
+    affinity = pod.spec.affinity
+    near = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+    return near or bool(pod.spec.topology_spread_constraints)
 
 
 def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open_new: bool) -> dict[str, PodRefusal]:

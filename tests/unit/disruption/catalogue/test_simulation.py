@@ -130,6 +130,24 @@ def test_the_pods_of_a_candidate_wait_where_limits_are_for_all_new_nodes_togethe
     assert "would move to node-young, which is not initialized" in found.blocker.text
 
 
+@pytest.mark.parametrize("whose", ["a", "z"])
+@pytest.mark.parametrize("constraint", ["spread", "apart"])
+def test_the_pods_of_a_candidate_wait_where_places_depend_on_other_pods(whose: str, constraint: str) -> None:
+    """Two answers, one for each pod, are none for both together: the zones of one are not known to the other."""
+    term = {"labelSelector": {"matchLabels": {"app": "none"}}, "topologyKey": labels.ZONE}
+    rows: dict[str, Any] = {
+        "spread": {"topologySpreadConstraints": [{**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]},
+        "apart": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}},
+    }
+    own = {node: {**LARGE, **(rows[constraint] if node == whose else {})} for node in ("a", "z")}
+    found, answers = young_or_new(w.pod("new", "a", **own["a"]), w.pod("old", "z", **own["z"]))
+    if answers[0].placed.get("shop/old") == "young":  # the one answer for both is good as it is
+        assert (whose, constraint, found.blocker) == ("z", "spread", None)
+        return
+    assert found.blocker is not None
+    assert "would move to node-young, which is not initialized" in found.blocker.text
+
+
 def test_what_had_no_place_before_is_nobody_s_debt() -> None:
     huge = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1900m"}}}], **on("nowhere")}
     under_way = w.claim("z", annotations={labels.COMMAND: COMMAND})
