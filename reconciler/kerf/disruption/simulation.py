@@ -33,6 +33,7 @@ from kerf.scheduling.placing.as_kube_scheduler import (
     KubeSchedulerOrderByName,
     KubeSchedulerOrderLargeFirst,
 )
+from kerf.scheduling.placing.pod_parts import has_terms
 from kerf.scheduling.solve import SolveContext, SolveOptions, context_of, solve
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api import labels
@@ -232,7 +233,7 @@ def _apart(
     where the answers are no answer for all together: to pods with spreads or inter-pod terms, and with new nodes that
     limits of a NodePool or a reservation count.
     """
-    if any(_minds_others(pod) for pod in (*moving.values(), *others.values())):
+    if any(map(has_terms, (*moving.values(), *others.values()))):
         return None
     before = ask([others[key] for key in sorted(others)], exclude, Manner.FREELY)
     unready = (key for key, state in view.snapshot.state_nodes.items() if not state.initialized)
@@ -245,13 +246,6 @@ def _apart(
     ):
         return None
     return alone if before.price + alone.price <= solution.price else None
-
-
-def _minds_others(pod: Pod) -> bool:
-    """Whether its places depend on those of other pods."""
-    affinity = pod.spec.affinity
-    near = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
-    return near or bool(pod.spec.topology_spread_constraints)
 
 
 def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open_new: bool) -> dict[str, PodRefusal]:
@@ -312,8 +306,7 @@ _DELETING: Step[View, bool] = Step("deleting nodes", "state_nodes", _deleting, s
 
 def _leavers_of(view: View, node_name: str) -> tuple[Pods, datetime | None]:
     on_node, now = view.pods_on(node_name), view.snapshot.now
-    ends = (end for pod in on_node for end in pods.protection_ends(pod) if end > now)
-    return {pod.key: pod for pod in on_node if _leaves(view, pod)}, min(ends, default=None)
+    return {pod.key: pod for pod in on_node if _leaves(view, pod)}, pods.next_protection_end(on_node, now)
 
 
 def _leaves(view: View, pod: Pod) -> bool:

@@ -206,9 +206,7 @@ def pod_blockers(view: View, on_node: tuple[Pod, ...]) -> Iterator[Blocker]:
 
 def _until(view: View, key: str) -> datetime | None:
     """When the answer may be another one although nothing has changed: a pod's protection ends."""
-    state, now = view.snapshot.state_nodes[key], view.snapshot.now
-    ends = (end for pod in view.snapshot.pods.on(state.name) for end in pods.protection_ends(pod))
-    return min((end for end in ends if end > now), default=None)
+    return pods.next_protection_end(view.snapshot.pods.on(view.snapshot.state_nodes[key].name), view.snapshot.now)
 
 
 def _graceful(view: View, key: str) -> tuple[Candidate | Blocker, datetime | None]:

@@ -157,6 +157,11 @@ def protection_ends(pod: Pod) -> tuple[datetime, ...]:
     return () if lasts is None or pod.status.start_time is None else (pod.status.start_time + lasts,)
 
 
+def next_protection_end(some: Iterable[Pod], now: datetime) -> datetime | None:
+    """When the next of these protections is over; None without one."""
+    return min((end for pod in some for end in protection_ends(pod) if end > now), default=None)
+
+
 def evictable(pod: Pod, now: datetime) -> bool:
     return active(pod) and not tolerates_disruption(pod) and not of_node(pod) and not protected(pod, now)
 
