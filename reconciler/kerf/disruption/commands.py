@@ -26,7 +26,7 @@ from kerf.model.annotations import text_of
 from kerf.model.instants import SKEW, rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.memory import Step, planning, said
+from kerf.model.memory import Step, planning
 from kerf.model.plan import (
     NOTHING,
     Action,
@@ -295,8 +295,7 @@ def _stop_for_pods(view: View, name: str) -> tuple[_Stop | None, datetime | None
     if command is None or claim is None or node is None or _forceful(command):
         return None, None
     on_node = view.pods_on(node.name)
-    ends = (end for pod in on_node for end in pods.protection_ends(pod) if end > snapshot.now)
-    return _stop_of(view, claim, command, on_node), min(ends, default=None)
+    return _stop_of(view, claim, command, on_node), pods.next_protection_end(on_node, snapshot.now)
 
 
 def _stop_of(view: View, claim: NodeClaim, command: Command, on_node: tuple[Pod, ...]) -> _Stop | None:
@@ -358,7 +357,7 @@ def _roll_back(view: View, claim: NodeClaim, command: Command, stop: _Stop) -> P
 # --- healing ----------------------------------------------------------------------------------------------------
 def heal(view: View) -> Plan:
     """Remove taints that no command accounts for, and commands that cannot be read."""
-    return said(view.turn.all(_HEALED, view.each))
+    return view.turn.all(_HEALED, view.each).plan
 
 
 def _suspect(state: StateNode) -> bool:

@@ -98,11 +98,6 @@ class Asked(Generic[T]):
         return joined((*self.spoken.values(), due))
 
 
-def said(asked: Asked[Plan]) -> Plan:
-    """What a planning step says of all objects."""
-    return asked.plan
-
-
 @dataclass(slots=True)
 class _Entry:
     outcome: Any
@@ -170,11 +165,13 @@ class _Outcomes:
             self.asked = Asked({key: self.spoken[key] for key in sorted(self.spoken)}, self.sums, self.due())
         return self.asked
 
-    def open_what_is_due(self, now: datetime) -> None:
+    def open_what_is_due(self, now: datetime) -> datetime | None:
+        """When the next outcome may be another one."""
         while (until := self.due()) is not None and until <= now:
             _, key = heapq.heappop(self.dues)
             self.asked, self.entries[key].until = None, None
             self.open.add(key)
+        return until
 
 
 class Memory:
@@ -346,7 +343,7 @@ class Turn:
         snapshot, before, self._memory.decision = self.snapshot, self._memory.decision, None
         if plan.actions or plan.measured or plan.accounts is not None or snapshot.batch is not None:
             return plan
-        dues = [plan.next_due, *(known.due() for known in self._memory.outcomes.values())]
+        dues = [plan.next_due, *(known.open_what_is_due(snapshot.now) for known in self._memory.outcomes.values())]
         until = min((due for due in dues if due is not None), default=snapshot.now)
         if until > snapshot.now:
             sure = until > snapshot.now + max(_RELATIVE, snapshot.settings.disruption_period) or (

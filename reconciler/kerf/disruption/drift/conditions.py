@@ -16,7 +16,7 @@ from kerf.disruption.on_nodes import rows_with
 from kerf.disruption.view import View
 from kerf.model.claims import since
 from kerf.model.instants import earliest, is_ahead
-from kerf.model.memory import planning, said
+from kerf.model.memory import planning
 from kerf.model.plan import NOTHING, Plan, Reason
 from kerf.model.writes import set_conditions
 from kerf_api.v1 import conditions as rules
@@ -39,7 +39,7 @@ class Window:
 
 def conditions(view: View) -> Plan:
     """One guarded write per claim whose conditions should change; due when the next window passes."""
-    return said(view.turn.all(_CONDITIONS, view.each))
+    return view.turn.all(_CONDITIONS, view.each).plan
 
 
 def _one(view: View, name: str) -> Plan:

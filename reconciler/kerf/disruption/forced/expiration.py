@@ -20,7 +20,7 @@ from typing import Final
 
 from kerf.disruption.on_nodes import ended, leaving
 from kerf.model import kinds
-from kerf.model.memory import Turn, planning, said
+from kerf.model.memory import Turn, planning
 from kerf.model.plan import NOTHING, DeleteObject, Plan, Reason, Source
 from kerf.model.snapshot import Snapshot
 from kerf_api import durations, labels
@@ -56,7 +56,7 @@ class End:
 
 def expire(turn: Turn) -> Plan:
     """Delete what has expired; due again when the next claim does."""
-    return said(turn.all(_EXPIRY, turn.noted))
+    return turn.all(_EXPIRY, turn.noted).plan
 
 
 def _one(snapshot: Snapshot, name: str) -> Plan:

@@ -19,7 +19,7 @@ from kerf.lifecycle.view import View
 from kerf.model.aws.cloud import Instance
 from kerf.model.claims import since
 from kerf.model.kubernetes import pods
-from kerf.model.memory import Step, Turn, planning, said
+from kerf.model.memory import Step, Turn, planning
 from kerf.model.plan import Plan, Reason, Source, TerminateInstance, joined
 from kerf.model.writes import act, deletion, stale
 from kerf_api import labels
@@ -33,7 +33,7 @@ def collect(turn: Turn) -> Plan:
     """Orphaned instances with their nodes and claims without an instance, as far as they may be ended."""
     view, each = View(turn.snapshot), View(turn.noted)
     orphans, lost = list(turn.all(_ORPHANS, each).spoken.values()), list(turn.all(_LOST, each).spoken.values())
-    reports = said(turn.all(_STRAYED, each))
+    reports = turn.all(_STRAYED, each).plan
     refusal = stale(view.snapshot, "garbage", SOURCES)
     if refusal is not None:
         return joined((refusal if orphans or lost else Plan(), reports))
