@@ -283,8 +283,8 @@ def stuck_claims(claims: Iterable[NodeClaim], known: Mapping[str, Failure], now:
 
 def _failed_end(claim: NodeClaim, known: Mapping[str, Failure]) -> Condition | None:
     """The condition that reports a failing eviction or termination, unless such failures are known themselves."""
-    told = (one for one in claim.status.conditions if one.status != TRUE)
-    return next((one for one in told if not failures.known_end(known, one.reason)), None)
+    unmet = (one for one in claim.status.conditions if one.status != TRUE)
+    return next((one for one in unmet if not failures.known_end(known, one.reason)), None)
 
 
 def _not_arrived(claim: NodeClaim, now: datetime) -> Condition | None:
@@ -293,7 +293,7 @@ def _not_arrived(claim: NodeClaim, now: datetime) -> Condition | None:
         return None
     since = first.last_transition_time or claim.metadata.creation_timestamp or now
     if first.type == "Launched":
-        early = first.reason == "AwaitingReconciliation" and now - since < PATIENCE
+        early = first.reason == conditions.AWAITING and now - since < PATIENCE
         return None if early or now - since < UNSCHEDULABLE_AFTER else first
     return first if now - since >= (JOINS_WITHIN if first.type == "Registered" else SERVES_WITHIN) else None
 

@@ -24,7 +24,7 @@ from kerf.lifecycle.nodepool import node_pools
 from kerf.lifecycle.termination import deletion_guard, termination
 from kerf.lifecycle.view import View
 from kerf.model.boundaries import guarded
-from kerf.model.memory import Memory, Step, Turn, planning, said
+from kerf.model.memory import Memory, Step, Turn, planning
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.model.snapshot import Snapshot
 from kerf.model.writes import unreadable
@@ -42,7 +42,7 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
             guarded("launches", lambda: joined(_launches(turn, whole, each))),
             _claims(turn, each),
             guarded("deletions", lambda: joined(_deletions(turn, whole, each))),
-            *(said(turn.all(step, each)) for step in (NODES, CLASSES, OVERLAYS)),
+            *(turn.all(step, each).plan for step in (NODES, CLASSES, OVERLAYS)),
             guarded("NodePools", lambda: joined(_pools(turn, whole, each))),
             guarded("garbage", partial(garbage.collect, turn)),
             guarded("unused", partial(unused.collect, turn)),
@@ -63,7 +63,7 @@ def _used(turn: Turn, each: View) -> pool_limits.Used:
 
 def _claims(turn: Turn, each: View) -> Plan:
     """Every claim by itself; a failure over the nodes to come takes no claim's plan with it."""
-    plan = said(turn.all(CLAIMS, each))
+    plan = turn.all(CLAIMS, each).plan
     return guarded("expectations", partial(expectations.first, turn, plan, each), otherwise=plan)
 
 

@@ -20,7 +20,7 @@ from kerf.model.aws.cloud import CapacityReservation, ClassFacts, ClusterFacts, 
 from kerf.model.settings import Settings
 from kerf_api.kubelet import rules as kubelet_rules
 from kerf_api.v1 import conditions
-from kerf_api.v1.conditions import FALSE, NODECLASS_DEPENDENTS, RESERVATIONS_READY, TRUE, UNKNOWN
+from kerf_api.v1.conditions import AWAITING, FALSE, NODECLASS_DEPENDENTS, RESERVATIONS_READY, TRUE, UNKNOWN
 from kerf_api.v1.ec2nodeclass import (
     EC2NodeClass,
     EC2NodeClassStatus,
@@ -235,7 +235,7 @@ def _validation(
 def _settled(verdict: Verdict | None, before: Condition | None, generation: int) -> Verdict | None:
     """The verdict on a class that could not be tried, or not yet: what a dry run said before stays."""
     if before is None or before.reason not in validation.TOLD:
-        return verdict or (UNKNOWN, "AwaitingReconciliation", "a dry run of a launch is not complete yet")
+        return verdict or (UNKNOWN, AWAITING, "a dry run of a launch is not complete yet")
     valid = before.status == TRUE and before.observed_generation == generation
     return None if valid and verdict is not None and verdict[0] == UNKNOWN else verdict
 

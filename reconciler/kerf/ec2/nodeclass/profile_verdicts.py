@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kerf.model.aws.cloud import ClassFacts
-from kerf_api.v1.conditions import FALSE, TRUE, UNKNOWN
+from kerf_api.v1.conditions import AWAITING, FALSE, TRUE, UNKNOWN
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import Condition
 
@@ -71,7 +71,7 @@ def of(
     attempt = facts.profile_attempt
     if attempt is not None and attempt.profile == planned:
         return (FALSE if attempt.reason in _WRONG else UNKNOWN, attempt.reason, attempt.message)
-    return (UNKNOWN, "AwaitingReconciliation", "the instance profile is being created")
+    return (UNKNOWN, AWAITING, "the instance profile is being created")
 
 
 def _is_open(node_class: EC2NodeClass, before: Condition | None) -> bool:

@@ -251,7 +251,7 @@ def _with_status(
     ):
         known = conditions.put(known, type_, status, reason, generation=generation, now=now, message=message)
     if _is_news(pool, node_class):
-        known = conditions.put(known, HEALTHY, UNKNOWN, "AwaitingReconciliation", generation=generation, now=now)
+        known = conditions.put(known, HEALTHY, UNKNOWN, conditions.AWAITING, generation=generation, now=now)
     else:
         known = registration_health.health(view, pool, results, held.lately, known)
     known = mismatches.with_condition(pool, records, known, now)
