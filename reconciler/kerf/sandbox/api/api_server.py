@@ -7,6 +7,7 @@ leaves no trace. The parts of the world that act on objects listen to changes an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -64,8 +65,8 @@ class Record:
         return int(self.manifest["metadata"]["resourceVersion"])
 
 
-class PodTable(dict[Key, Record]):
-    """Pods by key, and by the node that they are bound to: drains ask for these again and again."""
+class Table(dict[Key, Record]):
+    """Objects of a kind by key, and pods also by the node that they are bound to: drains ask for these repeatedly."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,14 +74,18 @@ class PodTable(dict[Key, Record]):
 
     def __setitem__(self, key: Key, record: Record) -> None:
         super().__setitem__(key, record)
-        if node := record.manifest["spec"].get("nodeName"):
+        if node := _node_of(record):
             self.on_node.setdefault(node, {})[key] = record
 
     def __delitem__(self, key: Key) -> None:
-        node = self[key].manifest["spec"].get("nodeName")
+        node = _node_of(self[key])
         super().__delitem__(key)
         if node:
             del self.on_node[node][key]
+
+
+def _node_of(record: Record) -> str:
+    return str(record.manifest["spec"].get("nodeName") or "") if record.kind.name == "Pod" else ""
 
 
 #: Changes an object before it is stored, as a mutating admission plugin does.
@@ -94,7 +99,7 @@ class ApiServer:
 
     def __init__(self, now: Callable[[], datetime], *, seed: int = 0) -> None:
         self._now, self._seed = now, seed
-        self._objects: dict[str, dict[Key, Record]] = {}
+        self._objects = defaultdict[str, Table](Table)
         self._histories: dict[str, History] = {}
         self._listeners: list[Listener] = []
         self._plugins: list[Plugin] = []
@@ -148,8 +153,7 @@ class ApiServer:
         path, _, name = fields.partition(",")[0].partition("=")
         if path != "spec.nodeName" or not name or name.startswith("="):
             return None
-        pods = self._objects.get("Pod")
-        return [*pods.on_node.get(name, {}).values()] if isinstance(pods, PodTable) else []
+        return [*self._objects["Pod"].on_node.get(name, {}).values()]
 
     def history(self, kind: Kind) -> History:
         known = self._histories.get(kind.name)
@@ -308,11 +312,8 @@ class ApiServer:
         for listener in self._listeners:
             listener(old, new)
 
-    def _table(self, kind: Kind) -> dict[Key, Record]:
-        found = self._objects.get(kind.name)
-        if found is None:
-            found = self._objects[kind.name] = PodTable() if kind.name == "Pod" else {}
-        return found
+    def _table(self, kind: Kind) -> Table:
+        return self._objects[kind.name]
 
     def _uid(self) -> str:
         self._made += 1

@@ -60,7 +60,7 @@ class Spread:
 @dataclass(slots=True)
 class Demand:
     """One shape of pod. `verdicts` remembers by node name the version of it that passes the node's own tests, and
-    `refusals` the version and the load that have room as well."""
+    `shortages` what the node lacks for it, by version and load."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -71,7 +71,7 @@ class Demand:
     anti_affinity: tuple[Term, ...]
     ports: frozenset[Port]
     verdicts: dict[str, tuple[int, str]] = field(default_factory=dict)
-    refusals: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    shortages: dict[str, tuple[int, int, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pod: Manifest, namespaces: Namespaces) -> Demand:

@@ -80,14 +80,6 @@ class NodeView:
             verdict = demand.verdicts[self.name] = (self.version, self._objection(demand))
         return verdict[1]
 
-    def refusal(self, demand: Demand) -> str:
-        """The same, or the resource that is missing beside no expected pod; empty if neither."""
-        known = demand.refusals.get(self.name)
-        if known is None or known[0] != self.version or known[1] != self.load:
-            found = self.objection(demand) or self.shortage(demand, ())
-            known = demand.refusals[self.name] = (self.version, self.load, found)
-        return known[2]
-
     def _objection(self, demand: Demand) -> str:
         if self.unschedulable and not demand.tolerates_cordon():
             return "node(s) were unschedulable"
@@ -99,6 +91,14 @@ class NodeView:
 
     def shortage(self, demand: Demand, guests: Sequence[Resident]) -> str:
         """The resource that is missing for one more pod, beside the guests; empty if none is."""
+        if guests:
+            return self._shortage(demand, guests)
+        known = demand.shortages.get(self.name)
+        if known is None or known[:2] != (self.version, self.load):
+            known = demand.shortages[self.name] = (self.version, self.load, self._shortage(demand, ()))
+        return known[2]
+
+    def _shortage(self, demand: Demand, guests: Sequence[Resident]) -> str:
         if len(self.pods) + len(guests) + 1 > self.allocatable.get("pods", 0):
             return "Too many pods"
         for name, wanted in demand.requests.items():

@@ -161,15 +161,7 @@ class Scheduler:
         """By node, the rule that keeps the pod away; empty where none does."""
         demand = self._demand(pod)
         rules = [*self._volumes.objections(pod, self._nodes), *objections(demand, self._nodes)]
-        plain = not (demand.spec.get("schedulingGates") or demand.claims_devices or demand.ports)
-        return {
-            node.name: (
-                node.refusal(demand) or _first(rules, node, ())
-                if plain and node.name not in self._expected
-                else self._verdict(pod, demand, node, rules)
-            )
-            for node in self._nodes.known()
-        }
+        return {node.name: self._verdict(pod, demand, node, rules) for node in self._nodes.known()}
 
     def _verdict(self, pod: Manifest, demand: Demand, node: NodeView, rules: Sequence[Objection]) -> str:
         """The pod has to fit beside the pods that are nominated to the node, and without them, too."""
@@ -179,7 +171,7 @@ class Scheduler:
             return "cannot allocate all claims"
         if own := node.objection(demand):
             return own
-        guests = self._guests(node, pod)
+        guests = self._guests(node, pod) if node.name in self._expected else ()
         return (guests and _beside(demand, node, guests, rules)) or _beside(demand, node, (), rules)
 
     def _guests(self, node: NodeView, pod: Manifest) -> tuple[Resident, ...]:
@@ -232,11 +224,7 @@ def _beside(demand: Demand, node: NodeView, guests: Sequence[Resident], rules: I
         others = (*node.pods.values(), *guests)
         if node_rules.ports_clash(demand.ports, (port for other in others for port in other.demand.ports)):
             return "node(s) didn't have free ports for the requested pod ports"
-    return node.shortage(demand, guests) or _first(rules, node, guests)
-
-
-def _first(rules: Iterable[Objection], node: NodeView, guests: Sequence[Resident]) -> str:
-    return next(filter(None, (rule(node, guests) for rule in rules)), "")
+    return node.shortage(demand, guests) or next(filter(None, (rule(node, guests) for rule in rules)), "")
 
 
 def _message(reasons: Iterable[str]) -> str:
