@@ -24,6 +24,8 @@ from kerf_api.v1.meta import encode
 #: Where an effective value comes from.
 DEFAULT, ENVIRONMENT, FLAG = "default", "environment", "flag"
 _HELP: Final = frozenset({"--help", "--h"})
+_FLAGS: Final = frozenset(f.metadata["flag"] for f in fields(Options))
+_SWITCHES: Final = frozenset(f.metadata["flag"] for f in fields(Options) if f.metadata["read"] is readers.boolean)
 
 
 class SettingsError(Exception):
@@ -83,21 +85,23 @@ def check_flags(arguments: Sequence[str]) -> None:
 
 def apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The flags of settings with their values, and all other arguments: for a verb that takes words beside them."""
-    known = {f.metadata["flag"]: f.metadata["read"] is readers.boolean for f in fields(Options)}
     own, others, rest = list[str](), list[str](), list(arguments)
-    while rest:
+    while rest and rest[0] != "--":
         word = rest.pop(0)
-        name, equals, _ = word.partition("=")
-        flag = "--" + name.removeprefix("-").removeprefix("-")
-        if word == "--" or not name.startswith("-") or flag not in known:
+        name, flag, equals, _ = _split(word)
+        if not name.startswith("-") or flag not in _FLAGS:
             others.append(word)
-            others += rest if word == "--" else []
-            rest = [] if word == "--" else rest
             continue
         own.append(word)
-        if not equals and not known[flag] and rest:
+        if not equals and flag not in _SWITCHES and rest:
             own.append(rest.pop(0))
-    return own, others
+    return own, others + rest
+
+
+def _split(word: str) -> tuple[str, str, str, str]:
+    """The name as it is written, the flag, `=` if there is one, and the text after it."""
+    name, equals, text = word.partition("=")
+    return name, "--" + name.removeprefix("-").removeprefix("-"), equals, text
 
 
 def _resolved(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[Options, dict[str, str]]:
@@ -142,24 +146,21 @@ def _read_into(found: dict[str, Any], option: Field[Any], name: str, text: str, 
 
 def _flags(arguments: Sequence[str], problems: list[str]) -> dict[str, str]:
     """Flags and their texts. One dash or two; `--x=v` or `--x v`; a bare flag of a switch means true."""
-    switches = {f.metadata["flag"] for f in fields(Options) if f.metadata["read"] is readers.boolean}
-    known = {f.metadata["flag"] for f in fields(Options)}
     found: dict[str, str] = {}
     rest = list(arguments)
     while rest:
-        name, equals, text = rest.pop(0).partition("=")
-        flag = "--" + name.removeprefix("-").removeprefix("-")
+        name, flag, equals, text = _split(rest.pop(0))
         if flag in _HELP:
             raise Help
-        if not name.startswith("-") or flag not in known:
+        if not name.startswith("-") or flag not in _FLAGS:
             problems.append(
-                f"{name}: there is no such flag{nearest.meant(flag, known) if name.startswith('-') else ''}"
+                f"{name}: there is no such flag{nearest.meant(flag, _FLAGS) if name.startswith('-') else ''}"
             )
-        elif equals and flag in switches and text not in ("true", "false"):
+        elif equals and flag in _SWITCHES and text not in ("true", "false"):
             problems.append(f"{flag}: must be true or false, not {text!r}")
         elif equals:
             found[flag] = text
-        elif flag in switches:
+        elif flag in _SWITCHES:
             found[flag] = "true"
         elif rest:
             found[flag] = rest.pop(0)
