@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -22,6 +22,14 @@ MINUTE = timedelta(minutes=1)
 def trouble(stage: Shop, code: str) -> Trouble:
     (found,) = [one for one in stage.controller.status().troubles if one.code == code]
     return found
+
+
+def lower_bound(stage: Shop, code: str) -> datetime:
+    """The beginning of a problem, which may have begun before."""
+    found = trouble(stage, code)
+    assert found.at_least
+    assert found.since is not None
+    return found.since
 
 
 def used_up() -> Shop:
@@ -52,10 +60,7 @@ def test_a_new_leader_has_its_own_first_refusal_as_a_lower_bound() -> None:
     stage.restart()
     started = stage.world.clock.now()
     stage.live(minutes=4)
-    found = trouble(stage, troubles.LAUNCH_REFUSED)
-    assert found.at_least
-    assert found.since is not None
-    assert started <= found.since <= started + 4 * MINUTE
+    assert started <= lower_bound(stage, troubles.LAUNCH_REFUSED) <= started + 4 * MINUTE
 
 
 def test_events_have_the_beginning_whichever_leader_wrote_them() -> None:
@@ -100,10 +105,7 @@ def test_a_failing_action_of_a_new_leader_is_as_old_as_its_first_attempt_at_leas
     stage.restart()
     started = stage.world.clock.now()
     stage.live(minutes=3)
-    found = trouble(stage, troubles.ACTION_FAILS)
-    assert found.at_least
-    assert found.since is not None
-    assert found.since >= started
+    assert lower_bound(stage, troubles.ACTION_FAILS) >= started
     assert "since at least" in "\n".join(
         one.standing(started) for one in stage.controller.state.failures.at(stage.world.clock.now()).values()
     )

@@ -114,8 +114,12 @@ def closed_by_quota(request: FleetRequest, result: FleetResult, region: Region) 
 
 def quota_of(instance_type: str, capacity_type: str) -> QuotaKey:
     """The quota that counts an offering or an instance; reservations are on-demand."""
+    return _counted_as(capacity_type), group_of(instance_type)
+
+
+def _counted_as(capacity_type: str) -> str:
     counted = capacity_type.split(" ")[0]
-    return (ON_DEMAND if counted == RESERVED else counted), group_of(instance_type)
+    return ON_DEMAND if counted == RESERVED else counted
 
 
 def in_use(instances: Iterable[Instance], vcpus: Mapping[str, int]) -> dict[QuotaKey, int]:
@@ -154,7 +158,7 @@ class Refusals:
             quota: tuple(row for row in rows if at - row[0] < OUT_OF_STOCK) for quota, rows in self.bounds.items()
         }
         for group, vcpus in least.items():
-            quota = quota_of("", request.capacity_type)[0], group
+            quota = _counted_as(request.capacity_type), group
             bounds[quota] = (*bounds.get(quota, ()), (at, used.get(quota, 0) + vcpus - 1))
         named = {
             key: sizes[error.instance_type] * missing

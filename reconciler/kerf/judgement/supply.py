@@ -34,8 +34,8 @@ def unserved(
     EC2 has no capacity for them, as far as no node is `coming`; or they have waited for `SERVES_WITHIN`.
     """
     rows = sorted((since, pod) for pod, since in waiting.items() if now - since >= UNSCHEDULABLE_AFTER)
-    if rows and not coming and (told := _sold_out(launches, now)):
-        text = f"has no capacity for {named_pods(rows)}: {told[-1][1]}"
+    if rows and not coming and (refusals := _sold_out(launches, now)):
+        text = f"has no capacity for {named_pods(rows)}: {refusals[-1][1]}"
         yield Trouble(LAUNCH_REFUSED, "aws/ec2", text, _MORE_OFFERINGS, rows[0][0], len(rows))
         return
     if late := [row for row in rows if now - row[0] >= SERVES_WITHIN]:
@@ -50,10 +50,10 @@ def unserved(
 
 def incomplete(lacking: Mapping[str, int], launches: Iterable[LaunchFailure], now: datetime) -> Iterator[Trouble]:
     """Static NodePools, by the number of nodes that they are `lacking`, while EC2 has no capacity."""
-    told = _sold_out(launches, now)
-    for pool, number in sorted(lacking.items()) if told else ():
+    refusals = _sold_out(launches, now)
+    for pool, number in sorted(lacking.items()) if refusals else ():
         nodes = f"{number} {'node' if number == 1 else 'nodes'} of its replicas"
-        text = f"lacks {nodes}: EC2 has no capacity: {told[-1][1]}"
+        text = f"lacks {nodes}: EC2 has no capacity: {refusals[-1][1]}"
         yield Trouble(LAUNCH_REFUSED, f"nodepool/{pool}", text, _MORE_OFFERINGS, None, number)
 
 

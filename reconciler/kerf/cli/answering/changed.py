@@ -118,13 +118,12 @@ def _once(rows: Iterable[Row], faults: Faults) -> tuple[Mapping[str, Any], ...]:
     places: dict[Key, str] = {}
     found = []
     for place, one in rows:
+        key = changes.key(one)
+        name = "/".join(filter(None, key[1:]))
         for steps, words in faults(one):
-            name = "/".join(filter(None, changes.key(one)[1:]))
             where = ".".join(map(str, steps))
             raise Mistake(f"{place}: the API server refuses {one['kind']} {name}: {where}: {words}")
-        key = changes.key(one)
         if key in places:
-            name = "/".join(filter(None, key[1:]))
             both = f"two manifests in one change: {places[key]} and {place}"
             raise Mistake(f"{key[0]} {name}: {both}; give the files of one cluster, with one manifest of each object")
         places[key] = place

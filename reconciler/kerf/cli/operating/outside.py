@@ -135,17 +135,17 @@ def _lease_of(deployment: Manifest, namespace: str) -> tuple[str, str]:
 
 # --- its work ---------------------------------------------------------------------------------------------------
 def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]:
-    told = found.read("actions that fail", lambda: reported.read(kube, now), "list events in all namespaces")
-    told = told or reported.OfEvents()
+    events = found.read("actions that fail", lambda: reported.read(kube, now), "list events in all namespaces")
+    events = events or reported.OfEvents()
     listed = {kind: _objects(kube, found, kind) for kind in (kinds.NODE_CLASS, kinds.NODE_POOL, kinds.NODE_CLAIM)}
     values = {kind: rows or () for kind, rows in listed.items()}
-    known = _of_living(kube, told.failures, listed)
+    known = _of_living(kube, events.failures, listed)
     yield from troubles.failing(known.values(), now, values[kinds.NODE_CLASS])
     yield from troubles.not_ready(values[kinds.NODE_POOL], values[kinds.NODE_CLASS], now)
     yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known, now)
     unbound = found.read("pods without a node", lambda: _waiting(kube), "list pods in all namespaces") or ()
     waiting = sum(map(pods.provisionable, unbound))
-    yield from troubles.refused(told.launches.values(), waiting, now)
+    yield from troubles.refused(events.launches.values(), waiting, now)
     yield from troubles.unschedulable(_unplaced(unbound), now)
     yield from troubles.unscheduled(unbound, now)
     objects = ((kind, one) for kind, rows in values.items() for one in rows)
