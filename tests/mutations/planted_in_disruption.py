@@ -54,7 +54,7 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/disruption:_leavers_of",
-                "min(ends, default=None)",
+                "pods.next_protection_end(on_node, now)",
                 "None",
             ),
         ),
