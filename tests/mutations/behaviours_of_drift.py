@@ -19,7 +19,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The first whose pods have no place holds up all others.",
         (
             Edit(
-                "reconciler/kerf/disruption:_drift_one",
+                "reconciler/kerf/disruption:replaced",
                 (
                     "if outcome.blocker is not None:\n"
                     "    plans.append(refused(found.state, outcome.blocker, soon(view)))\n"

@@ -61,6 +61,49 @@ BUGS = (
         ("tests/unit/disruption/catalogue/test_simulation.py::test_a_pod_is_reckoned_with_from_when_it_may_leave",),
     ),
     Bug(
+        "started beside others as if alone",
+        "Nodes that one plan starts have their pods on the same free resources.",
+        (
+            Edit(
+                "reconciler/kerf/disruption:_Places._fill",
+                "self._scheduler = self._scheduler.filled(new, self._planned, arriving)",
+                "pass",
+            ),
+        ),
+        ("tests/unit/disruption/test_several_drifted.py::test_free_resources_of_a_node_are_taken_once",),
+    ),
+    Bug(
+        "gone with the place of others",
+        "A node is started that takes the pods of one that goes already: these wait for a new node.",
+        (
+            Edit(
+                "reconciler/kerf/disruption:_Places.successors",
+                "one.key in self._taken or any(map(_minds_others, moving.values()))",
+                "any(map(_minds_others, moving.values()))",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_several_drifted.py::"
+            "test_one_that_takes_the_pods_of_another_stays_until_they_have_moved",
+        ),
+    ),
+    Bug(
+        "a successor that has not joined has room for others",
+        "A node is deleted when its own successors are ready, and its pods wait for that of another node.",
+        (
+            Edit(
+                "reconciler/kerf/disruption:_Places.successors",
+                "found.unplaced or _counted(self._view, found.new_nodes) or "
+                "(not self._late.isdisjoint(found.placed.values()))",
+                "found.unplaced or _counted(self._view, found.new_nodes)",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_several_drifted.py::"
+            "test_one_that_would_have_its_pods_on_the_successor_of_another_waits_for_that",
+        ),
+    ),
+    Bug(
         "bought before all are tainted",
         "Nodes that go together are replaced when the first of them is tainted: one that stays is paid for twice.",
         (

@@ -22,7 +22,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a method has no share",
         "A pass begins one expensive candidate after the other.",
-        (Edit("reconciler/kerf/disruption:Share.begins", "self.used >= _STEPS", "False"),),
+        (Edit("reconciler/kerf/disruption:Share.begins", "self.used_up", "False"),),
         (f"{_TESTS}::test_a_candidate_that_did_not_get_its_turn_comes_first",),
     ),
     Bug(

@@ -42,6 +42,11 @@ class Share:
         #: Steps so far.
         self.used = 0
 
+    @property
+    def used_up(self) -> bool:
+        """Whether no work is left for another turn."""
+        return self.used >= _STEPS
+
     def first(self, order: Sequence[T], keys: Sequence[Set[str]]) -> Sequence[T]:
         """Those that the latest pass left over; all when there are none. `keys` are those of each."""
         late = [one for one, own in zip(order, keys, strict=True) if not self._waiting.isdisjoint(own)]
@@ -53,23 +58,34 @@ class Share:
 
         Then these and the `others`, which want a turn too, are left over.
         """
-        if self.used >= _STEPS:
+        if self.used_up:
             self._refused |= {*keys, *others}
             return False
         self._tried |= {*keys}
         self._left = None
         return True
 
+    @property
+    def scheduler(self) -> Scheduler | None:
+        """The real scheduler; None when it is another one."""
+        return self._ask if isinstance(self._ask, Scheduler) else None
+
     def __call__(
         self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
     ) -> Solution:
+        return self.by(self._ask, pods, exclude, manner, beside)
+
+    def by(
+        self, ask: Solve, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = ()
+    ) -> Solution:
+        """The answer of another scheduler, for the work of this share."""
         left = self._left if self._left is not None else longest_turn(len(pods))
 
         def took(steps: int) -> None:
             self._left = left - steps
             self.used += steps
 
-        return within_steps(self._ask, left, took, pods, exclude, manner, beside)
+        return within_steps(ask, left, took, pods, exclude, manner, beside)
 
     def left_over(self, there: Container[str]) -> frozenset[str]:
         """The keys of the candidates that come first in the next pass, of the nodes that are `there`.

@@ -78,6 +78,10 @@ _TOO_MUCH_WORK: Final = Blocker(
     "finding nodes for its pods takes more work than one node may use: too many pods, of this node or pending, have "
     "constraints of their own; give them equal affinities and spreads, or drain the node by hand",
 )
+#: Of candidates that take pods of nodes that go already.
+_PLACE_OF_OTHERS: Final = Blocker(
+    "PlaceOfOthers", "pods of nodes that are being removed have their place on it, and no other yet", quiet=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,11 @@ class Scheduler:
     def with_pool(self, pool: NodePool) -> Scheduler:
         """The scheduler after an edit of one of the usable NodePools."""
         return Scheduler(self._snapshot, self._turn, self._context.with_pool(pool))
+
+    def filled(self, new: Sequence[NewNode], first: int, arriving: Mapping[str, Iterable[Pod]]) -> Scheduler:
+        """The scheduler with these planned nodes more, numbered from the `first` on, and pods on the places of keys."""
+        context = self._context.beside(dict(standing(self._snapshot, new, first)))
+        return Scheduler(self._snapshot, self._turn, context.filled(arriving))
 
     @cached_property
     def _hopeless(self) -> frozenset[str]:
@@ -202,15 +211,20 @@ def simulate(
 def _simulated(
     view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode]
 ) -> Outcome:
-    moving, leaving, virtual = _on_the_move(view, candidates)
+    moving, leaving, virtual = on_the_move(view, candidates)
     others = {**view.snapshot.pods.pending, **leaving}
-    exclude = _closed(view, candidates)
+    exclude = closed(view, candidates)
     wanted = {**virtual, **others, **moving}
     solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner, beside)
     seated = moving.keys() & solution.placed.keys()
-    homeless = leaving.keys() - moving.keys() - solution.placed.keys() if seated else set()
-    before = ask([wanted[key] for key in sorted(others)], exclude, manner, beside) if homeless else solution
+    homeless, asked = leaving.keys() - moving.keys() - solution.placed.keys(), [wanted[key] for key in sorted(others)]
+    before = ask(asked, exclude, manner, beside) if homeless and seated else solution
     displaced = homeless & before.placed.keys()
+    if homeless - displaced:
+        own = {one.key for one in candidates}
+        there = ask(asked, exclude - own, manner, beside).placed
+        if any(there.get(key) in own and pods.active(leaving[key]) for key in homeless - displaced):
+            return Outcome(failed=_PLACE_OF_OTHERS)
     owing = {*moving, *virtual, *displaced}
     staying = {*moving, *displaced, *(settled_pods(view.turn) if manner is not Manner.FREELY else ())}
     if any(key in staying and refusal.code == WORK_BUDGET for key, refusal in solution.unplaced.items()):
@@ -237,40 +251,43 @@ def _apart(
         return None
     before = ask([others[key] for key in sorted(others)], exclude, Manner.FREELY)
     unready = (key for key, state in view.snapshot.state_nodes.items() if not state.initialized)
-    closed = exclude.union(unready, before.placed.values())
-    alone = ask([moving[key] for key in sorted(moving)], closed, Manner.FREELY)
+    shut = exclude.union(unready, before.placed.values())
+    alone = ask([moving[key] for key in sorted(moving)], shut, Manner.FREELY)
     if alone.unplaced or not before.unplaced.keys() <= solution.unplaced.keys():
         return None
-    if any(
-        labels.RESERVED in n.capacity_types or view.snapshot.node_pools[n.pool].spec.limits for n in alone.new_nodes
-    ):
+    if any(counted(view, new) for new in alone.new_nodes):
         return None
     return alone if before.price + alone.price <= solution.price else None
+
+
+def counted(view: View, new: NewNode) -> bool:
+    """Whether limits of its NodePool or a reservation count the new node."""
+    return labels.RESERVED in new.capacity_types or bool(view.snapshot.node_pools[new.pool].spec.limits)
 
 
 def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open_new: bool) -> dict[str, PodRefusal]:
     """The candidate's own pods that would have no place, with the account of why; without `open_new` those that fit on
     none of the other nodes. They are placed `FREELY` or `SPARING`."""
-    moving, leaving, virtual = _on_the_move(view, [one])
+    moving, leaving, virtual = on_the_move(view, [one])
     wanted = {**virtual, **view.snapshot.pods.pending, **leaving, **moving}
     pods_, sparing = [wanted[key] for key in sorted(wanted)], manner is Manner.SPARING
-    found = ask.refusals(pods_, _closed(view, [one]), open_new=open_new, sparing=sparing)
+    found = ask.refusals(pods_, closed(view, [one]), open_new=open_new, sparing=sparing)
     return {key: refusal for key, refusal in found.items() if key in moving}
 
 
-def _on_the_move(view: View, candidates: Sequence[Candidate]) -> tuple[Pods, Pods, Pods]:
+def on_the_move(view: View, candidates: Sequence[Candidate]) -> tuple[Pods, Pods, Pods]:
     """The candidates' pods that leave, those of nodes that go anyway, and those of CapacityBuffers."""
-    moving = _leavers(view, (c.node.name for c in candidates))
-    leaving = _leavers(view, _going(view, {c.key for c in candidates}))
+    moving = leavers(view, (c.node.name for c in candidates))
+    leaving = leavers(view, _going(view, {c.key for c in candidates}))
     return moving, leaving, {pod.key: pod for pod in virtual_pods(view.turn)}
 
 
-def _closed(view: View, candidates: Sequence[Candidate]) -> frozenset[str]:
+def closed(view: View, candidates: Sequence[Candidate]) -> frozenset[str]:
     """The nodes that take no pods."""
     return frozenset({c.key for c in candidates} | view.commands.keys())
 
 
-def _leavers(view: View, node_names: Iterable[str]) -> Pods:
+def leavers(view: View, node_names: Iterable[str]) -> Pods:
     """The pods of these nodes that can be evicted at all, now or later; one that cannot stays until its node's end."""
     each, found = view.each, Pods()
     for name in node_names:

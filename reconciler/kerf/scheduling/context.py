@@ -87,6 +87,12 @@ class SolveContext:
         tallies = self.tallies.beside([state.node for state in new.values() if state.node is not None])
         return replace(self, reader=reader, places=ExistingNodes.of(targets, self.columns), tallies=tallies)
 
+    def filled(self, arriving: Mapping[str, Iterable[Pod]]) -> SolveContext:
+        """The same with these pods on the places of these keys, as far as places know them: what they leave free."""
+        places = self.places
+        now = (self.reader.filled(places.targets[places.at[key]], there) for key, there in sorted(arriving.items()))
+        return replace(self, places=places.without((), now))
+
     def with_pool(self, pool: NodePool) -> SolveContext:
         """The same after an edit of one of the usable pools; its class and its nodes are what they were."""
         pairs = ((_edited(t, pool, self.daemons) if t.name == pool.name else t, usage) for t, usage in self.pools)

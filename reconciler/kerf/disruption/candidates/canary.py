@@ -95,6 +95,11 @@ def trial_of(view: View, pool: NodePool) -> Trial:
     return view.turn.one(_TRIALS, view.each, pool.name)
 
 
+def chooses(view: View, pool: NodePool) -> bool:
+    """Whether the NodePool has no canary yet: one node is started, which becomes it."""
+    return trial_of(view, pool).phase == PENDING
+
+
 def drift_blocker(view: View, state: StateNode) -> Blocker | None:
     """Why a drifted node stays: the change is not approved, or its canary has not passed."""
     unapproved, pool = approval.drift_blocker(view, state), view.snapshot.node_pools.get(state.pool_name)
@@ -128,7 +133,7 @@ def first(
         pools.setdefault(one.pool.name, []).append(one)
     for members in pools.values():
         pool = members[0].pool
-        if trial_of(view, pool).phase != PENDING:
+        if not chooses(view, pool):
             kept += members
             continue
         chosen = _chosen(view, pool, members, alone)

@@ -9,7 +9,7 @@ started beside it; the next tick follows at once. Source: disruption reference Â
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -25,10 +25,10 @@ from kerf.disruption.commands import start, start_together
 from kerf.disruption.consolidation.eligibility import rest_blockers
 from kerf.disruption.consolidation.moves import DELETE, Move, judge
 from kerf.disruption.consolidation.proposals import agreed, outweighed, timely
+from kerf.disruption.methods.replacing import drift_text, replaced
 from kerf.disruption.methods.retirement import retirement
 from kerf.disruption.on_nodes import tried
 from kerf.disruption.share import NEXT_TIME, Share
-from kerf.disruption.simulation import Manner, simulate
 from kerf.disruption.view import View
 from kerf.model.gauges import PlanGauge
 from kerf.model.memory import Step
@@ -120,7 +120,7 @@ def drift(view: View, ledger: Ledger, share: Share) -> Plan:
         order = _in_turns(view, full)
         late = share.first(order, [{found.key} for found in order])
         chosen = late[:_PROBES] if late is not order else probed(order, view, 1, _PROBES)
-        plans += _drift_one(view, ledger, chosen, {found.key for found in full}, share)
+        plans += replaced(view, ledger, chosen, order, share)
     return joined(plans)
 
 
@@ -170,31 +170,7 @@ def _drift_empty(view: View, ledger: Ledger, found: Candidate) -> Plan:
     if not ledger.remaining(found.pool.name, DRIFTED):
         return no_budget(view, found.state, DRIFTED)
     ledger.take(found.pool.name, found.key)
-    return start(view, found, DRIFTED, _drift_text(found))
-
-
-def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], wanted: Set[str], share: Share) -> list[Plan]:
-    """The first whose pods have a place is started; those before it are refused. `wanted` are the keys of all that
-    want a turn."""
-    plans = []
-    for found in order:
-        if not share.begins((found.key,), wanted):
-            plans.append(refused(found.state, NEXT_TIME, soon(view)))
-            continue
-        outcome = simulate(view, [found], share, Manner.FREELY)
-        if outcome.blocker is not None:
-            plans.append(refused(found.state, outcome.blocker, soon(view)))
-            continue
-        salt = command_id(found.claim.metadata.uid, DRIFTED, view.snapshot.now)
-        claims = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
-        ledger.take(found.pool.name, found.key)
-        return [*plans, start(view, found, DRIFTED, _drift_text(found), claims)]
-    return plans
-
-
-def _drift_text(found: Candidate) -> str:
-    condition = found.claim.condition("Drifted")
-    return condition.text if condition is not None else ""
+    return start(view, found, DRIFTED, drift_text(found))
 
 
 # --- drift of static pools ----------------------------------------------------------------------------------------
@@ -229,7 +205,7 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
         salt = command_id(one.claim.metadata.uid, DRIFTED, snapshot.now)
         ledger.take(pool.name, one.key)
         successor = member_claim(snapshot, pool, member_name(pool, salt))
-        plans.append(start(view, one, DRIFTED, _drift_text(one), [successor]))
+        plans.append(start(view, one, DRIFTED, drift_text(one), [successor]))
     return joined((*plans, Plan(next_due=soon(view) if ready or _unsure(plans) else None)))
 
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from kerf.model.aws.instance_type import OFFERING_LABELS
 from kerf.model.boundaries import broken
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.pods.daemon_overhead import Daemon
-from kerf.pods.host_ports import HostPort, clash
-from kerf.pods.volumes import Attachment
+from kerf.pods.host_ports import HostPort, clash, host_ports
+from kerf.pods.volumes import Attachment, attachments
 from kerf.scheduling.facts.nodes import NOBODY, Needs, NodeFacts, Residents, residents, site_of
 from kerf.scheduling.nodes.arrivals import Arrivals
 from kerf.scheduling.offerings.instance_types import NO_PRICE, Bools, Columns, Ints, Tables, TypeTable
@@ -115,6 +116,14 @@ class NodeReader:
             return None
         there = residents(self._snapshot, site.name, self._needs, moving)
         return next(self._targets([(key, site, there)], moving), None)
+
+    def filled(self, target: ExistingNode, arriving: Iterable[Pod]) -> ExistingNode:
+        """The place with these pods more; it takes no others when they bring host ports or volumes."""
+        arriving = tuple(arriving)
+        if any(host_ports(pod) or attachments(self._snapshot, pod) for pod in arriving):
+            return replace(target, free=np.zeros_like(target.free))
+        used = sum(map(self._columns.vector, (dict(self._needs.of(pod)) for pod in arriving)), self._columns.vector({}))
+        return replace(target, free=np.maximum(target.free - used, 0))
 
     def _on(self, site: NodeFacts) -> Residents:
         return NOBODY if site.state.node is None else self._residents.get(site.name, NOBODY)

@@ -1,0 +1,160 @@
+"""Replacements of drifted nodes: one plan starts several, each with a command of its own.
+
+The first is simulated as it is. For others the plan knows where all other pods go, those of the nodes that it has
+started included: these keep their places, and the pods of one more node are placed beside them. So a roll-out does not
+take a reconcile for each node, and what one more costs does not depend on how many are on their way. Only one is
+started where more than free resources decides: where limits of a NodePool or a reservation count its successors, for
+pods with spreads, inter-pod terms or device claims, and while a NodePool has no canary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import Final
+
+from kerf.disruption.candidates import canary
+from kerf.disruption.candidates.budgets import Ledger
+from kerf.disruption.candidates.candidates import Candidate, refused
+from kerf.disruption.candidates.pacing import soon
+from kerf.disruption.command import command_id
+from kerf.disruption.commands import start
+from kerf.disruption.consolidation.search import without
+from kerf.disruption.on_nodes import tried
+from kerf.disruption.share import NEXT_TIME, Share
+from kerf.disruption.simulation import Manner, Scheduler, closed, counted, leavers, on_the_move, simulate
+from kerf.disruption.view import View
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import claims_devices
+from kerf.model.plan import NOTHING, Plan
+from kerf.scheduling.answers.nodeclaims import to_claim
+from kerf.scheduling.answers.solution import NewNode, Solution
+from kerf.scheduling.nodes.supposed import planned_key
+from kerf.scheduling.placing.pod_parts import has_terms
+from kerf_api.v1.budgets import DRIFTED
+
+#: So many are simulated beside the first in one plan, and fewer where one takes long: about a fifth of a second in all.
+_BESIDE: Final = 20
+_NODES: Final = 20_000
+
+
+def replaced(
+    view: View, ledger: Ledger, chosen: Sequence[Candidate], order: Sequence[Candidate], share: Share
+) -> list[Plan]:
+    """Start the first of the `chosen` whose pods have a place, and others beside it; those before it are refused.
+    `order` are all that want a turn."""
+    plans, wanted = [], {found.key for found in order}
+    for number, found in enumerate(chosen):
+        if not share.begins((found.key,), wanted):
+            plans.append(refused(found.state, NEXT_TIME, soon(view)))
+            continue
+        outcome = simulate(view, [found], share, Manner.FREELY)
+        if outcome.blocker is not None:
+            plans.append(refused(found.state, outcome.blocker, soon(view)))
+            continue
+        plans.append(_started(view, ledger, found, outcome.new_nodes))
+        tried_already = {one.key for one in chosen[: number + 1]}
+        rest = [one for one in order if one.key not in tried_already]
+        return [*plans, *_beside(view, ledger, found, outcome.new_nodes, rest, share)]
+    return plans
+
+
+def _started(view: View, ledger: Ledger, found: Candidate, new: Iterable[NewNode]) -> Plan:
+    salt = command_id(found.claim.metadata.uid, DRIFTED, view.snapshot.now)
+    claims = [to_claim(view.snapshot, one, salt=salt) for one in new]
+    ledger.take(found.pool.name, found.key)
+    return start(view, found, DRIFTED, drift_text(found), claims)
+
+
+def drift_text(found: Candidate) -> str:
+    condition = found.claim.condition("Drifted")
+    return condition.text if condition is not None else ""
+
+
+# --- beside the first -------------------------------------------------------------------------------------------
+def _beside(
+    view: View, ledger: Ledger, first: Candidate, new: Sequence[NewNode], rest: Iterable[Candidate], share: Share
+) -> Iterator[Plan]:
+    """Start those of the rest that can go beside the first; the others wait, and are not refused for it."""
+    places = _Places.of(without(view, [first]), new, share)
+    left = min(_BESIDE, max(1, _NODES // len(view.snapshot.state_nodes)))
+    for one in rest:
+        if places is None or not left or share.used_up:
+            return
+        if ledger.remaining(one.pool.name, DRIFTED) and not canary.chooses(view, one.pool):
+            left -= 1
+            share.begins((one.key,))
+            yield tried(view.snapshot, f"node/{one.state.name}", partial(_one_more, view, ledger, places, one))
+
+
+def _one_more(view: View, ledger: Ledger, places: _Places, one: Candidate) -> Plan:
+    new = places.successors(one)
+    return NOTHING if new is None else _started(view, ledger, one, new)
+
+
+class _Places:
+    """The free resources once all pods are placed but those of nodes that stay; made, filled and thrown away within
+    a plan."""
+
+    def __init__(self, view: View, share: Share, scheduler: Scheduler) -> None:
+        self._view, self._share, self._scheduler = view, share, scheduler
+        #: The nodes that take pods, and those that have not joined, by key.
+        self._taken, self._late = set[str](), {k for k, s in view.snapshot.state_nodes.items() if not s.initialized}
+        self._planned = 0
+
+    @classmethod
+    def of(cls, view: View, new: Sequence[NewNode], share: Share) -> _Places | None:
+        """With the successors that the plan has started; None where more than free resources decides."""
+        _, leaving, virtual = on_the_move(view, ())
+        others = {**virtual, **view.snapshot.pods.pending, **leaving}
+        if share.scheduler is None or any(map(_minds_others, others.values())) or _counted(view, new):
+            return None
+        found = cls(view, share, share.scheduler)
+        placed = share([others[key] for key in sorted(others)], closed(view, ()), Manner.FREELY, new).placed
+        found._fill(new, others, placed)
+        return found
+
+    def successors(self, one: Candidate) -> Sequence[NewNode] | None:
+        """The new nodes that the pods of one more node need, which is started with them; None if it has to wait.
+
+        It waits while other pods have their place there, and where its pods would save by a place on a node that has
+        not joined.
+        """
+        moving = leavers(self._view, (one.node.name,))
+        if one.key in self._taken or any(map(_minds_others, moving.values())):
+            return None
+        exclude = closed(self._view, (one,))
+        found = self._placed(moving, exclude)
+        if not self._late.isdisjoint(found.placed.values()):
+            alone = self._placed(moving, exclude | self._late)
+            found = alone if alone.price <= found.price else found
+        if found.unplaced or _counted(self._view, found.new_nodes) or not self._late.isdisjoint(found.placed.values()):
+            return None
+        self._view = without(self._view, (one,))
+        keys = (planned_key(number) for number in count(self._planned))
+        own = {pod: key for new, key in zip(found.new_nodes, keys, strict=False) for pod in new.pods}
+        self._fill(found.new_nodes, moving, {**found.placed, **own})
+        return found.new_nodes
+
+    def _placed(self, pods: Mapping[str, Pod], exclude: frozenset[str]) -> Solution:
+        return self._share.by(self._scheduler, [pods[key] for key in sorted(pods)], exclude, Manner.FREELY)
+
+    def _fill(self, new: Sequence[NewNode], pods: Mapping[str, Pod], placed: Mapping[str, str]) -> None:
+        """Planned nodes come, and pods by key to the places of keys."""
+        arriving: dict[str, list[Pod]] = {}
+        for pod, key in placed.items():
+            arriving.setdefault(key, []).append(pods[pod])
+        self._scheduler = self._scheduler.filled(new, self._planned, arriving)
+        self._late |= {planned_key(self._planned + number) for number in range(len(new))}
+        self._taken |= arriving.keys()
+        self._planned += len(new)
+
+
+def _minds_others(pod: Pod) -> bool:
+    """Whether more than free resources decides on its place."""
+    return has_terms(pod) or claims_devices(pod)
+
+
+def _counted(view: View, new: Iterable[NewNode]) -> bool:
+    return any(counted(view, one) for one in new)

@@ -1,0 +1,125 @@
+"""One plan starts the replacement of several drifted nodes, each with a command of its own, by the real scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.disruption import share
+from kerf.disruption.command import Command, command_of
+from kerf.disruption.disrupt import disrupt
+from kerf.disruption.methods import replacing
+from kerf.model.plan import PatchObject, Plan
+from kerf_api import labels
+from tests.unit.disruption import worlds as w
+
+
+def sized(cpu: str) -> dict[str, Any]:
+    return {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
+
+
+#: One fills a node of the cheapest type that holds it.
+LARGE = sized("1500m")
+TERM = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": labels.ZONE}
+SPREAD = {**LARGE, "topologySpreadConstraints": [{**TERM, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}
+APART_TERM = {**TERM, "topologyKey": labels.HOSTNAME}
+APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [APART_TERM]}}
+CLAIMING = {**LARGE, "resourceClaims": [{"name": "gpu", "resourceClaimName": "none"}]}
+
+
+def planned(*objects: Any, names: str = "abc", **own: dict[str, Any]) -> Plan:
+    """Of nodes that have drifted in this order, each with a large pod or its own."""
+    pods = [w.pod(f"on-{name}", name, **own.get(name, LARGE)) for name in names]
+    return disrupt(w.snapshot([*w.drifted(*names), *pods, *(objects or [w.rolling()])]))
+
+
+def commands(plan: Plan) -> Iterable[Command]:
+    for action in plan.actions:
+        if isinstance(action, PatchObject) and action.key.startswith("StartCommand"):
+            found = command_of(action.patch["metadata"]["annotations"])
+            assert found is not None
+            yield found
+
+
+def test_each_has_a_command_and_successors_of_its_own() -> None:
+    plan = planned()
+    found = list(commands(plan))
+    assert w.started(plan) == ["a", "b", "c"]
+    assert [len(one.claims) for one in found] == [1, 1, 1]
+    assert len({name for one in found for name in one.replacements}) == len({one.id for one in found}) == 3
+    assert [one.peers for one in found] == [(), (), ()]
+    assert [claim.metadata.annotations[labels.REPLACES] for one in found for claim in one.claims] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 2])
+def test_no_more_than_budgets_allow(nodes: int) -> None:
+    plan = planned(w.rolling(budgets=[{"nodes": str(nodes)}]))
+    assert w.started(plan) == ["a", "b", "c"][:nodes]
+
+
+def test_free_resources_of_a_node_are_taken_once() -> None:
+    plan = planned(w.rolling(), *w.pairs("free", consolidatable=False))
+    assert w.started(plan) == ["a", "b", "c"]
+    assert [len(one.claims) for one in commands(plan)] == [0, 1, 1]
+
+
+def test_one_that_would_have_its_pods_on_the_successor_of_another_waits_for_that() -> None:
+    """It is not refused: in a plan of its own it may have a place."""
+    plan = planned(names="ab", a=sized("2500m"), b=sized("1500m"))
+    assert w.started(plan) == ["a"]
+    assert [len(one.claims) for one in commands(plan)] == [1]
+    assert w.refusals(plan) == {}
+
+
+def test_one_that_takes_the_pods_of_another_stays_until_they_have_moved() -> None:
+    """Their only place would go, and they would wait for a node."""
+    plan = planned(names="ab", a=sized("500m"), b=sized("300m"))
+    assert w.started(plan) == ["a"]
+    assert [len(one.claims) for one in commands(plan)] == [0]
+
+
+def test_where_limits_count_successors_only_one_is_started() -> None:
+    pool = w.rolling()
+    assert w.started(planned(replace(pool, spec=replace(pool.spec, limits={"cpu": "100"})))) == ["a"]
+
+
+@pytest.mark.parametrize("own", [SPREAD, {**LARGE, "affinity": APART}])
+def test_nodes_whose_pods_depend_on_others_are_started_alone(own: dict[str, Any]) -> None:
+    assert w.started(planned(a=own)) == ["a"]
+    assert w.started(planned(b=own)) == ["a", "c"]
+
+
+def test_nodes_whose_pods_claim_devices_are_not_started_beside_others() -> None:
+    assert w.started(planned(b=CLAIMING)) == ["a", "c"]
+
+
+def test_one_without_a_place_keeps_no_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But a plan simulates only so many."""
+    huge = sized("64")
+    assert w.started(planned(names="abcd", b=huge)) == ["a", "c", "d"]
+    monkeypatch.setattr(replacing, "_BESIDE", 2)
+    assert w.started(planned(names="abcd", b=huge)) == ["a", "c"]
+
+
+def test_there_is_an_end_to_the_work_of_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = "abcdefgh"
+    assert w.started(planned(names=names)) == [*names]
+    monkeypatch.setattr(share, "_STEPS", 400)
+    some = w.started(planned(names=names))
+    assert 1 < len(some) < len(names)
+    assert some == [*names][: len(some)]
+
+
+def test_node_pools_have_their_turns() -> None:
+    other = w.pool("late", annotations=w.HASHES, consolidateAfter="Never")
+    late = w.pairs("z", pool_name="late", drifted=w.NOW - w.MINUTE, consolidatable=False)
+    rolling = w.rolling(budgets=[{"nodes": "2"}])
+    assert w.started(planned(rolling, other, *late, w.pod("on-z", "z", **LARGE))) == ["a", "z", "b"]
+
+
+def test_a_change_without_a_canary_starts_one_node() -> None:
+    first = {**w.HASHES, labels.CANARY_SOAK: "10m"}
+    assert len(w.started(planned(w.pool(annotations=first, consolidateAfter="Never")))) <= 1
