@@ -206,6 +206,18 @@ def test_events_that_may_not_be_written_are_a_problem(night: Night) -> None:
     _, page = night.kerf("status")
     assert "! kubernetes/events: WriteEvents is forbidden: events is forbidden" in page
     assert "ClusterRole" in page
+    for outcome, code in (("failed", 1), ("repeated", 1), ("written", 0)):
+        night.loop.telemetry.event_tried("Normal", outcome)
+        night.loop.tick()
+        assert night.kerf("status")[0] == code, outcome
+
+
+def test_a_success_ends_a_failure_that_the_loop_has_not_read_yet(night: Night) -> None:
+    night.loop.tick()
+    night.loop.telemetry.event_failed(Forbidden("events is forbidden"))
+    night.loop.telemetry.event_tried("Normal", "written")
+    night.loop.tick()
+    assert night.kerf("status")[0] == 0
 
 
 def test_an_object_that_is_left_out_is_a_problem(night: Night) -> None:
