@@ -246,6 +246,16 @@ def test_a_replica_that_does_not_lead_never_says_that_all_is_well(night: Night) 
     first, second, *_ = page.splitlines()
     assert first.startswith("no problem known to this replica, which does not lead")
     assert second == "    kubectl exec -n kerf kerf-7d9-x2 -- kerf status"
+    unknown = "actions that fail, back-offs and refusals: only the leader kerf-7d9-x2_uuid knows them"
+    assert page.splitlines()[-1] == f"not checked: {unknown}"
+    assert json.loads(night.kerf("status", "-o", "json")[1])["not_checked"] == [unknown]
+    night.replica = replace(REPLICA, leading=False, leader="")
+    assert (
+        "not checked: actions that fail, back-offs and refusals: only a leader, and there is none,"
+        in night.kerf("status")[1]
+    )
+    night.replica = REPLICA
+    assert json.loads(night.kerf("status", "-o", "json")[1])["not_checked"] == []
 
 
 def test_a_recorder_that_fails_is_a_problem_of_its_replica(night: Night) -> None:
