@@ -185,7 +185,9 @@ def starting(seconds: float, nodes: int = 1, longest: float | None = 70.0) -> di
     ],
 )
 def test_all_is_well_only_while_nodes_start_as_fast_as_earlier_ones(row: Any, first: str, line: str) -> None:
-    result = status({**found(), "working": {**WORKING, "counts": {**WORKING["counts"], "starting": row}}})
+    seen = json.loads(json.dumps(found()))
+    seen["working"]["counts"]["starting"] = row
+    result = status(seen)
     assert result.exit_code == 0
     assert result.stdout.splitlines()[0] == first
     assert f"starting  {line}" in result.stdout.splitlines()
