@@ -155,7 +155,35 @@ def test_who_lacks_a_permission_is_not_told_that_all_is_right(stage: Whole, tmp_
     stage.kubectl("create", "serviceaccount", "nobody", "-n", "default")
     config = stage.control_plane.service_account_kubeconfig("default", "nobody", tmp_path / "nobody")
     found = rows(stage, "--kubeconfig", str(config), "--cluster-name", CLUSTER_NAME)
+    assert not [line(row) for row in found if row["result"] == "wrong"], "it is not the controller's account"
     results = {row["check"]: row for row in found}
-    for check in ("settings", "region", "dns", "image", "webhook", "controller-clock"):
+    for check in (
+        *("settings", "region", "dns", "image", "webhook", "controller-clock", "controller-role", "permissions"),
+        *("kinds", "node-pools", "node-classes", "node-role", "discovery", "spot-role", "agent", "queue"),
+    ):
         assert results[check]["result"] == "not checked", check
         assert "needs " in results[check]["seen"]
+
+
+@pytest.mark.parametrize(
+    ("user", "cluster", "seen", "fix"),
+    [
+        ({"token": "expired"}, {}, "401 Unauthorized", "give valid credentials"),
+        ({}, {}, "requests have no credentials", "give valid credentials"),
+        (None, {"certificate-authority-data": None}, "CERTIFICATE_VERIFY_FAILED", "correct certificate-authority-data"),
+        (None, {"server": "https://127.0.0.1:1"}, "Connection refused", "see that the address"),
+    ],
+)
+def test_a_kubeconfig_that_is_wrong_has_its_own_fix(
+    stage: Whole, tmp_path: Path, user: Any, cluster: dict[str, str | None], seen: str, fix: str
+) -> None:
+    document = json.loads(stage.control_plane.kubeconfig.read_text())
+    if user is not None:
+        document["users"][0]["user"] = user
+    known = document["clusters"][0]["cluster"] | cluster
+    document["clusters"][0]["cluster"] = {key: value for key, value in known.items() if value is not None}
+    (tmp_path / "k").write_text(json.dumps(document))
+    first, *others = rows(stage, "--kubeconfig", str(tmp_path / "k"), "--cluster-name", CLUSTER_NAME)
+    assert (first["check"], first["result"], seen in first["seen"]) == ("api-server", "wrong", True), first
+    assert first["fix"].startswith(fix)
+    assert not any(row["check"] == "kinds" for row in others)

@@ -35,8 +35,16 @@ def exits(verb: str) -> Iterator[None]:
         say(f"kerf {verb}: {error}", err=True)
         raise typer.Exit(2) from error
     except PortError as error:
-        say(f"kerf {verb}: cannot read: {error}", err=True)
+        say(f"kerf {verb}: cannot read: {with_fix(error)}", err=True)
         raise typer.Exit(1) from error
+
+
+def with_fix(error: Exception) -> str:
+    """The error of a request, with the fix where the API server has refused the caller or has not answered."""
+    from kerf.runtime.process.connecting import remedy
+
+    fix = remedy(str(error))
+    return f"{error}; {fix}" if fix else str(error)
 
 
 def taken(arguments: Sequence[str], name: str) -> tuple[str | None, list[str]]:

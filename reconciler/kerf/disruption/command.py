@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from kerf.model.annotations import read
-from kerf.model.instants import Instant, is_ahead
+from kerf.model.instants import SKEW, Instant, is_ahead
 from kerf_api import labels
 from kerf_api.v1.meta import Value
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -62,6 +62,15 @@ def failure_of(annotations: Mapping[str, str], now: datetime) -> Failure | None:
     """The failure that an object's annotations hold; None without one, or when it cannot be read or is ahead of now."""
     found = read(annotations, labels.COMMAND_FAILED, Failure)
     return None if found is None or is_ahead(found.at, now) else found
+
+
+def failure_due(annotations: Mapping[str, str], now: datetime) -> datetime | None:
+    """The next instant at which the failure counts in another way: its wait ends, or now is no longer far before it."""
+    found = read(annotations, labels.COMMAND_FAILED, Failure)
+    if found is None:
+        return None
+    due = found.at - SKEW if is_ahead(found.at, now) else found.until
+    return due if due > now else None
 
 
 def replaced_by(claim: NodeClaim) -> tuple[str, ...]:

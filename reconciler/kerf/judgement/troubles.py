@@ -151,8 +151,8 @@ def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeCl
             alone = () if one.outcome == "forbidden" else (one.object,)
             groups.setdefault((one.verb, one.outcome, *alone), []).append(one)
     for members in groups.values():
-        first, latest = members[0], max(members, key=lambda one: one.latest)
-        text = latest.text + (
+        first = members[0]  # the error names its object: that of another member would contradict the subject
+        text = first.text + (
             f" ({len(members)} objects: {_names(one.object for one in members)})" if members[1:] else ""
         )
         times = sum(one.times for one in members)

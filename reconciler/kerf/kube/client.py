@@ -17,6 +17,7 @@ from kubernetes import config
 from kubernetes.client import Configuration
 
 from kerf.kube.decoding import KindDecoder, OnPoison
+from kerf.kube.kubeconfig import configured
 from kerf.kube.transport import READ_SECONDS, Sending, Transport, Watched, readable
 from kerf.kube.watching import HttpWatch
 from kerf.model import kinds
@@ -81,13 +82,7 @@ class KubeClient:
         """As kubectl would: `path` or KUBECONFIG or ~/.kube/config."""
 
         def load() -> Configuration:
-            configuration = Configuration()
-            file = str(path) if path else None
-            with readable(f"kubeconfig {file}" if file else "kubeconfig"):
-                config.load_kube_config(  # type: ignore[no-untyped-call]
-                    file, context, configuration, persist_config=False
-                )
-            return configuration
+            return configured(str(path) if path else None, context)
 
         return cls(load, **options)
 

@@ -33,6 +33,11 @@ class Kind:
     def group(self) -> str:
         return self.api_version.rpartition("/")[0]
 
+    @property
+    def names(self) -> str:
+        """Its name for several objects, as `EC2NodeClasses`."""
+        return f"{self.name}{'es' if self.name.endswith('s') else 's'}"
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, an object or its subresource."""
         prefix = f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from kerf.ec2 import interruptions
-from kerf.model import failures, kinds
+from kerf.model import kinds
 from kerf.model.failures import DECIDE
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, DeleteObject, EvictPod, Plan
@@ -110,7 +110,7 @@ class Controller:
 
     def report(self, news: Reported) -> None:
         """To the loop, unless it says only that nothing fails, and nothing did. Any thread may call it."""
-        if news.outcome or failures.key(news.verb, news.object) in self.state.failures:
+        if self.state.failures.is_new(news):
             self.inbox.put(news)
 
     @property

@@ -126,7 +126,7 @@ class Process:
             self._clock,
             threaded=True,
             on_error=lambda error: self._telemetry.event_failed(error),
-            on_event=lambda type_, outcome: self._metrics.events.labels(type_, outcome).inc(),
+            on_event=lambda type_, outcome: self._telemetry.event_tried(type_, outcome),
         )
         return Telemetry(
             self._log,

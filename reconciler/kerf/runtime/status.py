@@ -12,6 +12,7 @@ from statistics import median
 from typing import Final
 
 from kerf.judgement import draining, supply, troubles
+from kerf.judgement.starts import Starting, starting
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model import kinds
 from kerf.model.kinds import Ref
@@ -68,6 +69,7 @@ class Counts:
     instances: int
     pending_pods: int
     under_way: int
+    starting: Starting | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +107,24 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`problems` are what needs a person now; none when all is well."""
+    """`problems` are what needs a person now; none when all is well. `not_checked` names what this replica does not
+    know, and why."""
 
     problems: tuple[Trouble, ...]
     replica: Replica
     working: Working
+    not_checked: tuple[str, ...] = ()
 
 
 def of(replica: Replica, working: Working) -> Status:
-    return Status(tuple(_problems(replica, working)), replica, working)
+    return Status(tuple(_problems(replica, working)), replica, working, tuple(_not_checked(replica)))
+
+
+def _not_checked(replica: Replica) -> Iterator[str]:
+    """A replica that does not lead performs no action, and may not list events."""
+    if not replica.leading:
+        leader = f"the leader {replica.leader}" if replica.leader else "a leader, and there is none,"
+        yield f"actions that fail, back-offs and refusals: only {leader} knows them"
 
 
 def working(
@@ -148,6 +159,7 @@ def working(
             instances=len(state.fleet.instances),
             pending_pods=state.cluster.pending_count,
             under_way=len(state.under_way),
+            starting=starting(state.cluster.objects(kinds.NODE_CLAIM).values(), now),
         ),
         under_way=tuple(action.key for action in state.under_way[:_MOST]),
         back_offs=_waits({**state.evictions.holding(now), **state.actions.holding(now)}, now),

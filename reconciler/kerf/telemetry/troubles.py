@@ -8,6 +8,7 @@ from typing import Any
 
 from kerf.model.failures import PROPOSE, WRITE_EVENTS
 from kerf.model.kinds import Kind
+from kerf.telemetry.events import WRITTEN
 from kerf.telemetry.log.logs import Logger
 from kerf.telemetry.repeats import Repeats
 from kerf.telemetry.series.metrics import LOOP, Metrics
@@ -62,6 +63,12 @@ class Troubles:
         self.metrics.errors.labels("events").inc()
         self.part_tried(WRITE_EVENTS, error)
         self.trouble("writing events failed", type(error).__name__, error, same=True)
+
+    def event_tried(self, type_: str, outcome: str) -> None:
+        """An event of this type was written, left out, or could not be written. Any thread may call it."""
+        self.metrics.events.labels(type_, outcome).inc()
+        if outcome == WRITTEN:
+            self.part_tried(WRITE_EVENTS, None)
 
     def recording_failed(self, folder: str, error: Exception) -> None:
         """The flight recorder does not record; decisions are not affected. Any thread may call it."""

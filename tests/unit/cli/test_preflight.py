@@ -62,19 +62,36 @@ def test_the_json_has_the_same() -> None:
 
 
 # --- an API server that does not answer ---------------------------------------------------------------------------
+_REFUSED = "GET /version: Connection refused"
+_CA = "GET /version: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"
+
+
 @pytest.mark.parametrize(
-    ("kubeconfig", "context", "environment", "words"),
+    ("kubeconfig", "context", "environment", "error", "words"),
     [
-        ("", "", "", "name the cluster: --kubeconfig, --context"),
-        ("k.yaml", "", "", "see that the address in kubeconfig k.yaml is the cluster's"),
-        ("", "c", "e.yaml", "see that the address in kubeconfig e.yaml and context c is the cluster's"),
+        ("", "", "", _REFUSED, "name the cluster: --kubeconfig, --context"),
+        ("k.yaml", "", "", _REFUSED, "see that the address in kubeconfig k.yaml is the cluster's"),
+        ("", "c", "e.yaml", _REFUSED, "see that the address in kubeconfig e.yaml and context c is the cluster's"),
+        ("k.yaml", "", "", _CA, "correct certificate-authority-data in kubeconfig k.yaml"),
+        ("k.yaml", "", "", "GET /version: 401 Unauthorized", "give valid credentials"),
+        ("", "", "", "GET /version: 401 Unauthorized", "give valid credentials"),
+        ("k.yaml", "", "", "GET /version: 500 etcd", "try again: the API server is overloaded"),
+        (
+            "k.yaml",
+            "",
+            "",
+            "GET /version: 400",
+            "see that the address in kubeconfig k.yaml is the cluster's, and begins",
+        ),
+        ("k.yaml", "c", "", "kubeconfig k.yaml: there is no context c", "correct kubeconfig k.yaml and context c, or"),
+        ("", "", "", "kubeconfig: there is no file", "name the cluster"),
     ],
 )
-def test_who_has_named_the_kubeconfig_is_not_told_to_name_it(
-    kubeconfig: str, context: str, environment: str, words: str, monkeypatch: pytest.MonkeyPatch
+def test_the_fix_is_that_of_the_error(
+    kubeconfig: str, context: str, environment: str, error: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", environment)
-    assert preflight._unreachable(kubeconfig, context).startswith(words)
+    assert preflight._unreachable(kubeconfig, context, error).startswith(words)
 
 
 # --- values -------------------------------------------------------------------------------------------------------

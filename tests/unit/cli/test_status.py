@@ -153,3 +153,41 @@ def test_who_names_a_cluster_hears_of_no_other_one(named: tuple[str, str], monke
     assert result.exit_code == 2
     assert "names the cluster, so no debug port was asked" in result.stderr
     assert result.stdout == ""
+
+
+# --- nodes that start -----------------------------------------------------------------------------------------------
+def starting(seconds: float, nodes: int = 1, longest: float | None = 70.0) -> dict[str, Any]:
+    usual = None if longest is None else 45.0
+    return {
+        "nodes": nodes,
+        "oldest": "general-1",
+        "seconds": seconds,
+        "usual_seconds": usual,
+        "longest_seconds": longest,
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "first", "line"),
+    [
+        (starting(40), "all is well", "1 node, NodeClaim general-1 since 40s; usual 45s, at most 1m10s"),
+        (starting(70), "all is well", "1 node, NodeClaim general-1 since 1m10s; usual 45s, at most 1m10s"),
+        (
+            starting(240, 2),
+            "no problem yet, but a node has been starting for longer than any earlier one took",
+            "2 nodes, the oldest of NodeClaim general-1 since 4m0s; usual 45s, at most 1m10s",
+        ),
+        (
+            starting(5, longest=None),
+            "no problem yet, but a node has been starting for longer than any earlier one took",
+            "1 node, NodeClaim general-1 since 5s; no earlier start is known",
+        ),
+    ],
+)
+def test_all_is_well_only_while_nodes_start_as_fast_as_earlier_ones(row: Any, first: str, line: str) -> None:
+    seen = json.loads(json.dumps(found()))
+    seen["working"]["counts"]["starting"] = row
+    result = status(seen)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == first
+    assert f"starting  {line}" in result.stdout.splitlines()

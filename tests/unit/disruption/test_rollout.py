@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 from msgspec.structs import replace
 
+from kerf.disruption.command import Failure as CommandFailure
+from kerf.disruption.command import command_of
+from kerf.disruption.drift import rollout
+from kerf.disruption.view import view
+from kerf.model.annotations import text_of
 from kerf.model.failures import Failure
+from kerf.model.instants import SKEW
 from kerf_api import labels
 from kerf_api.v1 import hashes
 from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodepool import NodePool
-from tests.unit.disruption.worlds import HOUR, NOW, World, claim, never, node, on_new_nodes, pdb, pod, pool
+from tests.unit.disruption.worlds import (
+    HOUR,
+    NOW,
+    World,
+    claim,
+    never,
+    node,
+    on_new_nodes,
+    pdb,
+    pod,
+    pool,
+    snapshot,
+)
 
 KIND = "nodepool/default"
 
@@ -182,6 +202,48 @@ def test_a_roll_out_that_goes_on_names_the_node_on_which_an_action_fails() -> No
     assert states(world)["UpToDate"] == ("False", "RollingOut")
     assert words(world).startswith("1 of 3 nodes are up to date, 1 being replaced, 1 not replaced because")
     assert said(world, "Stalled") is None
+
+
+def test_an_action_that_fails_on_a_shared_replacement_is_named_for_each_node() -> None:
+    """Nodes that are disrupted together share their replacements."""
+    objects = [*drifted(), *drifted("b"), *fresh("c"), pod("p", "a"), pod("q", "b")]
+    world = World.of(hashed(budgets=[{"nodes": "2"}]), *objects, ask=on_new_nodes("m5.large"))
+    world.settle()
+    commands = {name: command_of(world.objects[f"nodeclaim/{name}"].metadata.annotations) for name in "ab"}
+    assert commands["a"] is not None
+    assert commands["b"] is not None
+    shared = structs.replace(commands["b"], replacements=commands["a"].replacements)
+    world.edit("nodeclaim/b", {"metadata": {"annotations": {labels.COMMAND: text_of(shared)}}})
+    one = failure("CreateNodeClaim", f"nodeclaim/{commands['a'].replacements[0]}")
+    world.facts["failures"] = {f"{one.verb} {one.object}": one}
+    world.tick()
+    assert "2 not replaced because an action fails; node-a: " in words(world)
+    assert "; node-b: CreateNodeClaim is forbidden: no permission" in words(world)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "due"),
+    [
+        (timedelta(hours=1), timedelta(hours=1) - SKEW),
+        (timedelta(0), timedelta(seconds=60)),
+        (-timedelta(hours=9), None),
+    ],
+)
+def test_what_holds_a_node_comes_due_when_its_failure_counts_in_another_way(
+    ahead: timedelta, due: timedelta | None
+) -> None:
+    """A failure that was stamped ahead of now counts once the clock is there."""
+    at = text_of(CommandFailure(at=NOW + ahead, count=1))
+    found = snapshot([hashed(), *drifted(annotations={labels.COMMAND_FAILED: at})])
+    _, until = rollout._held(view(found), "a")
+    assert until == (None if due is None else NOW + due)
+
+
+def test_the_next_try_is_written_as_every_other_instant() -> None:
+    at = text_of(CommandFailure(at=NOW, count=1))
+    world = World.of(hashed(), *drifted(annotations={labels.COMMAND_FAILED: at}))
+    world.settle()
+    assert re.search(r"; next try at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", words(world)), words(world)
 
 
 def test_only_the_first_few_that_are_held_are_named() -> None:

@@ -30,6 +30,16 @@ def failure(name: str, outcome: str = "forbidden", verb: str = "EvictPod", ago: 
     return Failure(verb, name, outcome, FORBIDDEN, NOW - ago * MINUTE, NOW, times)
 
 
+def test_the_error_is_that_of_the_object_that_is_named() -> None:
+    rows = [
+        Failure("EvictPod", f"pod/d/{name}", "forbidden", f'pods "{name}" is forbidden', since, NOW + latest, 1)
+        for name, since, latest in (("a", NOW - 2 * MINUTE, -MINUTE), ("b", NOW - MINUTE, 0 * MINUTE))
+    ]
+    (found,) = troubles.failing(rows, NOW)
+    assert (found.object, found.times) == ("pod/d/a", 2)
+    assert found.text == 'EvictPod is forbidden: pods "a" is forbidden (2 objects: pod/d/a, pod/d/b)'
+
+
 def condition(type_: str, status: str, reason: str = "", message: str = "", ago: float = 60) -> dict[str, Any]:
     since = stamp(NOW - ago * MINUTE)
     return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}

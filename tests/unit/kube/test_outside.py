@@ -35,7 +35,10 @@ from kerf.kube.client import KubeClient
 from kerf.ports import PortError
 from kerf.kube.transport import Sending
 # not five seconds between two looks at what was refused
-kube = KubeClient.from_kubeconfig(sys.argv[1], sending=Sending(reload_every_seconds=0.0))
+try:
+    kube = KubeClient.from_kubeconfig(sys.argv[1], sending=Sending(reload_every_seconds=0.0))
+except PortError as error:
+    sys.exit(print(type(error).__name__, error))
 for pause in sys.argv[2:]:
     time.sleep(float(pause))
     try:
@@ -209,8 +212,11 @@ print({credential("stale")!r} if first else {credential("good")!r})
 
 
 def test_a_program_that_fails_is_an_answer_of_one_line(outside: Outside) -> None:
-    (line,) = asked(outside.kubeconfig(outside.program("import sys; sys.exit('no session')")))
-    assert line.startswith("Forbidden")
+    file = outside.kubeconfig(outside.program("import sys; sys.exit('no session')"))
+    (line,) = asked(file)
+    command = outside.folder / "credentials"
+    words = f"Unavailable kubeconfig {file}: the credential plugin {command} returned no credentials: "
+    assert line == f"{words}exec: process returned 1. no session"
 
 
 def test_a_token_in_a_file_is_read_again_when_it_has_been_rotated(outside: Outside) -> None:

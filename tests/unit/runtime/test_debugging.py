@@ -206,6 +206,18 @@ def test_events_that_may_not_be_written_are_a_problem(night: Night) -> None:
     _, page = night.kerf("status")
     assert "! kubernetes/events: WriteEvents is forbidden: events is forbidden" in page
     assert "ClusterRole" in page
+    for outcome, code in (("failed", 1), ("repeated", 1), ("written", 0)):
+        night.loop.telemetry.event_tried("Normal", outcome)
+        night.loop.tick()
+        assert night.kerf("status")[0] == code, outcome
+
+
+def test_a_success_ends_a_failure_that_the_loop_has_not_read_yet(night: Night) -> None:
+    night.loop.tick()
+    night.loop.telemetry.event_failed(Forbidden("events is forbidden"))
+    night.loop.telemetry.event_tried("Normal", "written")
+    night.loop.tick()
+    assert night.kerf("status")[0] == 0
 
 
 def test_an_object_that_is_left_out_is_a_problem(night: Night) -> None:
@@ -234,6 +246,16 @@ def test_a_replica_that_does_not_lead_never_says_that_all_is_well(night: Night) 
     first, second, *_ = page.splitlines()
     assert first.startswith("no problem known to this replica, which does not lead")
     assert second == "    kubectl exec -n kerf kerf-7d9-x2 -- kerf status"
+    unknown = "actions that fail, back-offs and refusals: only the leader kerf-7d9-x2_uuid knows them"
+    assert page.splitlines()[-1] == f"not checked: {unknown}"
+    assert json.loads(night.kerf("status", "-o", "json")[1])["not_checked"] == [unknown]
+    night.replica = replace(REPLICA, leading=False, leader="")
+    assert (
+        "not checked: actions that fail, back-offs and refusals: only a leader, and there is none,"
+        in night.kerf("status")[1]
+    )
+    night.replica = REPLICA
+    assert json.loads(night.kerf("status", "-o", "json")[1])["not_checked"] == []
 
 
 def test_a_recorder_that_fails_is_a_problem_of_its_replica(night: Night) -> None:

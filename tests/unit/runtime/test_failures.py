@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from kerf.model.failures import key
+from kerf.model.failures import PROPOSE, key
 from kerf.model.kinds import NODE_CLAIM, NODE_POOL, Ref
 from kerf.model.plan import CreateNodeClaim, EnsureInstanceProfile, EvictPod, Reason, TagInstance, TerminateInstance
 from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Invalid, NotLeading, Unavailable
 from kerf.runtime.act.results import absorb, known_of
-from kerf.runtime.inbox import ChoreFailed, ChoreRecovered, Done
-from kerf.runtime.state.failures import FORGOTTEN_AFTER
+from kerf.runtime.inbox import ChoreFailed, ChoreRecovered, Done, Reported
+from kerf.runtime.state.failures import FORGOTTEN_AFTER, Failures
 from tests.unit.disruption.worlds import claim, pool
 from tests.unit.runtime.test_own_writes import NOW, after, state
 
@@ -135,3 +135,16 @@ def test_a_read_of_aws_that_fails_is_known_until_it_succeeds(error: Exception, o
     assert (found.verb, found.object, found.outcome, found.times) == ("Read", "aws/spot-prices", outcome, 2)
     known.take(ChoreRecovered("spot prices", after(9)), after(9))
     assert not known.snapshot(after(9)).failures
+
+
+# --- reports of parts ---------------------------------------------------------------------------------------------
+def test_the_end_of_a_failure_that_was_not_read_yet_is_new() -> None:
+    """Its success would be dropped, and the failure would count for five minutes."""
+    known = Failures()
+    failure, end = Reported.of(PROPOSE, Unavailable("x"), NOW), Reported.of(PROPOSE, None, after(1))
+    assert [known.is_new(news) for news in (end, failure, end, end)] == [False, True, True, False]
+    known.read(failure)
+    assert known.is_new(end)
+    known.read(end)
+    assert known.at(after(2)) == {}
+    assert not known.is_new(end)

@@ -93,8 +93,9 @@ def test_settings_that_the_controller_cannot_read_name_its_deployment() -> None:
 
 def test_who_may_not_list_deployments_gives_the_settings() -> None:
     api = server(denied=("list deployments",), caller="system:serviceaccount:kerf:kerf")
-    here = found(api, environment={"CLUSTER_NAME": "demo"})
+    here = found(api, environment={"CLUSTER_NAME": "demo", "LAUNCH_KEY_SECRET": "kerf/launch-key"})
     assert (here.unknown, here.account, here.options.cluster_name) == ("needs list deployments.apps", KERF, "demo")
+    assert found(api, "--cluster-name=demo").account is None, "the caller is a ServiceAccount, not the controller's"
     assert f"GET {DEPLOYMENTS}" not in api.asked
     assert found(server(denied=("list deployments",)), "--cluster-name=demo").account is None
 

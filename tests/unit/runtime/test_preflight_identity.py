@@ -158,5 +158,5 @@ def test_the_advice_for_an_api_server_that_does_not_answer_is_the_callers() -> N
         raise PortError("refused")
 
     world = World(kube, lambda options: None, lambda options, client: None, lambda: NOW)  # type: ignore[arg-type, return-value]
-    ((check, found),) = look(world, Given([], {}, {}), "see that the network leads there")
-    assert (check.name, found.how, found.fix) == ("api-server", WRONG, "see that the network leads there")
+    ((check, found),) = look(world, Given([], {}, {}), "fix of {}".format)
+    assert (check.name, found.how, found.fix) == ("api-server", WRONG, "fix of refused")

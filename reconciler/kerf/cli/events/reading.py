@@ -94,7 +94,7 @@ def _listed(kube: Reads, found: Found, namespace: str) -> list[Any]:
 
 
 def _objects(kube: Reads, found: Found, kind: Kind) -> list[Any] | None:
-    listing = found.read(f"{kind.name}s", lambda: kube.list(kind), f"list {kind.plural}.{kind.group}")
+    listing = found.read(kind.names, lambda: kube.list(kind), f"list {kind.plural}.{kind.group}")
     return None if listing is None else [one for one in listing.items if kinds.own(one) is not None]
 
 

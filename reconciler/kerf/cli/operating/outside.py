@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from kerf.cli.operating import installed
 from kerf.cli.operating.asking import Asking
 from kerf.cli.operating.installed import Installed, Manifest
 from kerf.judgement import troubles
+from kerf.judgement.starts import Starting, starting
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model import kinds
 from kerf.model.failures import Failure
@@ -50,11 +51,12 @@ class Reads(Protocol):
 
 @dataclass(slots=True)
 class Outside(Asking):
-    """What was found: the problems, who leads by the lease, and what could not be checked."""
+    """What was found: the problems, who leads by the lease, the nodes that start, and what could not be checked."""
 
     problems: list[Trouble] = field(default_factory=list)
     namespace: str = ""
     leader: str = ""
+    starting: Starting | None = None
 
 
 def time(kube: Reads, own: datetime) -> datetime:
@@ -143,6 +145,7 @@ def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]
     yield from troubles.failing(known.values(), now, values[kinds.NODE_CLASS])
     yield from troubles.not_ready(values[kinds.NODE_POOL], values[kinds.NODE_CLASS], now)
     yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known, now)
+    found.starting = starting(values[kinds.NODE_CLAIM], now)
     unbound = found.read("pods without a node", lambda: _waiting(kube), "list pods in all namespaces") or ()
     waiting = sum(map(pods.provisionable, unbound))
     yield from troubles.refused(events.launches.values(), waiting, now)
@@ -185,11 +188,7 @@ def _is_later(created: datetime | None, failure: Failure) -> bool:
 
 
 def _objects(kube: Reads, found: Outside, kind: Kind) -> tuple[Any, ...] | None:
-    listing = found.read(
-        f"{kind.name}{'es' if kind.name.endswith('s') else 's'}",
-        lambda: kube.list(kind),
-        f"list {kind.plural}.{kind.group}",
-    )
+    listing = found.read(kind.names, lambda: kube.list(kind), f"list {kind.plural}.{kind.group}")
     return None if listing is None else tuple(kinds.own(one) for one in listing.items if kinds.own(one) is not None)
 
 
@@ -226,6 +225,7 @@ def as_json(found: Outside, silent: str) -> Mapping[str, Any]:
         "problems": [troubles.plain(one) for one in found.problems],
         "namespace": found.namespace,
         "leader": found.leader,
+        "starting": None if found.starting is None else asdict(found.starting),
         "checked": found.checked,
         "not_checked": found.not_checked,
     }

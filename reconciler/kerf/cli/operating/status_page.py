@@ -14,11 +14,15 @@ from kerf_api import durations
 #: So many troubles of one code about objects of one kind are printed, and so much of a text.
 _ALIKE: Final = 10
 _LONGEST: Final = 700
+#: In place of "all is well".
+_LATE: Final = "no problem yet, but a node has been starting for longer than any earlier one took"
 
 
 def page(found: Mapping[str, Any]) -> str:
     """The whole text, with a line break at its end; `found` is what the debug port answers at /status."""
-    return "\n".join(_lines(found["problems"], found["replica"], found["working"])) + "\n"
+    lines = _lines(found["problems"], found["replica"], found["working"])
+    unknown = (f"not checked: {one}" for one in found.get("not_checked", ()))  # an earlier version has none
+    return "\n".join((*lines, *unknown)) + "\n"
 
 
 def _lines(
@@ -26,7 +30,7 @@ def _lines(
 ) -> Iterator[str]:
     yield from troubles(problems, working["at"])
     if not problems:
-        yield from _calm(replica)
+        yield from _calm(replica, working["counts"].get("starting"))
     yield ""
     yield from _replica(replica)
     pace, counts = working["pace"], working["counts"]
@@ -42,6 +46,7 @@ def _lines(
         f" {counts['pending_pods']} pods wait; {counts['under_way']} actions under way"
     )
     yield from (f"            {key}" for key in working["under_way"])
+    yield from _starting(counts.get("starting"))  # an earlier version has none
     yield from _sources(working["sources"])
     yield from _table("decided against, by reason", [(str(n), code) for code, n in working["refused"].items()])
     yield from _table(
@@ -50,14 +55,29 @@ def _lines(
     yield from _table("out of stock", [(_span(w["seconds"]), w["subject"]) for w in working["out_of_stock"]])
 
 
-def _calm(replica: Mapping[str, Any]) -> Iterator[str]:
+def _calm(replica: Mapping[str, Any], starting: Mapping[str, Any] | None) -> Iterator[str]:
     """What no problem means: a replica that does not lead knows no action, so that it cannot know one that fails."""
     if replica["leading"]:
-        yield "all is well"
+        yield _LATE if _is_late(starting) else "all is well"
         return
     namespace, pod = str(replica["lease"]).partition("/")[0], str(replica["leader"]).partition("_")[0]
     yield "no problem known to this replica, which does not lead; failing actions are known to the leader:"
     yield f"    kubectl exec -n {namespace or 'NAMESPACE'} {pod or 'POD'} -- kerf status"
+
+
+def _is_late(starting: Mapping[str, Any] | None) -> bool:
+    """Whether a node has started for longer than any node of the cluster has taken."""
+    return starting is not None and starting["seconds"] > (starting["longest_seconds"] or 0)
+
+
+def _starting(row: Mapping[str, Any] | None) -> Iterator[str]:
+    if row is None:
+        return
+    noun = "1 node, NodeClaim" if row["nodes"] == 1 else f"{row['nodes']} nodes, the oldest of NodeClaim"
+    usual = "no earlier start is known"
+    if row["usual_seconds"] is not None:
+        usual = f"usual {_span(round(row['usual_seconds']))}, at most {_span(round(row['longest_seconds']))}"
+    yield f"starting  {noun} {row['oldest']} since {_span(round(row['seconds']))}; {usual}"
 
 
 def page_of_outside(found: Mapping[str, Any], at: str) -> str:
@@ -71,10 +91,12 @@ def _outside(found: Mapping[str, Any], at: str) -> Iterator[str]:
     if not found["checked"]:
         yield "nothing was checked: no read of the API server succeeded"
     elif not found["problems"]:
-        yield "no problem found in the API server" + (", as far as it was checked" if found["not_checked"] else "")
+        calm = _LATE if _is_late(found["starting"]) else "no problem found in the API server"
+        yield calm + (", as far as it was checked" if found["not_checked"] else "")
     yield ""
     yield f"source    the API server: {found['silent']}"
     yield f"leader    {found['leader'] or 'none known'}"
+    yield from _starting(found["starting"])
     if not found["problems"]:
         yield f"          for back-offs and refusals: kubectl exec -n {space} deploy/kerf -- kerf status"
     yield from (f"not checked: {one}" for one in found["not_checked"])

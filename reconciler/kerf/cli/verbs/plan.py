@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from kerf.cli.arguments import Mistake
+from kerf.cli.arguments import Mistake, with_fix
 from kerf.cli.parser import Parser
 from kerf.cli.terminal import say
 
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         named = _changes(asked, captured)
         found = _forecasts(captured, named, horizon, asked)
     except (Mistake, BadChange, Unplannable, PortError) as error:
-        for line in str(error).split("\n"):
+        for line in with_fix(error).split("\n"):
             _note(line)
         return 2
     names = [name for name, _, _ in named]

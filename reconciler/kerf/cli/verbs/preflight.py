@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -69,7 +70,7 @@ def preflight(
         if output not in ("text", "json"):
             raise SettingsError([f"--output: {output!r} is neither text nor json"])
         given = Given(context.args, os.environ, _merged(values or ()), namespace)
-        results = look(_world(kubeconfig, kube_context), given, _unreachable(kubeconfig, kube_context))
+        results = look(_world(kubeconfig, kube_context), given, partial(_unreachable, kubeconfig, kube_context))
         found = list(results) if output == "json" else list(_printed(results))
     except SettingsError as error:
         say("\n".join(f"kerf preflight: {problem}" for problem in error.problems), err=True)
@@ -150,17 +151,19 @@ def _world(kubeconfig: str, kube_context: str) -> World:
     return World(kube, connecting.clients, cloud, clock.now, times.slow)
 
 
-def _unreachable(kubeconfig: str, kube_context: str) -> str:
-    """The fix for an API server that does not answer."""
+def _unreachable(kubeconfig: str, kube_context: str, error: str) -> str:
+    """The fix for an API server that does not answer, by its error."""
+    from kerf.runtime.process import connecting
+
     file = kubeconfig or os.environ.get("KUBECONFIG", "")
-    if not (file or kube_context):
-        return "name the cluster: --kubeconfig, --context"
     named = " and ".join(
         text
         for text in (f"kubeconfig {file}" if file else "", f"context {kube_context}" if kube_context else "")
         if text
     )
-    return f"see that the address in {named} is the cluster's, and that the network (VPN, allowed CIDRs) leads there"
+    found = connecting.remedy(error, named or "~/.kube/config")
+    elsewhere = error.startswith("kubeconfig") or "address" in found
+    return "name the cluster: --kubeconfig, --context" if elsewhere and not named else found
 
 
 def _merged(files: Iterable[str]) -> Mapping[str, Any]:

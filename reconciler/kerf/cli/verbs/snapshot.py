@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kerf.cli.answering import saved
-from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake
+from kerf.cli.arguments import Files, Kubeconfig, KubeContext, Mistake, with_fix
 from kerf.cli.operating import debug_port
 from kerf.cli.terminal import say
 
@@ -81,7 +81,7 @@ def snapshot(
     except debug_port.Silent as error:
         raise debug_port.fail("snapshot", error) from error
     except (PortError, OSError) as error:
-        say(f"kerf snapshot: {error}", err=True)
+        say(f"kerf snapshot: {with_fix(error)}", err=True)
         raise typer.Exit(1) from error
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kerf.cli.arguments import Kubeconfig, KubeContext, Output
+from kerf.cli.arguments import Kubeconfig, KubeContext, Output, with_fix
 from kerf.cli.operating import debug_port, status_page
 from kerf.cli.operating.debug_port import Silent, Unreached
 from kerf.cli.parser import meant
@@ -162,6 +162,5 @@ def _look(silent: Unreached, namespace: str, where: tuple[str, str]) -> tuple[Ou
         now = outside.time(kube, now)
         return outside.look(kube, namespace, now), rfc3339(now)
     except PortError as error:
-        raise debug_port.fail(
-            "status", Silent(f"{silent}\n\nThe API server does not answer either: {error}")
-        ) from error
+        text = f"{silent}\n\nThe API server does not answer either: {with_fix(error)}"
+        raise debug_port.fail("status", Silent(text)) from error

@@ -10,6 +10,7 @@ from typing import TypeVar
 from kerf.disruption.candidates.candidates import Blocker, refused
 from kerf.disruption.command import failure_of
 from kerf.disruption.view import View
+from kerf.model.instants import rfc3339
 from kerf.model.plan import Plan, Reason, Refusal
 from kerf.model.snapshot import StateNode
 
@@ -34,7 +35,7 @@ def next_try(view: View, state: StateNode) -> Blocker | None:
     found = failed_lately(view, state)
     if found is None or found.until is None:
         return None
-    return replace(found, text=f"{found.text}; next try at {found.until.isoformat()}")
+    return replace(found, text=f"{found.text}; next try at {rfc3339(found.until)}")
 
 
 def backing_off(view: View, state: StateNode) -> Plan | None:

@@ -18,7 +18,8 @@ from typing import Final
 
 from kerf.disruption.candidates import approval, canary
 from kerf.disruption.candidates.candidates import Blocker, known_candidate
-from kerf.disruption.candidates.pacing import failed_lately, next_try
+from kerf.disruption.candidates.pacing import next_try
+from kerf.disruption.command import failure_due
 from kerf.disruption.drift import approvals, canaries
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.on_nodes import rows_with, tried
@@ -136,15 +137,17 @@ def _moves(view: View, pool: NodePool, counts: Mapping[str, int]) -> str:
 def _failing(view: View, pool: NodePool) -> dict[str, str]:
     """By name of the node, the oldest failing action on each node of the pool that is being replaced."""
     found: dict[str, str] = {}
-    replaced = {new: name for name, command in view.commands.items() for new in command.replacements}
+    replaced: dict[str, list[str]] = {}
+    for name, command in view.commands.items():
+        for new in command.replacements:  # nodes that are disrupted together share theirs
+            replaced.setdefault(new, []).append(name)
     for one in failures.ordered(view.snapshot.failures.values()):
         claim = _claim_of(view.snapshot, one.object) if one.outcome in failures.STUCK else ""
-        key = replaced.get(claim, claim)
-        if key not in view.snapshot.state_nodes:
-            continue
-        role = view.turn.one(_ROLES, view.each, key)
-        if (role.pool, role.part) == (pool.name, _LEAVING):
-            found.setdefault(view.snapshot.state_nodes[key].name, one.text)
+        for key in replaced.get(claim, [claim]):
+            if key in view.snapshot.state_nodes:
+                role = view.turn.one(_ROLES, view.each, key)
+                if (role.pool, role.part) == (pool.name, _LEAVING):
+                    found.setdefault(view.snapshot.state_nodes[key].name, one.text)
     return found
 
 
@@ -224,10 +227,10 @@ def _role(view: View, key: str) -> tuple[_Role, None]:
 
 
 def _held(view: View, key: str) -> tuple[str, datetime | None]:
-    """What holds a drifted node, until it may be tried again at the latest."""
+    """What holds a drifted node, until its last failure counts in another way at the latest."""
     state = view.snapshot.state_nodes[key]
-    failed = failed_lately(view, state)
-    return _hold(view, state), failed.until if failed is not None else None
+    claim = state.claim
+    return _hold(view, state), failure_due(claim.metadata.annotations, view.snapshot.now) if claim is not None else None
 
 
 def _hashed(view: View, name: str) -> tuple[bool, None]:

@@ -8,7 +8,7 @@ while.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -80,8 +80,7 @@ def capture(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> 
     """The same with the region's facts, as it is saved. Raises PortError when something cannot be read."""
     state = State(settings, build=catalogue.build, interpret=lambda message: None)
     now = clock.now()
-    for kind in kinds.watched(settings):
-        found = kube.list(kind)
+    for kind, found in _listed(kube, settings):
         state.take(Listed(kind, found.items, found.resource_version, now), now)
     cluster = cloud.cluster()
     state.take(ClusterRead(cluster, now), now)
@@ -97,6 +96,22 @@ def capture(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> 
             state.take(Resolved(node_class.name, node_class.metadata.uid, facts, now), now)
     seen = captured(state, now)  # no plan is to serve these pods: their wait delays nothing
     return replace(seen, snapshot=replace(seen.snapshot, batch=None))
+
+
+def _listed(kube: Lists, settings: Settings) -> Iterator[tuple[Kind, Listing]]:
+    """Each kind with its objects. Raises Forbidden, at the end and with every permission that is missing."""
+    missing: list[str] = []
+    for kind in kinds.watched(settings):
+        try:
+            found = kube.list(kind)
+        except Forbidden as error:
+            if ": 401" in str(error):  # of credentials that are not valid the error says more
+                raise
+            missing.append(f"{kind.plural}.{kind.group}" if kind.group else kind.plural)
+        else:
+            yield kind, found
+    if missing:
+        raise Forbidden(f"needs permission to list {', '.join(missing)}")
 
 
 def captured(state: State, now: datetime) -> Captured:

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kerf.model.kinds import Kind
-from kerf.ports import Listing, PortError
+from kerf.ports import Forbidden, Listing, PortError
 from kerf.runtime.preflight.findings import NotAllowed
 
 _AUTHORIZATION: Final = "authorization.k8s.io/v1"
 _REVIEWS: Final = f"/apis/{_AUTHORIZATION}"
 _WHO: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _ACCOUNT: Final = "system:serviceaccount:"
+#: The user of a request without credentials, as the refusals of the API server name it.
+ANONYMOUS: Final = "system:anonymous"
 
 
 class Kube(Protocol):
@@ -50,6 +52,7 @@ class Right:
 
 
 REVIEW: Final = Right("create", "subjectaccessreviews", "authorization.k8s.io")
+_SELF_REVIEW: Final = Right("create", "selfsubjectaccessreviews", "authorization.k8s.io")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class Asker:
     _caller: str | None = None
 
     def may(self, right: Right, account: Account | None = None) -> bool:
-        """Whether the caller, or this account, has a permission. Raises PortError."""
+        """Whether the caller, or this account, has a permission. Raises NotAllowed, PortError."""
         if account is not None and account.user == self.caller():
             account = None
         key = (right, account)
@@ -91,12 +94,17 @@ class Asker:
 
     def _reviewed(self, right: Right, account: Account | None) -> bool:
         spec: dict[str, Any] = {"resourceAttributes": right.attributes}
-        kind = "SelfSubjectAccessReview"
+        kind, needed = "SelfSubjectAccessReview", _SELF_REVIEW
         if account is not None:
             self.require(REVIEW)
-            kind, spec = "SubjectAccessReview", {**spec, "user": account.user, "groups": list(account.groups)}
+            kind, needed = "SubjectAccessReview", REVIEW
+            spec = {**spec, "user": account.user, "groups": list(account.groups)}
         body = {"apiVersion": _AUTHORIZATION, "kind": kind, "spec": spec}
-        return bool(self.kube.request("POST", f"{_REVIEWS}/{kind.lower()}s", body)["status"]["allowed"])
+        try:
+            answer = self.kube.request("POST", f"{_REVIEWS}/{kind.lower()}s", body)
+        except Forbidden as error:
+            raise NotAllowed(str(needed)) from error
+        return bool(answer["status"]["allowed"])
 
     def require(self, right: Right) -> None:
         """Raises NotAllowed when the caller lacks a permission."""
@@ -113,12 +121,15 @@ class Asker:
         return list(self.get(path, right).get("items") or ())
 
     def caller(self) -> str:
-        """The user who asks; empty when the API server does not say, as before Kubernetes 1.28."""
+        """The user of the requests, or `ANONYMOUS`; empty when the API server does not report it, as before Kubernetes
+        1.28."""
         if self._caller is None:
             try:
                 body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
                 answer = self.kube.request("POST", _WHO, body)
                 self._caller = str(answer["status"]["userInfo"]["username"])
+            except Forbidden as error:
+                self._caller = ANONYMOUS if f'"{ANONYMOUS}"' in str(error) else ""
             except (PortError, KeyError, TypeError):
                 self._caller = ""
         return self._caller

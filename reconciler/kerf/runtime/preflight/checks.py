@@ -35,9 +35,10 @@ CHECKS: Final[Mapping[str, Check]] = {
         ("aws-permissions", BEFORE, "the permission itself"),
         ("queue", BEFORE, "sqs:GetQueueUrl, sqs:ReceiveMessage"),
         ("rules", BEFORE, "events:ListRuleNamesByTarget, events:DescribeRule, sqs:GetQueueUrl"),
-        ("node-role", BEFORE, "iam:GetRole"),
-        ("discovery", BEFORE, "ec2:DescribeSubnets, ec2:DescribeSecurityGroups"),
-        ("spot-role", BEFORE, "iam:GetRole"),
+        ("node-role", BEFORE, "list ec2nodeclasses.karpenter.k8s.aws, iam:GetRole"),
+        ("discovery", BEFORE, "list ec2nodeclasses.karpenter.k8s.aws, ec2:DescribeSubnets, "
+         "ec2:DescribeSecurityGroups"),
+        ("spot-role", BEFORE, "list nodepools.karpenter.sh, iam:GetRole"),
         ("quota", BEFORE, "servicequotas:GetServiceQuota, ec2:DescribeInstances"),
         ("agent", BEFORE, "list daemonsets.apps, eks:ListPodIdentityAssociations, eks:DescribeCluster"),
         ("dns", BEFORE, "list pods in kube-system"),
@@ -54,7 +55,7 @@ CHECKS: Final[Mapping[str, Check]] = {
          "create nodepools.karpenter.sh"),
         ("controller-clock", AFTER, "get leases.coordination.k8s.io"),
         ("node-classes", AFTER, "list ec2nodeclasses.karpenter.k8s.aws, ec2:Describe*, ssm:GetParameter, iam:GetRole"),
-        ("node-pools", AFTER, "list nodepools.karpenter.sh"),
+        ("node-pools", AFTER, "list nodepools.karpenter.sh, list ec2nodeclasses.karpenter.k8s.aws"),
         ("windows", AFTER, "iam:GetRole, eks:DescribeAccessEntry"),
     )
 }  # fmt: skip

@@ -6,9 +6,9 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kerf.aws.observe.cluster_facts import OLDEST, check_version
 from kerf.model import kinds
@@ -20,6 +20,8 @@ from kerf.runtime.preflight.asking import REVIEW, Account, Asker, Kube, Right
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding, NotAllowed, unchecked
 from kerf.runtime.process.connecting import version_of
 from kerf.telemetry.log.logs import silent
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.nodepool import NodePool
 
 _ROLE: Final = "give the controller's account the rules of the chart's ClusterRole"
 #: What is written, whatever the settings are: API group, resource, verb.
@@ -44,7 +46,7 @@ WRITES: Final = (
 class Whose:
     """Whose permissions are checked: those of the controller's `account`, or without one those of the caller.
 
-    Without `reviewed` only what the caller may read is checked.
+    Without `reviewed` only reads of the caller are tried; those without a permission are not checked.
     """
 
     account: Account | None = None
@@ -65,8 +67,8 @@ def look(kube: Kube, settings: Settings) -> Iterator[Finding]:
     yield from readable
     yield from served.look(kube)
     yield from permissions(asker, settings)
-    if not any(finding.how == WRONG for finding in readable):
-        yield from node_pools(kube)
+    if all(finding.how == GOOD for finding in readable):
+        yield from node_pools(kube.list(kinds.NODE_POOL).items, kube.list(kinds.NODE_CLASS).items)
 
 
 def version(kube: Kube) -> Finding:
@@ -127,7 +129,7 @@ def writes(settings: Settings) -> tuple[tuple[str, str, str], ...]:
 def _kind(asker: Asker, kind: Kind, whose: Whose) -> Iterator[Finding]:
     what, right = f"{kind.plural} can be read", Right("list", kind.plural, kind.group)
     try:
-        if whose.account is not None:
+        if whose != CALLER:
             asker.require(right)
         asker.kube.request("GET", f"{kind.path()}?limit=1")
     except AlreadyGone:
@@ -139,7 +141,7 @@ def _kind(asker: Asker, kind: Kind, whose: Whose) -> Iterator[Finding]:
         yield Finding(what, WRONG, f"no permission to list {kind.plural}", _ROLE)
         return
     except PortError as error:
-        yield Finding(what, WRONG, str(error))
+        yield unchecked(what, str(error))
         return
     if whose.reviewed and whose.account is not None:
         yield _right(asker, right, whose.account)
@@ -169,10 +171,29 @@ def _right(asker: Asker, right: Right, account: Account | None) -> Finding:
 
 
 # --- what there is to work on -----------------------------------------------------------------------------------
-def node_pools(kube: Kube) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """All objects of a kind. `unknown` names why there are none: a permission, or no answer; `served`: it has a CRD."""
+
+    items: Sequence[Any] = ()
+    unknown: str = ""
+    served: bool = True
+
+
+def objects(kube: Kube, kind: Kind) -> Objects:
+    """The objects of a kind, as far as the caller may list them."""
+    try:
+        return Objects(kube.list(kind).items)
+    except Forbidden:
+        return Objects(unknown=f"needs {Right('list', kind.plural, kind.group)}")
+    except PortError as error:
+        missing = isinstance(error, AlreadyGone) or isinstance(error.__cause__, AlreadyGone)
+        return Objects(served=False) if missing else Objects(unknown=str(error))
+
+
+def node_pools(pools: Sequence[NodePool], node_classes: Iterable[EC2NodeClass]) -> Iterator[Finding]:
     """NodePools, and the EC2NodeClasses that they name."""
-    classes = {each.name: each for each in kube.list(kinds.NODE_CLASS).items}
-    pools = kube.list(kinds.NODE_POOL).items
+    classes = {each.name for each in node_classes}
     if not pools:
         yield Finding(
             "NodePools", DOUBTFUL, "there is none", "apply one, such as manifests/examples/general-purpose.yaml"

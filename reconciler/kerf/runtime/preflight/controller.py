@@ -20,6 +20,7 @@ from kerf.runtime.settings.options import Options
 
 IMAGE: Final = "image of the controller"
 DNS: Final = "cluster DNS"
+CLOCK: Final = "clock of the controller"
 ROLE_OF_CONTROLLER: Final = "role of the controller"
 #: Reasons of a container that waits for its image. Source: Kubernetes, kubelet, images.
 _NO_IMAGE: Final = frozenset(
@@ -138,7 +139,7 @@ def _annotated(asker: Asker, account: Account) -> str:
 # --- clock --------------------------------------------------------------------------------------------------------
 def clock(asker: Asker, options: Options, account: Account) -> Finding:
     """The controller's time, which it writes into its lease, against when the API server took that."""
-    what = "clock of the controller"
+    what = CLOCK
     namespace, lease = options.leader_election_namespace or account.namespace, options.leader_election_name
     right = Right("get", "leases", "coordination.k8s.io", namespace)
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}"

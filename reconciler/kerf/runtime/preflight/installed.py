@@ -44,6 +44,11 @@ class Installed:
         return asker.rows(path, Right("list", "pods", namespace=self.namespace))
 
 
+def runs_here(environment: Mapping[str, str]) -> bool:
+    """Whether this process runs in the controller's container, by the variables of the process."""
+    return _OWN in environment
+
+
 def find(asker: Asker, namespace: str = "") -> Installed | None:
     """The first controller by namespace and name; None when there is none. Raises NotAllowed, PortError."""
     where = f"/namespaces/{namespace}" if namespace else ""

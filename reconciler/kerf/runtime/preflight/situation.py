@@ -36,7 +36,8 @@ class Given:
 class Situation:
     """`installed` and `expected` are None where `unknown` names why it is not known whether Kerf is installed.
 
-    `account` is the controller's ServiceAccount, `assumed` are values that neither flags nor files give.
+    `account` is the controller's ServiceAccount, None where it is not known. `assumed` are values that neither flags
+    nor files give.
     """
 
     options: Options
@@ -64,9 +65,9 @@ def find(asker: Asker | None, given: Given) -> Situation:
     try:
         found = installed.find(asker, given.namespace)
     except NotAllowed as error:
-        return _unknown(given, f"needs {error}", asker.own_account())
+        return _unknown(given, f"needs {error}", asker)
     except PortError as error:
-        return _unknown(given, str(error), asker.own_account())
+        return _unknown(given, str(error), asker)
     return _to_come(given) if found is None else _as_installed(given, found)
 
 
@@ -100,7 +101,13 @@ def _to_come(given: Given) -> Situation:
     return Situation(options, expected=expected, account=expected.account, assumed=tuple(assumed))
 
 
-def _unknown(given: Given, why: str, account: Account | None) -> Situation:
+def _unknown(given: Given, why: str, asker: Asker | None) -> Situation:
+    """The caller's ServiceAccount is the controller's only in the container of the controller."""
     environment = {**given.environment, **values.expected(given.values, given.namespace or NAMESPACE).environment}
-    options = settings.parse(given.arguments, environment)
+    try:
+        options = settings.parse(given.arguments, environment)
+    except settings.SettingsError as error:
+        hint = f"the settings of an installed Kerf are not known ({why}): use flags, or --values FILE"
+        raise settings.SettingsError([*error.problems, hint]) from error
+    account = asker.own_account() if asker is not None and installed.runs_here(given.environment) else None
     return Situation(options, account=account, unknown=why)

@@ -12,7 +12,7 @@ from kerf.aws import surroundings
 from kerf.aws.requests.clients import Clients
 from kerf.model import kinds
 from kerf.model.kinds import Kind
-from kerf.ports import AlreadyGone, Listing, PortError
+from kerf.ports import AlreadyGone, Forbidden, Listing, PortError
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding, asked, unchecked
 from kerf.runtime.settings.options import Options
 from kerf_api import labels
@@ -106,8 +106,10 @@ def _agent(kube: Lists) -> tuple[bool, str]:
     """Return whether the Pod Identity agent is installed, and the reason if that is not known."""
     try:
         return any(one.metadata.name == AGENT for one in kube.list(kinds.DAEMON_SET).items), ""
+    except Forbidden:
+        return False, "needs list daemonsets.apps"
     except PortError as error:
-        return False, f"needs list daemonsets.apps: {error}"
+        return False, str(error)
 
 
 def _pod_identity(clients: Clients, cluster_name: str) -> Finding:

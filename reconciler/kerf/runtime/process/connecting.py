@@ -59,6 +59,30 @@ def client(
     return KubeClient.in_cluster(**told)
 
 
+def remedy(error: str, named: str = "the kubeconfig") -> str:
+    """The fix for a request that the API server has not answered as the caller may expect; empty for other errors.
+
+    Args:
+        error: The text of a PortError of the client.
+        named: The kubeconfig and the context, in words.
+    """
+    if re.match("(GET|POST) /[^:]*: 401", error) or "system:anonymous" in error:
+        return f"give valid credentials: log in again, or correct the user of {named}; a token may have expired"
+    if "CERTIFICATE_VERIFY_FAILED" in error:
+        return f"correct certificate-authority-data in {named}: it has to be that of this API server"
+    if error.startswith("kubeconfig"):
+        return f"correct {named}, or name another one: --kubeconfig, --context"
+    if re.match("(GET|POST) /[^:]*: (429|5..)", error):
+        return "try again: the API server is overloaded, starts, or has lost etcd"
+    if re.match("(GET|POST) /[^:]*: (?!4..)", error):
+        return (
+            f"see that the address in {named} is the cluster's, and that the network (VPN, allowed CIDRs) leads there"
+        )
+    if re.match("(GET|POST) /[^:]*: 400", error):
+        return f"see that the address in {named} is the cluster's, and begins with https://"
+    return ""
+
+
 def own_namespace() -> str:
     """The namespace of the pod that this process runs in; empty outside of a cluster."""
     return NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else ""

@@ -28,10 +28,18 @@ class Failures:
         self._known: dict[str, Failure] = {}
         #: The time of the first read, and of the first action, by whether a standby does it, too.
         self._begun: dict[bool, datetime] = {}
+        #: Reported failures whose end was not reported: `read` may still have to see them.
+        self._reported: set[str] = set()
 
-    def __contains__(self, key: str) -> bool:
-        """Whether a failure is known; any thread may ask."""
-        return key in self._known
+    def is_new(self, news: Reported) -> bool:
+        """Whether a report is worth reading: a failure, or the end of one. Any thread may ask, once for each report."""
+        key = failures.key(news.verb, news.object)
+        if news.outcome:
+            self._reported.add(key)
+            return True
+        ends = key in self._reported or key in self._known
+        self._reported.discard(key)
+        return ends
 
     def failed(self, verb: str, subject: str, outcome: str, error: str, now: datetime) -> None:
         """Count a failed attempt."""
