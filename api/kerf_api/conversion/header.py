@@ -76,7 +76,7 @@ def keep_annotations(work: Work, steps: Steps, value: Any, path: Steps) -> None:
         elif key == old_names.KUBELET_ANNOTATION and (kubelet := kubelet_kept(text)):
             work.kubelet = here, kubelet
         elif key in old_names.GONE_ANNOTATIONS or key == _LAST_APPLIED:
-            work.tell(WRITTEN_BY_OTHERS, here, f"the annotation {key} was written by programs; left out")
+            work.tell(WRITTEN_BY_OTHERS, here, f"the annotation {key} is written by programs, not by users; removed")
         else:
             work.keep((*path, key), here, text)
     drop_if_emptied(work, path, value)

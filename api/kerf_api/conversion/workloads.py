@@ -47,7 +47,7 @@ def _annotations(work: Work, steps: Steps) -> None:
             if key == old_names.KUBELET_ANNOTATION and (kept := kubelet_kept(found[key])):
                 work.kubelet = (*steps, key), kept
                 continue
-            message = f"the annotation {key} was written by programs; left out"
+            message = f"the annotation {key} is written by programs, not by users; removed"
             work.tell(WRITTEN_BY_OTHERS, (*steps, key), message)
     if isinstance(found, dict):
         drop_if_emptied(work, steps, found)

@@ -37,6 +37,7 @@ from kerf.scheduling.placing.pod_parts import has_terms
 from kerf.scheduling.solve import SolveContext, SolveOptions, context_of, solve
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1.nodepool import NodePool
 
 
@@ -75,8 +76,8 @@ _FEW: Final = 500
 #: Of candidates whose pods, with all that take part, are more work than one candidate may take.
 _TOO_MUCH_WORK: Final = Blocker(
     WORK_BUDGET,
-    "finding nodes for its pods takes more work than one node may use: too many pods, of this node or pending, have "
-    "constraints of their own; give them equal affinities and spreads, or drain the node by hand",
+    "finding nodes for its pods needs more work than the limit for one node: too many pods, of this node or pending, "
+    "have constraints of their own; give them equal affinities and spreads, or drain the node by hand",
 )
 
 
@@ -97,7 +98,7 @@ class Outcome:
         if not self.stranded:
             return None
         rows = [f"pod {key}: {why}" for key, why in sorted(self.stranded.items())]
-        more = f" and {len(rows) - _SHOWN} more pods" if len(rows) > _SHOWN else ""
+        more = f" and {counted(len(rows) - _SHOWN, 'more pod')}" if len(rows) > _SHOWN else ""
         return Blocker("PodsWouldNotSchedule", f"not all pods would schedule: {'; '.join(rows[:_SHOWN])}{more}")
 
 

@@ -25,6 +25,7 @@ from kerf.scheduling.placing.classes import age
 from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1.nodeclaim import NodeClaim
 
 AWAITS_NODE: Final = "AwaitingNode"
@@ -190,7 +191,7 @@ def _awaits(name: str) -> PodRefusal:
 def _refused(record: Record, due: bool) -> PodRefusal:
     if due:
         return PodRefusal(AWAITS_NODE, "earlier nodes did not help, and another pod of its shape gets the next one")
-    nodes = "1 node" if record.nodes == 1 else f"{record.nodes} nodes"
+    nodes = counted(record.nodes, "node")
     latest = f", the latest {record.node} at {rfc3339(record.at)}" if record.node else ""
     differs = f" ({record.differs})" if record.differs else ""
     return PodRefusal(

@@ -239,7 +239,7 @@ def dns_pods(*ready: str) -> ApiServer:
 @pytest.mark.parametrize(
     ("policy", "api", "how", "words"),
     [
-        ("ClusterFirst", dns_pods("False", "True"), GOOD, "1 of 2 pods are ready"),
+        ("ClusterFirst", dns_pods("False", "True"), GOOD, "1 of 2 pods ready"),
         ("ClusterFirst", dns_pods("False"), WRONG, "no pod of CoreDNS is ready (1 exist)"),
         ("ClusterFirstWithHostNet", dns_pods(), WRONG, "no pod of CoreDNS is ready (0 exist)"),
         ("Default", dns_pods(), GOOD, "not used: dnsPolicy is Default"),

@@ -66,7 +66,7 @@ def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
     new, placed = len(found.newly_waiting), len(found.newly_placed)
     yield (
         "unschedulable",
-        f"{counted(len(planned.waiting), 'pod')} after; {new} more and {placed} fewer than without it",
+        f"{counted(len(planned.waiting), 'pod')} after; {new} more and {placed} fewer than without the change",
     )
     change = percent(found.now.total, planned.total)
     other = f"; without the change {price(otherwise.total)}" if otherwise is not planned else ""

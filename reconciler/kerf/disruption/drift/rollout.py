@@ -29,6 +29,7 @@ from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.model.writes import set_conditions
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1 import budgets, hashes
 from kerf_api.v1 import conditions as rules
 from kerf_api.v1.meta import Condition
@@ -101,9 +102,7 @@ def _with_progress(
         done = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
         return rules.drop(rules.drop(done, RECONCILING), STALLED), None
     if not counts[_LEAVING] and approval.gate_of(view, pool).closed:
-        words = (
-            f"{counts[_NODES] - counts[_BEHIND]} of {counts[_NODES]} nodes are up to date; the change is not approved"
-        )
+        words = f"{_up_to_date(counts[_NODES] - counts[_BEHIND], counts[_NODES])}; the change is not approved"
         known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, approval.AWAITING, words)
         return rules.drop(rules.drop(known, RECONCILING), STALLED), None
     holds = zip(behind, view.turn.some(_HOLDS, view.each, behind), strict=True)
@@ -163,10 +162,14 @@ def _claim_of(snapshot: Snapshot, subject: str) -> str:
     return name if kind == "nodeclaim" else next((claim.name for claim in claims), "")
 
 
+def _up_to_date(number: int, nodes: int) -> str:
+    return f"{number} of {counted(nodes, 'node')} {'is' if nodes == 1 else 'are'} up to date"
+
+
 def _words(counts: Mapping[str, int], held: Mapping[str, str], failing: Mapping[str, str]) -> str:
     nodes, behind, leaving = counts[_NODES], counts[_BEHIND], counts[_LEAVING]
     waiting = behind - len(held)
-    parts = [f"{nodes - behind - leaving} of {nodes} nodes are up to date"]
+    parts = [_up_to_date(nodes - behind - leaving, nodes)]
     parts += [f"{leaving - len(failing)} being replaced"] if leaving > len(failing) else []
     parts += [f"{len(failing)} not replaced because an action fails"] if failing else []
     parts += [f"{waiting} waiting for their turn"] if waiting > 0 else []

@@ -14,6 +14,7 @@ from kerf.scheduling.answers.edits import Edit, PoolEdit
 from kerf.scheduling.answers.explanation import WHOLE, Account, cut
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources
+from kerf_api.texts import counted
 
 #: Texts about used-up quotas are cut at this many characters, others at a quarter of a refusal.
 _QUOTAS: Final = 440
@@ -51,7 +52,7 @@ class PodRefusal:
         text, told = cut(self.text, _QUOTAS if self.quotas else WHOLE // 4), 0
         for name, why in self.pools.items():
             more = f"; NodePool {name}: {why}"
-            rest = f"; and {len(self.pools) - told} more NodePools"
+            rest = f"; and {counted(len(self.pools) - told, 'more NodePool')}"
             if len(text) + len(more) + len(rest) + len(end) > WHOLE:
                 return text + rest + end
             text, told = text + more, told + 1
