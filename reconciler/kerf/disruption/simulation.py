@@ -1,4 +1,4 @@
-"""What would become of the pods if some nodes went: the scheduler is asked, as it would be for pending pods.
+"""What would become of the pods if some nodes were removed: the scheduler is asked, as it would be for pending pods.
 
 Pods that are pending, and those of nodes that are already on their way, take part, because they want the same room; but
 only the candidates' own pods decide the answer, and the latter where these would take their places: what was stuck
@@ -61,7 +61,7 @@ SCATTERED = {
 
 
 class Solve(Protocol):
-    """Asks where these pods would go if the nodes of these keys were not there, and the `beside` ones were."""
+    """Asks where these pods would be placed if the nodes of these keys were not there, and the `beside` ones were."""
 
     def __call__(
         self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
@@ -227,8 +227,8 @@ def _simulated(
 def _apart(
     view: View, solution: Solution, moving: Pods, others: Pods, exclude: frozenset[str], ask: Solve
 ) -> Solution | None:
-    """Where the candidates' pods would go apart from the others: to new nodes, or to initialized ones that are no other
-    pod's place.
+    """Where the candidates' pods would be placed apart from the others: on new nodes, or on initialized ones that are
+    no other pod's place.
 
     None when one has no place, or when that costs more than the solution, by which some wait for a node. None as well
     where the answers are no answer for all together: to pods with spreads or inter-pod terms, and with new nodes that
@@ -260,7 +260,7 @@ def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open
 
 
 def _on_the_move(view: View, candidates: Sequence[Candidate]) -> tuple[Pods, Pods, Pods]:
-    """The candidates' pods that leave, those of nodes that go anyway, and those of CapacityBuffers."""
+    """The candidates' pods that leave, those of nodes that are removed anyway, and those of CapacityBuffers."""
     moving = _leavers(view, (c.node.name for c in candidates))
     leaving = _leavers(view, _going(view, {c.key for c in candidates}))
     return moving, leaving, {pod.key: pod for pod in virtual_pods(view.turn)}

@@ -1,7 +1,8 @@
 """No node is made for pods whose earlier nodes did not help, but for a few attempts.
 
 The first node that does not help is followed by one more, and then by one a day; earlier only when something changes
-that may help. While a node of theirs awaits its verdict the pods get no other. They still go to nodes that exist.
+that may help. While a node of theirs awaits its verdict the pods get no other. They are still placed on nodes that
+exist.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class _Host:
 
 @dataclass(frozen=True, slots=True)
 class _Pods:
-    """The pods of a workload: where they may go (any of several), what they bear, and what they ask for."""
+    """The pods of a workload: where they may be placed (any of several), what they bear, and what they ask for."""
 
     place: Steps
     terms: tuple[Requirements, ...]
@@ -155,7 +155,7 @@ def _refusal(pods: _Pods, host: _Host, types: Catalogue) -> tuple[str, Steps]:
 def _endless(
     manifest: Mapping[str, Any], pools: Sequence[Mapping[str, Any]], manifests: Sequence[Mapping[str, Any]]
 ) -> Iterator[Problem]:
-    """A PodDisruptionBudget that lets no pod go, and pools that wait for it without an end."""
+    """A PodDisruptionBudget that allows no eviction, and pools that wait for it without an end."""
     if manifest.get("kind") != "PodDisruptionBudget":
         return
     field = _never(manifest, manifests)

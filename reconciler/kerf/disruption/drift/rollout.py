@@ -1,11 +1,11 @@
 """How far the nodes of a NodePool are behind what it asks for, as conditions that tools can wait for.
 
 `UpToDate` is True once no node has drifted. Until then it says how many are behind, being replaced, waiting for their
-turn, and held by what; and `Reconciling` is True, by which kstatus (Flux, health checks) knows that a roll-out goes on.
-When for some minutes every node that is behind has been held by something that budgets and time do not solve, or an
-action fails on every node that leaves, the roll-out is `Stalled`. While a change waits for approval both conditions are
-absent: tools need not wait for it. `BudgetsValid` is False while a budget cannot be read, which closes the pool for
-every reason.
+turn, and held by what; and `Reconciling` is True, by which kstatus (Flux, health checks) knows that a roll-out
+continues. When for some minutes every node that is behind has been held by something that budgets and time do not
+solve, or an action fails on every node that leaves, the roll-out is `Stalled`. While a change waits for approval both
+conditions are absent: tools need not wait for it. `BudgetsValid` is False while a budget cannot be read, which closes
+the pool for every reason.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def _end(view: View, instance: Instance) -> Plan:
 # --- claims -----------------------------------------------------------------------------------------------------
 def _bereft(view: View, name: str) -> tuple[NodeClaim | None, datetime | None]:
     """A registered claim whose instance EC2's last complete list lacks, and whose Node is not ready either; or one
-    whose Node was deleted under our finalizer and stays away: no kubelet registers again, but the bill goes on."""
+    whose Node was deleted under our finalizer and stays away: no kubelet registers again, but the bill continues."""
     claim = view.snapshot.node_claims[name]
     if not claim.managed or claim.metadata.deleting or not claim.is_true("Registered"):
         return None, None

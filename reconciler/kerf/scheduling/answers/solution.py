@@ -1,4 +1,5 @@
-"""What the scheduler answers: where each pod would go, which nodes to add for that, and why the others go nowhere."""
+"""What the scheduler answers: where each pod would be placed, which nodes to add for that, and why the others have no
+place."""
 
 from __future__ import annotations
 
@@ -112,10 +113,10 @@ class Solution:
 
     `pool_problems` names the NodePools that could not be used at all, with a code and the reason. `order` are the keys
     of all pods that have a place, in the order in which they were given it. `zones` counts the pods that were
-    pending by where they could go (see `placing/pending_zones.py`). `bound` is what nodes for the pods of `new_nodes`
-    cost at least, in millionths of a dollar per hour (see `improving/bound.py`); None when it is not known. `devices`
-    is what claims get for pods that go to existing nodes. `unread` are nodes that could not be read because of a bug,
-    by key, with the reason.
+    pending by where they could be placed (see `placing/pending_zones.py`). `bound` is what nodes for the pods of
+    `new_nodes` cost at least, in millionths of a dollar per hour (see `improving/bound.py`); None when it is not known.
+    `devices` is what claims get for pods that are placed on existing nodes. `unread` are nodes that could not be read
+    because of a bug, by key, with the reason.
     """
 
     placed: Mapping[str, str] = field(default_factory=dict)
