@@ -89,7 +89,7 @@ _OF_AWS: Final = frozenset(
 )
 _FIXES: Final = {
     "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
-    "invalid": "correct the object as the error says",
+    "invalid": "correct the field that the error names",
     "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
     failures.SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
 }
@@ -330,7 +330,7 @@ def refused_objects(refusals: Iterable[Refusal]) -> Iterator[Trouble]:
     wait are left to `unschedulable`, NodePools and EC2NodeClasses that cannot be read to `not_ready`."""
     for one in sorted(set(refusals), key=lambda refusal: refusal.subject):
         if fix := _OBJECT_FIXES.get(one.reason.code):
-            yield Trouble(OBJECT_REFUSED, one.subject, f"is left out: {one.reason}", fix)
+            yield Trouble(OBJECT_REFUSED, one.subject, f"is ignored: {one.reason}", fix)
 
 
 # --- guards -----------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def guarded(named: Iterable[tuple[str, tuple[Condition, ...]]]) -> Iterator[Trou
     for name, known in named:
         for condition in known:
             if condition.type in _GUARDS and condition.status == TRUE:
-                fix = "docs/operations.md says how to release it"
+                fix = "docs/operations.md has the steps to release it"
                 yield Trouble(
                     GUARD, name, f"{condition.type}: {condition.message}", fix, condition.last_transition_time
                 )
