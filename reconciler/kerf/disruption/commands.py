@@ -374,7 +374,7 @@ def _healed(view: View, key: str) -> Plan:
     if not _suspect(state) or view.command(key) is not None:
         return NOTHING
     assert state.claim is not None
-    why = Reason("NoCommand", "left over from a command that is no more")
+    why = Reason("NoCommand", "removes the annotation or taint of a command that no longer exists")
     if labels.COMMAND in state.claim.metadata.annotations:
         return Plan(actions=(annotate(state.claim, "RemoveCommand", {labels.COMMAND: None}, why),))
     if state.node is None or state.node.metadata.unreadable:  # taints that could not be read would be lost

@@ -48,7 +48,7 @@ CONTROLLER: Final = (
     gauge(
         "kerf_garbage_collection_held",
         "object",
-        "Instances that the mass-kill guard excludes from termination, by the object with the question.",
+        "Instances that the mass-kill guard excludes from termination, by the object that asks for confirmation.",
         OWN,
     ),
     gauge(
