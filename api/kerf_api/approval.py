@@ -5,7 +5,7 @@ and for how long at most. `kerf.sh/approved-plan` on the NodePool names the dige
 invalid value approves nothing: changes wait, without a limit of time.
 
 `kerf.sh/canary-soak` on a NodePool, else on its EC2NodeClass, else the setting is the time for which the first replaced
-node is observed. `kerf.sh/continued-plan` on the NodePool names the digest of the plan that goes on without that.
+node is observed. `kerf.sh/continued-plan` on the NodePool names the digest of the plan that continues without that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DIGEST: Final = re.compile(rf"[0-9a-f]{{{DIGITS}}}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class PlanFirst:
-    """Whether changes wait for approval, and after how long they go on without one (None: never)."""
+    """Whether changes wait for approval, and after how long they continue without one (None: never)."""
 
     on: bool = False
     after: timedelta | None = None

@@ -1,4 +1,4 @@
-"""The CEL engine (`cel`), without the command line that comes with it.
+"""The CEL engine (`cel`), without its command line.
 
 Importing `cel` imports its command line, too, and with that a terminal toolkit: a quarter of a second of CPU and ten
 MiB in each process, for a program that Kerf never starts. `from kerf_api.cel_library import cel` leaves it out.

@@ -1,4 +1,5 @@
-"""How many nodes may go when something is deleted that they depend on: few without a word, more with a person's.
+"""How many nodes may be removed when something is deleted that they depend on: few without a word, more with a
+person's.
 
 The word is an annotation that says for how many nodes it is meant, so that it fits what was looked at: a NodePool that
 has grown since needs another one. It can be committed to Git and reviewed there like any other line.
@@ -12,7 +13,7 @@ from typing import Final
 
 from kerf_api import labels
 
-#: So many nodes go without anybody being asked.
+#: So many nodes are removed without a question.
 FEW: Final = 3
 #: The word for however many there are.
 ALL: Final = "all"

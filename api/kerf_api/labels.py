@@ -150,7 +150,7 @@ CONSOLIDATION_PAUSE = f"{KERF}/consolidation-pause"
 #: person's word that those in question may be.
 GARBAGE = f"{KERF}/garbage-collected"
 ALLOW_GARBAGE = f"{KERF}/allow-garbage-collection"
-#: A person's word for how many nodes may go when the object is deleted that bears it (a NodePool, EC2NodeClass,
+#: A person's word for how many nodes may be removed when the object is deleted that bears it (a NodePool, EC2NodeClass,
 #: NodeClaim or definition); and what a NodeClaim has noted of its NodePool's, which may be gone when it counts.
 ALLOW_DELETION = f"{KERF}/allow-deletion"
 DELETION_ALLOWED = f"{KERF}/deletion-allowed"
@@ -161,7 +161,7 @@ APPROVED_PLAN = f"{KERF}/approved-plan"
 SEEN_PLAN = f"{KERF}/seen-plan"
 #: On a NodePool or EC2NodeClass: one drifted node is replaced first, and observed for this time (docs/tasks/canary.md).
 CANARY_SOAK = f"{KERF}/canary-soak"
-#: On a NodePool: the digest of the plan that goes on without a canary; and the state of its canary.
+#: On a NodePool: the digest of the plan that continues without a canary; and the state of its canary.
 CONTINUED_PLAN = f"{KERF}/continued-plan"
 CANARY = f"{KERF}/canary"
 #: On a NodeClaim: why Kerf itself deletes it; without that, and without a command, another client deleted it.

@@ -1,6 +1,7 @@
 """The conductor: one snapshot in, one plan out. No I/O, no clock, no randomness; the same snapshot, the same plan.
 
-The rooms are asked in the order of urgency: the life of what exists, then what must go, then what pending pods need.
+The rooms are asked in the order of urgency: the life of what exists, then what must be removed, then what pending pods
+need.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kerf.scheduling.facts.nodes import sites
 
 def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[Method] = METHODS) -> Plan:
     """What to do now, why not more, and when to look again. A memory saves work, and changes nothing; `methods` are
-    those by which nodes go of their own accord."""
+    those by which nodes are removed voluntarily."""
     turn = (memory or Memory()).turn(snapshot)
     known = turn.repeated(tuple(methods))
     return known if known is not None else turn.decided(tuple(methods), _decided(snapshot, turn, methods))

@@ -27,16 +27,23 @@ _REPEATED: Final = frozenset({"docs/reference/rules.md", "docs/reference/api.md"
 _CODE: Final = re.compile(r"\{\{.*?\}\}|^ +(?:wrong|right|old)\w*:.*$", re.MULTILINE)
 #: Shorter texts are parts of messages; longer ones are pages of help and generated documents.
 _FEWEST, _MOST = 5, 60
+#: A word of prose. Values (`…`), cells of tables and the fields of cron lines are none.
+_WORD: Final = re.compile(r"(?<![^\s(\[{'\"…])[A-Za-z][A-Za-z'-]*")
+_FEWEST_OF_PROSE: Final = 3
+#: The row of a table; a command line with a flag, which a fix prints to be copied. A sentence may begin with the name
+#: of a command, too.
+_NO_SENTENCE: Final = re.compile(r"\||(?:aws|eksctl|helm|kerf|kubectl) (?:[a-z0-9-]+ )+--?[a-z]")
 #: Characters on each side of a word.
 _AROUND: Final = 100
 
 
 def complete_messages(pieces: Iterable[Text]) -> list[str]:
-    """`file:line: text` of messages that are long enough to be understood alone and not a page."""
+    """`file:line: text` of messages that are long enough to be understood alone, no command line and not a page."""
     return [
         f"{one.file}:{one.line}: {' '.join(one.text.split())}"
         for one in pieces
         if one.kind == "messages" and _FEWEST <= len(one.text.split()) <= _MOST
+        if len(_WORD.findall(one.text)) >= _FEWEST_OF_PROSE and not _NO_SENTENCE.match(one.text)
     ]
 
 

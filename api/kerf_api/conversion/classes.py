@@ -178,7 +178,7 @@ def _tags(work: Work, steps: Steps, value: Any) -> None:
     work.keep(("spec", "tags"), steps, {})
     for key, text in value.items():
         if key in _RESERVED_TAGS or str(key).startswith("kubernetes.io/cluster"):
-            message = f"the tag {shown(key)} is the controller's own, and v1 refuses it; left out"
+            message = f"the tag {shown(key)} is the controller's own, and v1 refuses it; removed"
             work.tell(DROPPED, (*steps, key), message, "", text)
         else:
             work.keep(("spec", "tags", key), (*steps, key), text)

@@ -49,7 +49,7 @@ def _metadata(work: Work, steps: Steps, value: Any) -> None:
         return
     work.keep(steps, steps, {})
     if seen := [key for key in value if key in _SERVERS]:
-        message = f"{', '.join(seen)} in metadata {'are' if len(seen) > 1 else 'is'} the API server's; left out"
+        message = f"{', '.join(seen)} in metadata {'are' if len(seen) > 1 else 'is'} the API server's; removed"
         work.tell(WRITTEN_BY_OTHERS, (*steps, seen[0]), message)
     read(work, _METADATA, steps)
 
@@ -69,14 +69,14 @@ def keep_annotations(work: Work, steps: Steps, value: Any, path: Steps) -> None:
         here = (*steps, key)
         new = old_names.RENAMED_ANNOTATIONS.get(key)
         if new is not None and new in value:
-            work.tell(RENAMED, here, f"{key} is {new} now, which is there already; left out")
+            work.tell(RENAMED, here, f"{key} is {new} now, which is there already; removed")
         elif new is not None:
             work.keep((*path, new), here, text)
             work.tell(RENAMED, here, f"{key} is {new} now")
         elif key == old_names.KUBELET_ANNOTATION and (kubelet := kubelet_kept(text)):
             work.kubelet = here, kubelet
         elif key in old_names.GONE_ANNOTATIONS or key == _LAST_APPLIED:
-            work.tell(WRITTEN_BY_OTHERS, here, f"the annotation {key} was written by programs; left out")
+            work.tell(WRITTEN_BY_OTHERS, here, f"the annotation {key} is written by programs, not by users; removed")
         else:
             work.keep((*path, key), here, text)
     drop_if_emptied(work, path, value)
@@ -96,7 +96,7 @@ def keep_labels(work: Work, steps: Steps, value: Any, path: Steps) -> None:
     work.keep(path, steps, {})
     for key, text in value.items():
         if key == old_names.PROVISIONER_NAME:
-            message = f"nodes get {labels.NODEPOOL} by themselves, and no label {shown(key)} any more; left out"
+            message = f"nodes get {labels.NODEPOOL} by themselves, and no label {shown(key)} any more; removed"
             work.tell(DROPPED, (*steps, key), message, "write the new one wherever pods ask for the old one", text)
         else:
             work.keep((*path, key), (*steps, key), text)

@@ -150,7 +150,7 @@ def _kept_requirements(work: Work, steps: Steps, value: Any, path: Steps = _REQU
     for index, entry in enumerate(value):
         key = entry.get("key") if isinstance(entry, dict) else None
         if key in (old_names.PROVISIONER_NAME, old_names.INSTANCE_PODS):
-            message = f"no node has the label {key} any more, so nothing could meet the requirement; left out"
+            message = f"no node has the label {key} any more, so nothing could meet the requirement; removed"
             hint = "check whether it needs a replacement"
             work.tell(DROPPED, (*steps, index, "key"), message, hint, key)
         else:
@@ -230,7 +230,7 @@ def _kubelet(work: Work, steps: Steps, value: Any) -> None:
         return
     runtime = value.get("containerRuntime")
     if runtime is not None:
-        place, gone = (*steps, "containerRuntime"), "nodes of EKS have containerd and nothing else; left out"
+        place, gone = (*steps, "containerRuntime"), "nodes of EKS have containerd and nothing else; removed"
         if runtime == "containerd":
             work.tell(WRITTEN_BY_OTHERS, place, gone)
         else:
@@ -266,7 +266,7 @@ def _provider(work: Work, steps: Steps, value: Any) -> None:
 
 
 def _resources(work: Work, steps: Steps, _: Any) -> None:
-    work.tell(DROPPED, steps, "resources of a template were never heeded; left out", "")
+    work.tell(DROPPED, steps, "resources of a template never had an effect; removed", "")
 
 
 _HOST: Final[Table] = {

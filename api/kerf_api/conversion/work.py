@@ -142,6 +142,6 @@ def written_by_others(what: str) -> Handler:
     """Leave out fields that only the API server writes."""
 
     def leave_out(work: Work, steps: Steps, value: Any) -> None:
-        work.tell(WRITTEN_BY_OTHERS, steps, f"{what}; left out")
+        work.tell(WRITTEN_BY_OTHERS, steps, f"{what}; removed")
 
     return leave_out

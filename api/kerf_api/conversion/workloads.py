@@ -38,7 +38,7 @@ def _annotations(work: Work, steps: Steps) -> None:
         new = old_names.RENAMED_ANNOTATIONS.get(key)
         if new is not None and work.draft.get(*steps, new) is not None:
             work.draft.remove((*steps, key))
-            work.tell(RENAMED, (*steps, key), f"{key} is {new} now, which is there already; left out")
+            work.tell(RENAMED, (*steps, key), f"{key} is {new} now, which is there already; removed")
         elif new is not None:
             work.draft.rename((*steps, key), new)
             work.tell(RENAMED, (*steps, key), f"{key} is {new} now")
@@ -47,7 +47,7 @@ def _annotations(work: Work, steps: Steps) -> None:
             if key == old_names.KUBELET_ANNOTATION and (kept := kubelet_kept(found[key])):
                 work.kubelet = (*steps, key), kept
                 continue
-            message = f"the annotation {key} was written by programs; left out"
+            message = f"the annotation {key} is written by programs, not by users; removed"
             work.tell(WRITTEN_BY_OTHERS, (*steps, key), message)
     if isinstance(found, dict):
         drop_if_emptied(work, steps, found)

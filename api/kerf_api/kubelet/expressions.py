@@ -138,7 +138,7 @@ def _syntax(told: str) -> str:
     """Where an expression cannot be read on, without the long list of what might come there."""
     found = _SYNTAX.search(told)
     if "Recursion limit" in told or found is None:
-        return "it is nested too deeply" if "Recursion limit" in told else told.splitlines()[-1][:200]
+        return "the expression is nested too deeply" if "Recursion limit" in told else told.splitlines()[-1][:200]
     line, column, words = found.groups()
     place = f"column {column}" if line == "1" else f"line {line}, column {column}"
     return f"{place}: {words.partition(' expecting ')[0][:200].replace(_END, 'it ends too early')}"

@@ -105,7 +105,7 @@ def read(text: bytes) -> Catalogue:
 
 @cache
 def shipped() -> Catalogue:
-    """The catalogue that comes with the linter: the types of us-east-1."""
+    """The catalogue that is part of the linter: the types of us-east-1."""
     table = decoder_of(Table).decode(files("kerf_api.lint").joinpath("instance_types.json").read_bytes())
     return Catalogue(table, partial=True)
 

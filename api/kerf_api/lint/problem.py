@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Literal
 
+from kerf_api.texts import counted
+
 Severity = Literal["error", "warning", "info"]
 Steps = tuple[str | int, ...]
 
@@ -88,7 +90,7 @@ def shown(value: Any, *, quotes: bool = True) -> str:
 def some(names: Sequence[str], total: int | None = None) -> str:
     """Some names in words: all of them when they are few. `total` counts them where `names` has only the first."""
     count = len(names) if total is None else total
-    return " and ".join(sorted(names)[:3]) + (f" and {count - 3} others" if count > 3 else "")
+    return " and ".join(sorted(names)[:3]) + (f" and {counted(count - 3, 'other')}" if count > 3 else "")
 
 
 def _cut(text: str) -> str:

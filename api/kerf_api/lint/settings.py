@@ -13,7 +13,7 @@ class LintSettings:
     """How to judge.
 
     `advice`: warnings about what is legal but unwise. `catalogue`: the instance types that advice knows; None for those
-    of us-east-1, which come with the linter.
+    of us-east-1, which are part of the linter.
     """
 
     advice: bool = True

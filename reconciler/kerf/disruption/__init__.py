@@ -1,4 +1,5 @@
-"""Which nodes must or may go, and the commands that carry it out: interruption, expiration, drift, consolidation.
+"""Which nodes must or may be disrupted, and the commands that carry it out: interruption, expiration, drift,
+consolidation.
 
 Rooms and files, from the top; each imports only from those below it (import-linter holds that):
 
@@ -10,7 +11,7 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     share.py         the steps that simulations may take
     forced/          interruption, impairment, expiration, repair, surplus
     drift/           nodes that differ from their NodePool or EC2NodeClass
-    simulation.py    where pods would go
+    simulation.py    where pods would be placed
     candidates/      nodes that may be disrupted, their costs and budgets
     view.py command.py on_nodes.py
 """

@@ -24,6 +24,7 @@ from kerf.model.instants import rfc3339
 from kerf.model.plan import Event
 from kerf.model.snapshot import Proposal, StateNode
 from kerf.scheduling.offerings import prices
+from kerf_api.texts import counted
 
 #: Why a move is dropped: the world has changed, budgets allow it no more, or the pods have no such place any more.
 CHURN, BUDGET, SCHEDULING = "churn", "budget", "scheduling"
@@ -81,9 +82,12 @@ def _rested_lately(view: View, state: StateNode) -> bool:
 def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:
     """That nodes could be replaced, what that would save, and whose pods it would evict."""
     for proposal in proposals:
-        others = f" together with {len(proposal.candidates) - 1} others" if proposal.candidates[1:] else ""
-        amount = f"save {prices.dollars(proposal.saving)} an hour" if proposal.saving else "free capacity reservations"
-        words = f"Could be replaced{others}: that would {amount}"
+        others = len(proposal.candidates) - 1
+        beside = f" together with {counted(others, 'other node')}" if others else ""
+        amount = (
+            f"saves {prices.dollars(proposal.saving)} an hour" if proposal.saving else "frees capacity reservations"
+        )
+        words = f"Could be replaced{beside}: the replacement {amount}"
         for key in proposal.candidates if proposal.kind == REPLACE else ():
             state = view.snapshot.state_nodes.get(key)
             if state is not None and view.command(key) is None:

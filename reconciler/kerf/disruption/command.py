@@ -1,4 +1,4 @@
-"""A disruption command as it is remembered: an annotation on the NodeClaim that is to go.
+"""A disruption command as it is remembered: an annotation on the NodeClaim that will be removed.
 
 It says why, since when, which claims replace it, and which pods were there. That is all a restarted controller needs
 to go on. The claims themselves are part of it until they have been created.
@@ -21,8 +21,8 @@ _BACKOFF_FIRST, _BACKOFF_LAST = timedelta(minutes=1), timedelta(minutes=10)
 
 
 class Command(Value, frozen=True, kw_only=True):
-    """`replacements` are claim names; `pods` the UIDs of the pods that will want a place elsewhere; `why` says more of
-    the reason.
+    """`replacements` are claim names; `pods` the UIDs of the pods that will want a place elsewhere; `why` has the
+    details of the reason.
 
     `claims` holds the replacements in full until `created`, when all of them have been seen. `peers` are the claims
     that go for the same replacements, by a command of the same id: nothing is bought before all of them carry it.

@@ -1,7 +1,7 @@
 """How a command is carried out: one step a tick, each resting on what the API server already shows.
 
 The command is written to its NodeClaim; then the node is tainted; then replacements are created; when all of them are
-initialised, the claim is deleted. A crash after any step leaves a state from which the next tick goes on. Until the
+initialised, the claim is deleted. A crash after any step leaves a state from which the next tick continues. Until the
 deletion a command can be rolled back: the annotation goes first, and whatever it had brought (taint, condition) is
 removed because no command accounts for it any more. Source: disruption reference §6.
 """
@@ -247,7 +247,7 @@ def _policy(view: View, state: StateNode, command: Command) -> str:
 
 # --- rolling back -----------------------------------------------------------------------------------------------
 def _stop(view: View, name: str, state: StateNode, command: Command) -> _Stop | None:
-    """The first reason not to go on, or None."""
+    """The first reason not to continue, or None."""
     snapshot = view.snapshot
     assert state.claim is not None
     torn = next(unreadable(view, state), None)
@@ -327,7 +327,7 @@ def _eventual(claim: NodeClaim, command: Command) -> bool:
 
 
 def _forceful(command: Command) -> bool:
-    """Whether the node goes anyway, and the command only sees to it that its successor is ready by then."""
+    """Whether the node is removed anyway, and the command only sees to it that its successor is ready by then."""
     return command.reason == EXPIRED
 
 
@@ -374,7 +374,7 @@ def _healed(view: View, key: str) -> Plan:
     if not _suspect(state) or view.command(key) is not None:
         return NOTHING
     assert state.claim is not None
-    why = Reason("NoCommand", "left over from a command that is no more")
+    why = Reason("NoCommand", "removes the annotation or taint of a command that no longer exists")
     if labels.COMMAND in state.claim.metadata.annotations:
         return Plan(actions=(annotate(state.claim, "RemoveCommand", {labels.COMMAND: None}, why),))
     if state.node is None or state.node.metadata.unreadable:  # taints that could not be read would be lost

@@ -1,4 +1,4 @@
-"""Disruption: what must go, what may go, and how far that has come. One snapshot in, one plan out.
+"""Disruption: what must be disrupted, what may be disrupted, and how far that has come. One snapshot in, one plan out.
 
 Forceful ends come first (interruption, impairment, expiration, repair, the surplus of static pools), then the commands
 under way, then what is left of old ones, the conditions that others read, and last new commands, as far as budgets
@@ -48,7 +48,7 @@ def disrupt(
 
 
 def forced_ends(snapshot: Snapshot, turn: Turn) -> Plan:
-    """What must go now, whatever budgets say. No cause takes the others with it when it fails."""
+    """What must be disrupted now, whatever budgets say. No cause takes the others with it when it fails."""
     forced = tried(snapshot, "interruption", partial(interrupt, snapshot))
     forced += tried(snapshot, "impairment", partial(impaired, snapshot, _deleted(forced)))
     forced += tried(snapshot, "expiration", partial(expire, turn))
@@ -62,7 +62,7 @@ def _deleted(plan: Plan) -> frozenset[str]:
 
 
 def _chosen(turn: Turn, ending: frozenset[str], ask: Solve, methods: Sequence[Method]) -> Plan:
-    """What goes of its own accord; no failure here takes a forceful end with it."""
+    """Voluntary disruption; no failure here takes a forceful end with it."""
     seen = replace(view(turn.snapshot, turn), ending=ending)
     ledger = Ledger(seen)
     for name in sorted(ending):
@@ -107,7 +107,8 @@ def not_yet(snapshot: Snapshot) -> Plan | None:
 
 
 def _new_here(snapshot: Snapshot) -> Plan | None:
-    """A refusal of new commands while a process that has just begun has not looked where the waiting pods may go.
+    """A refusal of new commands while a process that has just begun has not looked where the waiting pods may be
+    placed.
 
     What the one before had promised them is not known any more: a node that they are about to be bound to looks empty.
     """

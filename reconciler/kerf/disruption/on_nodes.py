@@ -82,7 +82,7 @@ def leaving(snapshot: Snapshot, state: StateNode) -> tuple[str, ...]:
 
 
 def terminating(state: StateNode, deletion: DeleteObject, why: str = "") -> tuple[Event, ...]:
-    """That a node goes, why (by default what the deletion says), and which pods will move."""
+    """That a node is removed, why (by default what the deletion says), and which pods will move."""
     moved = deletion.moved or ()
     pods_ = f"pods that move: {shortened(moved, _PODS_SHOWN)}" if moved else "no pods move"
     return node_events(state, "DisruptionTerminating", f"Disrupting the node: {why or deletion.reason}; {pods_}")
@@ -94,5 +94,5 @@ def ended(snapshot: Snapshot, deletion: DeleteObject) -> Plan:
 
 
 def tried(snapshot: Snapshot, subject: str, part: Callable[[], Plan]) -> Plan:
-    """A part that fails becomes a refusal about its subject, and is tried again soon: all other parts go on."""
+    """A part that fails becomes a refusal about its subject, and is tried again soon: all other parts continue."""
     return guarded(subject, part, due=snapshot.now + snapshot.settings.disruption_period)

@@ -1,9 +1,9 @@
 """The slow half: which nodes could be consolidated. Pure, but free to take seconds; it runs in a worker process.
 
-The cluster is considered as a whole: first the set of nodes that can all go, then a set that cheaper nodes replace, and
-last single candidates, the one that saves most per disruption first and NodePools in turn. Moves that are found are
-proposed together, each reckoning with those before it; `decide` checks each again. A move that was proposed before
-keeps its first time, so that one can see how long it has stood.
+The cluster is considered as a whole: first the set of nodes that can all be removed, then a set that cheaper nodes
+replace, and last single candidates, the one that saves most per disruption first and NodePools in turn. Moves that are
+found are proposed together, each reckoning with those before it; `decide` checks each again. A move that was proposed
+before keeps its first time, so that one can see how long it has stood.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What would become of the pods if some nodes went: the scheduler is asked, as it would be for pending pods.
+"""What would become of the pods if some nodes were removed: the scheduler is asked, as it would be for pending pods.
 
 Pods that are pending, and those of nodes that are already on their way, take part, because they want the same room; but
 only the candidates' own pods decide the answer, and the latter where these would take their places: what was stuck
@@ -37,6 +37,7 @@ from kerf.scheduling.placing.pod_parts import has_terms
 from kerf.scheduling.solve import SolveContext, SolveOptions, context_of, solve
 from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1.nodepool import NodePool
 
 
@@ -60,7 +61,7 @@ SCATTERED = {
 
 
 class Solve(Protocol):
-    """Asks where these pods would go if the nodes of these keys were not there, and the `beside` ones were."""
+    """Asks where these pods would be placed if the nodes of these keys were not there, and the `beside` ones were."""
 
     def __call__(
         self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
@@ -75,8 +76,8 @@ _FEW: Final = 500
 #: Of candidates whose pods, with all that take part, are more work than one candidate may take.
 _TOO_MUCH_WORK: Final = Blocker(
     WORK_BUDGET,
-    "finding nodes for its pods takes more work than one node may use: too many pods, of this node or pending, have "
-    "constraints of their own; give them equal affinities and spreads, or drain the node by hand",
+    "finding nodes for its pods needs more work than the limit for one node: too many pods, of this node or pending, "
+    "have constraints of their own; give them equal affinities and spreads, or drain the node by hand",
 )
 #: Of candidates that take pods of nodes that go already.
 _PLACE_OF_OTHERS: Final = Blocker(
@@ -101,7 +102,7 @@ class Outcome:
         if not self.stranded:
             return None
         rows = [f"pod {key}: {why}" for key, why in sorted(self.stranded.items())]
-        more = f" and {len(rows) - _SHOWN} more pods" if len(rows) > _SHOWN else ""
+        more = f" and {counted(len(rows) - _SHOWN, 'more pod')}" if len(rows) > _SHOWN else ""
         return Blocker("PodsWouldNotSchedule", f"not all pods would schedule: {'; '.join(rows[:_SHOWN])}{more}")
 
 
@@ -240,8 +241,8 @@ def _simulated(
 def _apart(
     view: View, solution: Solution, moving: Pods, others: Pods, exclude: frozenset[str], ask: Solve
 ) -> Solution | None:
-    """Where the candidates' pods would go apart from the others: to new nodes, or to initialized ones that are no other
-    pod's place.
+    """Where the candidates' pods would be placed apart from the others: on new nodes, or on initialized ones that are
+    no other pod's place.
 
     None when one has no place, or when that costs more than the solution, by which some wait for a node. None as well
     where the answers are no answer for all together: to pods with spreads or inter-pod terms, and with new nodes that
@@ -276,7 +277,7 @@ def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open
 
 
 def on_the_move(view: View, candidates: Sequence[Candidate]) -> tuple[Pods, Pods, Pods]:
-    """The candidates' pods that leave, those of nodes that go anyway, and those of CapacityBuffers."""
+    """The candidates' pods that leave, those of nodes that are removed anyway, and those of CapacityBuffers."""
     moving = leavers(view, (c.node.name for c in candidates))
     leaving = leavers(view, _going(view, {c.key for c in candidates}))
     return moving, leaving, {pod.key: pod for pod in virtual_pods(view.turn)}

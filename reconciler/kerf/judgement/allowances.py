@@ -7,6 +7,7 @@ from datetime import datetime
 from kerf.disruption.candidates.budgets import PoolBudget, budgets_of
 from kerf.disruption.view import View
 from kerf.judgement.values import Allowance, Budgets, Hold
+from kerf_api.texts import counted
 from kerf_api.v1.budgets import EXPIRED, REASONS, UNLIMITED, Row, rows
 
 
@@ -44,7 +45,7 @@ def held(view: View, pool: str, reason: str) -> Hold | None:
         return None
     allowance = _allowance(view, pool, found, reason)
     busy = f", {found.disrupting} terminating or not Ready" if found.disrupting else ""
-    count = f"{allowance.allowed} of {found.nodes} nodes allowed{busy}"
+    count = f"{allowance.allowed} of {counted(found.nodes, 'node')} allowed{busy}"
     text = f"no more nodes of NodePool {pool} may be disrupted for {reason}: {count} ({allowance.row})"
     return Hold("Budget", text, _opens(view, pool, found, reason))
 

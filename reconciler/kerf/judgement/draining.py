@@ -20,6 +20,7 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import TRUE
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -43,12 +44,12 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
         return Stage("Terminating", "its instance is about to be terminated", since, facts)
     waiting = waiting_pods(view, node)
     if waiting:
-        text = f"is being drained: {_number(len(waiting), 'pod')} left"
+        text = f"is being drained: {counted(len(waiting), 'pod')} left"
         facts = (*_failed(snapshot, state), *_pods(snapshot, waiting, deadline), *_deadline(deadline))
         return Stage("Draining", text, since, facts)
     volumes = attached(view, node)
     if volumes:
-        text = f"is drained; {_number(len(volumes), 'volume')} still to be detached"
+        text = f"is drained; {counted(len(volumes), 'volume')} still to be detached"
         facts = (*(Fact(f"volume {name}") for name in volumes), *_deadline(deadline))
         return Stage("Detaching", text, since, facts)
     facts = (*_failed(snapshot, state), *_kept(view, claim))
@@ -104,10 +105,6 @@ def _deadline(deadline: datetime | None) -> Iterator[Fact]:
         yield Fact("its terminationGracePeriod forces the drain at", deadline)
     else:
         yield Fact("it has no terminationGracePeriod, so its drain has no time limit")
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 # --- troubles ---------------------------------------------------------------------------------------------------

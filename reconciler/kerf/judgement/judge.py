@@ -36,6 +36,7 @@ from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.scheduling.answers.patches import WAIT, Patch
 from kerf_api import labels
+from kerf_api.texts import counted
 
 _COMING: Final = ("Launching", "Registering", "Initializing")
 _MOST_NAMES: Final = 5
@@ -107,7 +108,7 @@ def _about(snapshot: Snapshot, state: StateNode) -> str:
     parts.append(" ".join(state.labels[key] for key in keys if key in state.labels))
     if state.node is not None:
         count = sum(1 for _ in snapshot.pods.on(state.node.name))
-        parts.append(f"{count} pod{'' if count == 1 else 's'}")
+        parts.append(counted(count, "pod"))
     return ", ".join(part for part in parts if part)
 
 

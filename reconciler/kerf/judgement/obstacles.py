@@ -23,6 +23,7 @@ from kerf.scheduling.answers.solution import NewNode, PodRefusal
 from kerf.scheduling.offerings import prices
 from kerf.scheduling.refusals.existing_nodes import LEFT_OUT
 from kerf_api.requirements import Requirements
+from kerf_api.texts import counted
 from kerf_api.v1.budgets import DRIFTED
 
 #: Codes of moves that fail because they need new nodes, and these are too expensive or not allowed.
@@ -107,7 +108,7 @@ def _costs(view: View, one: Candidate, needed: Iterable[NewNode]) -> Iterator[st
     """Return the price of the node, and the highest possible price of each new node that would replace it."""
     for new in needed:
         found = cheapest(view, new)
-        number = "1 pod" if len(new.pods) == 1 else f"{len(new.pods)} pods"
+        number = counted(len(new.pods), "pod")
         if found is not None:
             price, listed, name = found
             what = f"{name} {' or '.join(new.capacity_types)}, for up to {prices.dollars(price)} an hour"

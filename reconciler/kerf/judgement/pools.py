@@ -19,6 +19,7 @@ from kerf.model import backoff, failures
 from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot
 from kerf_api.resources import Resources
+from kerf_api.texts import counted
 from kerf_api.v1 import conditions
 from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -98,9 +99,7 @@ def _reached(pool: NodePool) -> list[str]:
 def _about(snapshot: Snapshot, pool: NodePool) -> str:
     claims = snapshot.claims_by_pool.get(pool.name, ())
     going = sum(claim.metadata.deleting for claim in claims)
-    nodes = f"{len(claims)} NodeClaim{'' if len(claims) == 1 else 's'}" + (
-        f", {going} of them terminating" if going else ""
-    )
+    nodes = counted(len(claims), "NodeClaim") + (f", {going} of them terminating" if going else "")
     fixed = f", static with {pool.spec.replicas} replicas" if pool.static else ""
     return f"EC2NodeClass {pool.class_name}, {nodes}{fixed}"
 

@@ -17,7 +17,7 @@ from kerf.judgement.troubles import (
     named_pods,
 )
 from kerf.model.snapshot import LaunchFailure
-from kerf_api.texts import shortened
+from kerf_api.texts import counted, shortened
 from kerf_api.v1.nodepool import NodePool
 
 _MORE_OFFERINGS: Final = (
@@ -52,7 +52,7 @@ def incomplete(lacking: Mapping[str, int], launches: Iterable[LaunchFailure], no
     """Static NodePools, by the number of nodes that they are `lacking`, while EC2 has no capacity."""
     refusals = _sold_out(launches, now)
     for pool, number in sorted(lacking.items()) if refusals else ():
-        nodes = f"{number} {'node' if number == 1 else 'nodes'} of its replicas"
+        nodes = f"{counted(number, 'node')} of its replicas"
         text = f"lacks {nodes}: EC2 has no capacity: {refusals[-1][1]}"
         yield Trouble(LAUNCH_REFUSED, f"nodepool/{pool}", text, _MORE_OFFERINGS, None, number)
 

@@ -89,7 +89,7 @@ _OF_AWS: Final = frozenset(
 )
 _FIXES: Final = {
     "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
-    "invalid": "correct the object as the error says",
+    "invalid": "correct the field that the error names",
     "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
     failures.SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
 }
@@ -98,7 +98,7 @@ _IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the
 _REPORTED_BY: Final = {"EnsureInstanceProfile": profile_verdicts.CONDITION, "ValidateClass": "ValidationSucceeded"}
 #: By the code of a refusal of an object.
 _OBJECT_FIXES: Final = {
-    MALFORMED: "correct the object; kerf validate says more about those of Karpenter's kinds",
+    MALFORMED: "correct the object; kerf validate shows the errors of Karpenter's kinds",
     INTERNAL_ERROR: "report this as a bug in Kerf, with the object",
     overlays.CONFLICT: "correct one of the NodeOverlays, or give them different weights",
     overlays.INVALID: "correct the NodeOverlay",
@@ -248,7 +248,7 @@ def _unready(
 ) -> Iterator[Trouble]:
     if meta.unreadable:
         yield Trouble(
-            NOT_READY, name, f"cannot be read: {meta.unreadable}", "correct the object; kerf validate says more"
+            NOT_READY, name, f"cannot be read: {meta.unreadable}", "correct the object; kerf validate shows its errors"
         )
         return
     first = conditions.first_broken(known, dependents)
@@ -258,7 +258,7 @@ def _unready(
     if first.status != FALSE and since is not None and now - since < PATIENCE:
         return
     kind, _, own = name.partition("/")
-    fix = f"kerf why nodepool {own} says more" if kind == "nodepool" else _class_fix(first)
+    fix = f"kerf why nodepool {own} shows the cause" if kind == "nodepool" else _class_fix(first)
     yield Trouble(NOT_READY, name, f"is not Ready: {conditions.words(first)}", fix, since)
 
 
@@ -277,7 +277,7 @@ def stuck_claims(claims: Iterable[NodeClaim], known: Mapping[str, Failure], now:
         found = _failed_end(claim, known) if claim.metadata.deleting else _not_arrived(claim, now)
         if found is not None:
             since = found.last_transition_time or claim.metadata.creation_timestamp
-            fix = f"kerf why nodeclaim {claim.name} says more"
+            fix = f"kerf why nodeclaim {claim.name} shows the cause"
             yield Trouble(NOT_READY, f"nodeclaim/{claim.name}", conditions.words(found), fix, since)
 
 
@@ -320,7 +320,7 @@ def undrained(claim: NodeClaim, kept: Sequence[Kept]) -> Trouble:
 
 def not_removed(claim: NodeClaim, since: datetime, state: str) -> Trouble:
     """The trouble of a NodeClaim whose removal has begun long ago; `state` is its state in words."""
-    fix = f"kerf why nodeclaim {claim.name} says more; spec.template.spec.terminationGracePeriod limits drains"
+    fix = f"kerf why nodeclaim {claim.name} shows the cause; spec.template.spec.terminationGracePeriod limits drains"
     return Trouble(NOT_DRAINED, f"nodeclaim/{claim.name}", f"is not removed: {state}", fix, since)
 
 
@@ -330,7 +330,7 @@ def refused_objects(refusals: Iterable[Refusal]) -> Iterator[Trouble]:
     wait are left to `unschedulable`, NodePools and EC2NodeClasses that cannot be read to `not_ready`."""
     for one in sorted(set(refusals), key=lambda refusal: refusal.subject):
         if fix := _OBJECT_FIXES.get(one.reason.code):
-            yield Trouble(OBJECT_REFUSED, one.subject, f"is left out: {one.reason}", fix)
+            yield Trouble(OBJECT_REFUSED, one.subject, f"is ignored: {one.reason}", fix)
 
 
 # --- guards -----------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def guarded(named: Iterable[tuple[str, tuple[Condition, ...]]]) -> Iterator[Trou
     for name, known in named:
         for condition in known:
             if condition.type in _GUARDS and condition.status == TRUE:
-                fix = "docs/operations.md says how to release it"
+                fix = "docs/operations.md has the steps to release it"
                 yield Trouble(
                     GUARD, name, f"{condition.type}: {condition.message}", fix, condition.last_transition_time
                 )

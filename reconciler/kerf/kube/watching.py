@@ -66,7 +66,7 @@ class HttpWatch:
             for line in self._lines():
                 if (change := self._decoder.line(line)) is not None and not self._put(change):
                     break
-            end: PortError = Disconnected("watch: the server ended it")
+            end: PortError = Disconnected("the API server closed the watch")
         except PortError as error:
             end = error
         except Exception as error:  # the line broke, or does not make sense: the reader must learn of it in any case

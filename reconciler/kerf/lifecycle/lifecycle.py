@@ -1,6 +1,6 @@
 """The life of what exists, in one plan: classes and pools, then launches, then each claim and Node, then garbage.
 
-Every object is looked at by itself: one that cannot be understood is refused, and the others go on.
+Every object is looked at by itself: one that cannot be understood is refused, and the others continue.
 """
 
 from __future__ import annotations

@@ -124,10 +124,10 @@ class StateNode:
 class Batch:
     """Arrival times of the first and the latest pending pod that no plan has served yet.
 
-    `maiden`: no plan at all has served any since this process began; it is unknown where the pending pods may go.
-    `again`: none has come; those that were served still wait. `lone`: it is a single one, and none came for a while
-    before it. `tried_at`, `try_at`: when nodes were looked for that can be ordered before it closes, and when that is
-    due again.
+    `maiden`: no plan at all has served any since this process began; it is unknown where the pending pods may be
+    placed. `again`: none has come; those that were served still wait. `lone`: it is a single one, and none came for a
+    while before it. `tried_at`, `try_at`: when nodes were looked for that can be ordered before it closes, and when
+    that is due again.
     """
 
     first: datetime
@@ -357,7 +357,7 @@ BY_FOLLOWING = by_following(Snapshot)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A move that the slow half found: these claims go, these claims (as specs) come; worth so much per hour.
+    """A move that the slow half found: these claims are removed, these claims (as specs) come; worth so much per hour.
 
     `versions` maps the objects it rests on (`nodeclaim/x`, `node/x`, `nodepool/x`) to their resource versions.
     """

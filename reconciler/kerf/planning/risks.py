@@ -18,6 +18,7 @@ from kerf.planning.outcomes import Outcome, PlannedNode
 from kerf_api import labels
 from kerf_api.deletion import how_to_allow
 from kerf_api.resources import Resources
+from kerf_api.texts import counted
 from kerf_api.v1 import conditions
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
@@ -152,7 +153,7 @@ def _expiry(ending: Ending) -> Iterator[Risk]:
         if at is not None and at <= until:
             due.setdefault(claim.pool_name, []).append(max(at, began))
     for pool, times in sorted(due.items()):
-        nodes = "1 node expires" if len(times) == 1 else f"{len(times)} nodes expire"
+        nodes = f"{counted(len(times), 'node')} expire{'s' if len(times) == 1 else ''}"
         first = min(times)
         text = f"NodePool {pool}: {nodes} before the horizon, the first at {rfc3339(first)}; see expireAfter"
         yield Risk("NearExpiry", text, f"nodepool/{pool}", count=len(times), at=first)
@@ -181,7 +182,7 @@ def _pdbs(ending: Ending) -> Iterator[Risk]:
     for key in sorted(nodes):
         namespace, _, name = key.partition("/")
         owner, count = owners[key].most_common(1)[0][0], len(nodes[key])
-        drains = f"the drain of {count} node{'' if count == 1 else 's'}"
+        drains = f"the drain of {counted(count, 'node')}"
         text = f"PodDisruptionBudget {key} of {owner} blocks {drains}: it allows no eviction; change it or add replicas"
         yield Risk("PodDisruptionBudget", text, f"poddisruptionbudget/{name}", namespace, owner, count)
 
@@ -201,7 +202,7 @@ def _owner(pod: Pod) -> str:
 def _guard(ending: Ending) -> Iterator[Risk]:
     for pool, names in sorted(ending.guarded.items()):
         nodes, allow = len(names), how_to_allow("nodepool", pool, len(names))
-        drains = f"delays the drain of {nodes} node{'' if nodes == 1 else 's'}"
+        drains = f"delays the drain of {counted(nodes, 'node')}"
         text = f"NodePool {pool}: the deletion guard {drains}; to allow it at once: {allow}"
         yield Risk("DeletionGuard", text, f"nodepool/{pool}", count=nodes)
 

@@ -1,4 +1,4 @@
-"""Which pods a provisioning pass is about: valid pending ones, and those on nodes that are going away.
+"""Which pods a provisioning pass is about: valid pending ones, and those on nodes that are being removed.
 
 Source: scheduling reference §1.4 to §1.6.
 """

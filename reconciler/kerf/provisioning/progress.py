@@ -1,7 +1,8 @@
 """No node is made for pods whose earlier nodes did not help, but for a few attempts.
 
 The first node that does not help is followed by one more, and then by one a day; earlier only when something changes
-that may help. While a node of theirs awaits its verdict the pods get no other. They still go to nodes that exist.
+that may help. While a node of theirs awaits its verdict the pods get no other. They are still placed on nodes that
+exist.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kerf.scheduling.placing.classes import age
 from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1.nodeclaim import NodeClaim
 
 AWAITS_NODE: Final = "AwaitingNode"
@@ -190,7 +192,7 @@ def _awaits(name: str) -> PodRefusal:
 def _refused(record: Record, due: bool) -> PodRefusal:
     if due:
         return PodRefusal(AWAITS_NODE, "earlier nodes did not help, and another pod of its shape gets the next one")
-    nodes = "1 node" if record.nodes == 1 else f"{record.nodes} nodes"
+    nodes = counted(record.nodes, "node")
     latest = f", the latest {record.node} at {rfc3339(record.at)}" if record.node else ""
     differs = f" ({record.differs})" if record.differs else ""
     return PodRefusal(

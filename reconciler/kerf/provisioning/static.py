@@ -1,8 +1,8 @@
 """Static NodePools: as many NodeClaims as `spec.replicas` says, whether there are pods for them or not.
 
-A member that goes is replaced at once, within `limits.nodes`. What could not be launched now is not asked for: the
-launch itself says so beforehand, so that a pool without capacity makes no claims only to give them up again. Names are
-counted through, so that a repeat of the same decision meets AlreadyExists. Source: scheduling reference §1.9.
+A member that is removed is replaced at once, within `limits.nodes`. What could not be launched now is not asked for:
+the launch itself says so beforehand, so that a pool without capacity makes no claims only to give them up again. Names
+are counted through, so that a repeat of the same decision meets AlreadyExists. Source: scheduling reference §1.9.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kerf.scheduling.answers.nodeclaims import member_claim, member_name
 from kerf.scheduling.context import held, ready
 from kerf_api.v1.nodepool import NodePool
 
-#: A plan creates so many claims of a pool at most; the next one goes on.
+#: A plan creates so many claims of a pool at most; the next one continues.
 _AT_ONCE: Final = 100
 
 

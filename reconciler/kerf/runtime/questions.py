@@ -26,7 +26,7 @@ class Questions:
         def answer() -> None:
             try:
                 asked.set_result(question())
-            except Exception as error:  # the thread that asked gets it; the loop goes on
+            except Exception as error:  # the thread that asked gets it; the loop continues
                 asked.set_exception(error)
 
         self._open.put(answer)

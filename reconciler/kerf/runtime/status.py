@@ -206,7 +206,7 @@ def _troubles(state: State, plan: Plan, now: datetime) -> Iterator[Trouble]:
     yield from troubles.refused_objects(_of_objects(snapshot, plan))
     yield from troubles.unscheduled(state.cluster.objects(kinds.POD).values(), now)
     for source in sorted(state.freshness.doubted):
-        text = "an update could not be processed: no disruption that depends on this kind until the next start"
+        text = "an update could not be processed: no disruption that depends on this kind until Kerf restarts"
         yield Trouble(troubles.GUARD, source.value, text, "restart the pod, and report this with its log")
     objects = ((kind, one) for kind in _GUARDED for one in state.cluster.objects(kind).values())
     yield from troubles.guarded((str(Ref.of(kind, one)), one.status.conditions) for kind, one in objects)

@@ -8,7 +8,7 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     pack.py             the pods of a round that need new nodes, by NodePool
     improving/          a cheaper answer than the first     seating/   pods that are put on new nodes before all others
     packing/            new nodes for pods, by price        mismatch/  nodes that come up other than planned
-    placing/            to which node, or to which NodePool and domains of a new one, each pod goes
+    placing/            to which node, or to which NodePool and domains of a new one, each pod is placed
     devices/            devices by claim                    context.py a snapshot as the solver reads it
     nodes/              nodes that exist or are on their way, as places for pods
     topology/           the rule of topology constraints, and what is counted for it

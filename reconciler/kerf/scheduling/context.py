@@ -46,7 +46,7 @@ BACK_OFF = "BackOff"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Usage:
-    """What a NodePool's nodes that are not going count against its limits: each, and all together."""
+    """What a NodePool's nodes that are not being removed count against its limits: each, and all together."""
 
     each: Mapping[str, Resources] = field(default_factory=dict)
     whole: Resources = field(default_factory=Resources)
@@ -163,7 +163,7 @@ def _columns(snapshot: Snapshot) -> Columns:
 
 
 def ready(pool: NodePool) -> bool:
-    """Whether nodes may be made from the pool: it is Ready, and not going."""
+    """Whether nodes may be made from the pool: it is Ready, and not being removed."""
     return not pool.metadata.deleting and any(c.type == "Ready" and c.status == "True" for c in pool.status.conditions)
 
 
@@ -302,7 +302,7 @@ def _emptiness(template: NodeClaimTemplate) -> PodRefusal | None:
 
 
 def _usage(snapshot: Snapshot, pool: NodePool, table: TypeTable) -> Usage:
-    """The capacity of the pool's nodes that are not going, and `nodes`."""
+    """The capacity of the pool's nodes that are not being removed, and `nodes`."""
     each = {
         key: _capacity(state, table)
         for key, state in sorted(snapshot.state_nodes.items())

@@ -88,7 +88,7 @@ def solve(
     context: SolveContext | None = None,
     work: Work | None = None,
 ) -> Solution:
-    """Where these pods would go.
+    """Where these pods would be placed.
 
     Pods that are bound somewhere are moved: they take no room and count nowhere until they are placed. `context` (from
     `context_of`) spares repeated work on a snapshot. Pods for which no `work` is left are refused with the code

@@ -1,7 +1,7 @@
 """The work of a pass, in steps: the same input takes the same number on any machine.
 
 Who may create pods decides what there is to work out. So a solve counts what it does, and classes for which no steps
-are left wait for the next pass; what only makes an answer cheaper, or says more about a refusal, ends sooner.
+are left wait for the next pass; what only makes an answer cheaper, or has more details of a refusal, ends sooner.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from kerf.simulating.observed import Observed
 from kerf.simulating.reading import camel
 from kerf.simulating.scenario import Scenario
 from kerf.simulating.targets import full
+from kerf_api.texts import counted
 
 
 def of_assertions(scenario: Scenario, seen: Observed) -> Iterator[str]:
@@ -33,4 +34,4 @@ def _of_pods(seen: Observed) -> Iterator[str]:
         yield "no pod ran"
     waiting = sum(one.started is None and one.stopped is None for one in seen.pods)
     if waiting:
-        yield f"{waiting} pod{'' if waiting == 1 else 's'} had no node at the end"
+        yield f"{counted(waiting, 'pod')} had no node at the end"

@@ -61,7 +61,7 @@ _CODES = {
     "unavailable": "500",
 }
 _GAUGES_EVERY_SECONDS = 5.0
-#: Pods of nodes that go have another pass well before this, for as long as they have no place.
+#: Pods of nodes that are removed have another pass well before this, for as long as they have no place.
 _NEXT_PASS = timedelta(seconds=30)
 #: Ways for an action to end that were wanted: it is so now.
 FINE = frozenset({"ok", "gone", "exists"})

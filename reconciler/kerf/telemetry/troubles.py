@@ -93,7 +93,7 @@ class Troubles:
         self.metrics.errors.labels("take_in").inc()
         fields: dict[str, Any] = {"what": what, "where": _where(error)}
         if doubted is not None:
-            fields["doubted"] = f"{doubted.name}: no disruption that depends on it until the next start"
+            fields["doubted"] = f"{doubted.name}: no disruption that depends on this kind until Kerf restarts"
         self.trouble("processing a watch event failed", f"{what} {fields['where']}", error, **fields)
 
     def safely(self, tell: Callable[..., object], *arguments: Any) -> None:

@@ -232,7 +232,7 @@ def test_a_life_that_cannot_be_read_hides_no_other(objects: list[Manifest], chec
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["migrate", "now"], "only check is known"),
+        (["migrate", "now"], "no such command; the only one is kerf migrate check"),
         (["migrate", "check", "-f", "nothing.yaml"], "nothing.yaml: no such file"),
         (["migrate", "check", "-f", ".", "-o", "xml"], "'xml' is neither text nor json"),
     ],

@@ -271,7 +271,7 @@ def test_after_a_loss_the_pool_pauses_and_says_so() -> None:
     assert (found.at, found.lost, found.count) == (world.now, 20_000, 1)
     blocker = paused(own_pool(world), world.now)
     assert blocker is not None
-    assert "what it did last cost $0.0200 an hour more than it saved" in blocker.text
+    assert "its recent moves cost $0.0200 an hour more than they saved" in blocker.text
     assert blocker.until is not None
     assert 10 * MINUTE <= blocker.until - world.now <= 11 * MINUTE
 

@@ -141,7 +141,7 @@ def test_a_candidate_that_takes_too_much_work_stays_with_the_reason(steps: list[
     plan = disrupt(snapshot(world({"a": 60})))
     (refusal,) = [one for one in plan.refusals if one.subject == "node/node-a"]
     assert refusal.reason.code == WORK_BUDGET
-    assert "takes more work than one node may use" in refusal.reason.text
+    assert "needs more work than the limit for one node" in refusal.reason.text
     assert any(event.reason == "DisruptionBlocked" and refusal.reason.text in event.message for event in plan.events)
     assert sum(steps) < 2 * FEW
     assert not started(plan)
@@ -289,7 +289,7 @@ def test_an_end_whose_successor_takes_too_much_work_to_find_is_decided_without_o
     )
     plan = disrupt(snapshot([pool(), old, node(old), *hostile("old", 60)]))
     (patch,) = [one for one in plan.actions if one.key.startswith("SetConditions")]
-    assert "more work than one node may use" in patch.reason.text
+    assert "more work than the limit for one node" in patch.reason.text
 
 
 @pytest.mark.usefixtures("few")

@@ -11,6 +11,11 @@ from tests.words.texts import Text
 PIECES = [
     Text("messages", "a.py", 3, "node … goes at the end of the drain"),
     Text("messages", "a.py", 9, "too short"),
+    Text("messages", "a.py", 10, "… must be greater than …"),
+    Text("messages", "a.py", 11, "| … | the | … | cells |"),
+    Text("messages", "a.py", 12, "aws ec2 create-tags --tags Key=a,Value=b --resources subnet in account"),
+    Text("messages", "a.py", 13, "*/5 * * * 1-5 UTC"),
+    Text("messages", "a.py", 14, "kubectl reads the lines before --- as a document"),
     Text("comments", "a.py", 1, "it goes on and on, and on again"),
     Text("docs", "docs/page.md", 1, "# Title\n\nThe list ends here, and the Backend is no use of it."),
     Text("docs", "docs/reference/rules.md", 1, "the list ends here"),
@@ -26,8 +31,12 @@ def test_a_use_is_a_whole_word_of_a_message_or_a_page_with_its_line() -> None:
     ]
 
 
-def test_a_message_of_few_words_is_no_text_of_its_own() -> None:
-    assert complete_messages(PIECES) == ["a.py:3: node … goes at the end of the drain"]
+def test_few_words_rows_of_tables_and_command_lines_are_no_texts_of_their_own() -> None:
+    assert complete_messages(PIECES) == [
+        "a.py:3: node … goes at the end of the drain",
+        "a.py:10: … must be greater than …",
+        "a.py:14: kubectl reads the lines before --- as a document",
+    ]
 
 
 def test_a_draw_depends_on_the_seed_alone() -> None:

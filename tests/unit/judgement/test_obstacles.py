@@ -146,7 +146,7 @@ def test_a_budget_says_which_row_it_is_and_until_when() -> None:
     night = {"nodes": "0", "schedule": "0 9 * * *", "duration": "8h"}
     world = judged(pool(budgets=[{"nodes": "50%"}, night]), machine("a"), worker("w", "a", "500m"))
     (hold,) = [hold for hold in end(world).holds if hold.code == "Budget"]
-    assert hold.text.endswith(": 0 of 1 nodes allowed (budgets[1]: nodes 0, schedule '0 9 * * *' for 8h)")
+    assert hold.text.endswith(": 0 of 1 node allowed (budgets[1]: nodes 0, schedule '0 9 * * *' for 8h)")
     assert hold.until is not None
 
 

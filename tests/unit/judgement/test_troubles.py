@@ -171,8 +171,8 @@ def test_an_object_that_is_left_out_is_a_trouble_once() -> None:
         Refusal("node/c", Reason("StaleSource", "old")),
     ]
     bug, object_ = troubles.refused_objects(rows)
-    assert (bug.object, bug.text) == ("node/a", "is left out: InternalError: KeyError: 1")
-    assert (object_.code, object_.text) == ("ObjectRefused", "is left out: Malformed: cpu: x is no quantity")
+    assert (bug.object, bug.text) == ("node/a", "is ignored: InternalError: KeyError: 1")
+    assert (object_.code, object_.text) == ("ObjectRefused", "is ignored: Malformed: cpu: x is no quantity")
     assert "bug in Kerf" in bug.fix
 
 

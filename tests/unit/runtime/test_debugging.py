@@ -110,7 +110,7 @@ def test_when_all_is_well_it_says_so(night: Night) -> None:
     assert page.startswith("all is well\n")
     assert "pod-1_uuid, Kerf 0.1.0 490ef94, log level info" in page
     assert "leader    this replica, by the lease kerf/karpenter-leader-election" in page
-    assert "0 NodeClaims, 1 Nodes, 0 instances" in page
+    assert "0 NodeClaims, 1 Node, 0 instances" in page
 
 
 def test_as_json_it_has_the_same_for_programs(night: Night) -> None:
@@ -225,7 +225,7 @@ def test_an_object_that_is_left_out_is_a_problem(night: Night) -> None:
     night.loop = controller(night.world, Decider(Plan(refusals=(refusal,))))
     night.loop.tick()
     code, page = night.kerf("status")
-    assert (code, "! node/n: is left out: Malformed: cpu: x is no quantity" in page) == (1, True)
+    assert (code, "! node/n: is ignored: Malformed: cpu: x is no quantity" in page) == (1, True)
 
 
 def test_a_replica_that_waits_says_who_leads(night: Night) -> None:

@@ -240,9 +240,9 @@ def dns_pods(*ready: str) -> ApiServer:
 @pytest.mark.parametrize(
     ("policy", "api", "how", "words"),
     [
-        ("ClusterFirst", dns_pods("False", "True"), GOOD, "1 of 2 pods are ready"),
-        ("ClusterFirst", dns_pods("False"), WRONG, "no pod of CoreDNS is ready (1 exist)"),
-        ("ClusterFirstWithHostNet", dns_pods(), WRONG, "no pod of CoreDNS is ready (0 exist)"),
+        ("ClusterFirst", dns_pods("False", "True"), GOOD, "1 of 2 pods ready"),
+        ("ClusterFirst", dns_pods("False"), WRONG, "no pod of CoreDNS is ready (of 1)"),
+        ("ClusterFirstWithHostNet", dns_pods(), WRONG, "no pod of CoreDNS is ready (of 0)"),
         ("Default", dns_pods(), GOOD, "not used: dnsPolicy is Default"),
         ("ClusterFirst", ApiServer(denied=("list pods in kube-system",)), UNCHECKED, "needs list pods in kube-system"),
     ],

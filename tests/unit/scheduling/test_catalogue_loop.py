@@ -136,7 +136,7 @@ def test_009_a_claim_has_the_hash_of_the_pool_that_it_was_planned_for() -> None:
     assert [(n.pod_uid, n.target) for n in plan.nominations] == [("uid-default-p", action.claim.name)]
 
 
-def test_010_a_node_that_goes_and_new_pods_share_one_new_node() -> None:
+def test_010_a_node_that_is_removed_and_new_pods_share_one_new_node() -> None:
     """Three pods from it and two new ones; it takes none itself."""
     old = w.replicas(3, "old", node="n")
     done = c.run(w.pool(), going(w.node("n", cpu="32", memory="32Gi")), old, w.replicas(2, "new"))

@@ -87,7 +87,7 @@ def _effective(*objects: Any) -> list[str]:
     return [dict(own)["zone"] for own, count in found.items() if count]
 
 
-def test_220_where_a_pending_pod_can_go() -> None:
+def test_220_where_a_pending_pod_can_be_placed() -> None:
     """Anywhere; in the zone that is left by its selector, its volume and its company; or nowhere."""
 
     def pod(**spec: Any) -> Pod:

@@ -59,3 +59,15 @@ def test_every_message_is_compared_with_karpenters() -> None:
     listed = rows()
     assert all(re.match(r"same|renamed|Kerf's own", row[2]) for row in listed.values())
     assert all(listed[message][2].startswith("same") for message in PARSED)
+
+
+def test_pages_quote_messages_that_exist() -> None:
+    """A message of a failure that a page names, and every text after the word log, can be searched in the log."""
+    listed, quoted = set(rows()), set()
+    for page in (ROOT / "docs").rglob("*.md"):
+        if "reference" not in page.parts:
+            text = re.sub(r"\s+", " ", page.read_text())
+            quoted |= set(re.findall(r"\blog `([a-zA-Z' ]+ [a-z' ]+)`|`([a-zA-Z' ]+ [a-z' ]+ failed)`", text))
+    found = {first or second for first, second in quoted}
+    assert len(found) > 5
+    assert found <= listed

@@ -19,6 +19,7 @@ from kerf_api.lint.problem import Found, Problem, Steps, at, shown, some
 from kerf_api.lint.reading.reading import amount, entries, is_kind, mapping, part, texts
 from kerf_api.lint.reading.workloads import Toleration, pod_spec, tolerations
 from kerf_api.requirements import EMPTY, Requirements, requirement
+from kerf_api.texts import counted
 
 _TEMPLATE: Final = ("spec", "template", "spec")
 _HARD: Final = ("NoSchedule", "NoExecute")
@@ -43,7 +44,7 @@ class _Host:
 
 @dataclass(frozen=True, slots=True)
 class _Pods:
-    """The pods of a workload: where they may go (any of several), what they bear, and what they ask for."""
+    """The pods of a workload: where they may be placed (any of several), what they bear, and what they ask for."""
 
     place: Steps
     terms: tuple[Requirements, ...]
@@ -82,7 +83,7 @@ def _homeless(manifest: Mapping[str, Any], hosts: Sequence[_Host], types: Catalo
     reasons = [(host.name, _refusal(pods, host, types)) for host in hosts]
     if all(reason for _, (reason, _) in reasons):
         told = "; ".join(f"{name}: {reason}" for name, (reason, _) in reasons[:3])
-        more = f"; and {len(reasons) - 3} others" if len(reasons) > 3 else ""
+        more = f"; and {counted(len(reasons) - 3, 'other')}" if len(reasons) > 3 else ""
         place = next(place for _, (_, place) in reversed(reasons))
         message = f"no NodePool of these files can host these pods ({told}{more})"
         hint = "change the requirements of the pods, or a NodePool; ignore the rule where other nodes are meant"
@@ -154,7 +155,7 @@ def _refusal(pods: _Pods, host: _Host, types: Catalogue) -> tuple[str, Steps]:
 def _endless(
     manifest: Mapping[str, Any], pools: Sequence[Mapping[str, Any]], manifests: Sequence[Mapping[str, Any]]
 ) -> Iterator[Problem]:
-    """A PodDisruptionBudget that lets no pod go, and pools that wait for it without an end."""
+    """A PodDisruptionBudget that allows no eviction, and pools that wait for it without an end."""
     if manifest.get("kind") != "PodDisruptionBudget":
         return
     field = _never(manifest, manifests)

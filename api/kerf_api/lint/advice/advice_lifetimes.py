@@ -27,14 +27,14 @@ def check(known: Known) -> Iterator[Problem]:
 
 
 def _forced(manifest: Mapping[str, Any]) -> Iterator[Problem]:
-    """Expiration without a deadline waits for ever for a pod that may not be evicted.
+    """Expiration without a deadline waits forever for a pod that may not be evicted.
 
     Information only: this is the default of Karpenter, which most manifests repeat.
     """
     expires = part(manifest, *_TEMPLATE, "expireAfter")
     if expires == NEVER or part(manifest, *_TEMPLATE, "terminationGracePeriod") is not None:
         return
-    message = f"nodes expire after {expires}, but a pod that may not be evicted blocks one for ever"
+    message = f"nodes expire after {expires}, but a pod that may not be evicted blocks one forever"
     hint = "add terminationGracePeriod, 24h for example: then such a pod is deleted at the end of that time"
     yield at((*_TEMPLATE, "expireAfter"), "KERF-NP-341", "info", message, hint, expires)
 

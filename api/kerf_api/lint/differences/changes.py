@@ -1,8 +1,8 @@
 """What a change of manifests means for the cluster that they are applied to: which nodes it drains or replaces.
 
 Given is what a repository holds before and after. Objects are matched by kind and name, those that have another name
-by what they ask for: for a cluster that is another object, and all nodes of the old one go. What a change refuses (the
-rules about changes in the definitions) is reported by `validate` with the old object, not here.
+by what they ask for: for a cluster that is another object, and all nodes of the old one are removed. What a change
+refuses (the rules about changes in the definitions) is reported by `validate` with the old object, not here.
 """
 
 from __future__ import annotations

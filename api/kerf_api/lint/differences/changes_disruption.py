@@ -50,13 +50,13 @@ def _budgets(before: Manifest, after: Manifest) -> Iterator[Problem]:
 
 
 def _most(budgets: Sequence[Manifest], reason: str) -> int:
-    """How many of 100 nodes may go while no schedule is on."""
+    """How many of 100 nodes may be removed while no schedule is on."""
     always = [budget for budget in budgets if budget.get("schedule") is None]
     return min(_NODES, allowed_disruptions(budgets=always, nodes=_NODES, now=_ANY_TIME, reason=reason))
 
 
 def _least(budgets: Sequence[Manifest], reason: str) -> int:
-    """How many of 100 nodes may go while all schedules are on."""
+    """How many of 100 nodes may be removed while all schedules are on."""
     on = [{name: value for name, value in b.items() if name not in ("schedule", "duration")} for b in budgets]
     return min(_NODES, allowed_disruptions(budgets=on, nodes=_NODES, now=_ANY_TIME, reason=reason))
 

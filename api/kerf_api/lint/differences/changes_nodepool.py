@@ -13,6 +13,7 @@ from kerf_api.lint.differences.drifting import drifting
 from kerf_api.lint.problem import Found, Problem, at, path_text, shown, some
 from kerf_api.lint.reading.reading import amount, entries, is_kind, mapping, part
 from kerf_api.requirements import Requirement, Requirements
+from kerf_api.texts import counted
 from kerf_api.v1.hashes import nodepool_hash
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodepool import NodePool
@@ -179,5 +180,6 @@ def _weight(before: Manifest, after: Manifest, others: Sequence[Manifest]) -> It
 def _replicas(before: Manifest, after: Manifest) -> Iterator[Problem]:
     had, has = (part(manifest, "spec", "replicas") for manifest in (before, after))
     if isinstance(had, int) and isinstance(has, int) and has < had:
-        message = f"replicas change from {had} to {has}: {had - has} nodes are drained and terminated"
+        nodes = f"{counted(had - has, 'node')} {'is' if had - has == 1 else 'are'}"
+        message = f"replicas change from {had} to {has}: {nodes} drained and terminated"
         yield at(("spec", "replicas"), "KERF-DIFF-311", "warning", message, "", has)

@@ -1,4 +1,4 @@
-"""What the linter needs to know of workloads that stand beside NodePools: where their pods may go.
+"""What the linter needs to know of workloads that are beside NodePools: where their pods may be placed.
 
 Pods come as themselves or as templates of Deployments and the like; they are not validated here.
 """

@@ -1,4 +1,4 @@
-"""Annotations of pods that ask to be left alone in a way that is not heeded.
+"""Annotations of pods that ask to be left alone in a way that has no effect.
 
 The API server knows nothing of them; an event reports it when it is too late.
 """
@@ -16,7 +16,7 @@ from kerf_api.lint.reading.workloads import pod_spec
 
 
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is not heeded in a workload; "false" asks for nothing and gets it."""
+    """Annotations without effect in a workload; "false" asks for nothing and gets it."""
     spec = pod_spec(manifest)
     if spec is None:
         return

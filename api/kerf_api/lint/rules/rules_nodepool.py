@@ -97,12 +97,12 @@ def _thresholds(manifest: Mapping[str, Any]) -> Iterator[Problem]:
             close = nearest.name(key, thresholds.ANNOTATIONS)
             hint = f"did you mean {close}?" if close else f"there are {', '.join(thresholds.ANNOTATIONS)}"
             yield at(
-                (*place, key), "KERF-NP-210", "warning", f"{shown(key)} is not heeded: nothing reads it", hint, key
+                (*place, key), "KERF-NP-210", "warning", f"{shown(key)} has no effect: nothing reads it", hint, key
             )
     template = ("spec", "template", "metadata", "annotations")
     for key in mapping(manifest, *template):
         if key in thresholds.ANNOTATIONS:
-            message = f"{key} is not heeded here: it is read of the NodePool, not of its nodes"
+            message = f"{key} has no effect here: Kerf reads it of the NodePool, not of its nodes"
             yield at((*template, key), "KERF-NP-210", "warning", message, "move it to metadata.annotations", key)
 
 
@@ -114,7 +114,7 @@ def _annotations(manifest: Mapping[str, Any]) -> Iterator[Problem]:
             message = f"{shown(key)} is no annotation name, so no NodeClaim can be made: {fault}"
             yield at((*place, key), "KERF-NP-208", "warning", message, value=key)
         elif key == labels.DO_NOT_DISRUPT and isinstance(value, str) and value not in ("true", "false"):
-            message = f"{shown(value)} is not heeded: on nodes only true protects, and there is no time for it"
+            message = f"{shown(value)} has no effect: on nodes only true protects, and there is no time for it"
             yield at((*place, key), "KERF-NP-209", "warning", message, 'write "true", or remove it', value)
 
 

@@ -27,6 +27,7 @@ from kerf.model.aws.cloud import (
 )
 from kerf.ports import NotLeading, TemplateMissing
 from kerf_api import labels
+from kerf_api.texts import counted
 
 MICRO: Final = 1_000_000
 TAGGED: Final = ("instance", "volume", "fleet")
@@ -116,7 +117,7 @@ def result(request: FleetRequest, answer: Mapping[str, Any], launched: datetime)
     instances = tuple(sorted(_instances(request, answer, launched), key=lambda one: one.id))
     errors = tuple(_error(row) for row in answer.get("Errors", ()))
     if len(instances) < len(request.members) and not errors:
-        text = f"EC2 launched {len(instances)} of {len(request.members)} instances and gave no reason"
+        text = f"EC2 launched {len(instances)} of {counted(len(request.members), 'instance')} and gave no reason"
         errors = (FleetError(code=TOO_FEW, message=text),)
     return FleetResult(instances=instances, errors=errors)
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kerf_api.texts import counted
+
 if TYPE_CHECKING:
     from kerf.provisioning.why import Answer
     from kerf.scheduling.answers.explanation import Account, NodesAccount, PoolAccount
@@ -55,7 +57,7 @@ def _account(account: Account, fixes: list[str]) -> Iterator[str]:
         yield from _pool(pool)
     if account.more_pools:
         yield ""
-        yield f"and {account.more_pools} more NodePools"
+        yield f"and {counted(account.more_pools, 'more NodePool')}"
     if fixes:
         yield ""
         yield from fixes

@@ -105,7 +105,7 @@ class Boards:
             self._failed("")
         except (Mistake, PortError) as error:
             self._failed(str(error))
-        except Exception as error:  # a bug; the thread must go on
+        except Exception as error:  # a bug; the thread must continue
             words = "this is a bug of Kerf: report it with a file of kerf snapshot"
             self._failed(f"{type(error).__name__}: {error}; {words}")
         with self._changed:

@@ -102,7 +102,7 @@ def of_manifests(paths: Sequence[str], options: Options) -> tuple[Captured, str]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where snapshots come from: `name` is for a person, `words` say more of it; `live` ones change.
+    """Where snapshots come from: `name` is for a person, `words` describe it; `live` ones change.
 
     `capture` reads all that a plan needs. `connect` makes a client of a live cluster.
     """

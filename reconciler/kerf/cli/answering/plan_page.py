@@ -64,10 +64,8 @@ def _figures(found: Forecast) -> Iterator[tuple[str, str]]:
         f"{counted(evicted, 'eviction')}{f', {anyway} without the change' if otherwise is not planned else ''}",
     )
     new, placed = len(found.newly_waiting), len(found.newly_placed)
-    yield (
-        "unschedulable",
-        f"{counted(len(planned.waiting), 'pod')} after; {new} more and {placed} fewer than without it",
-    )
+    changed = f"; {new} more and {placed} fewer than without the change" if otherwise is not planned else ""
+    yield "unschedulable", f"{counted(len(planned.waiting), 'pod')} after{changed}"
     change = percent(found.now.total, planned.total)
     other = f"; without the change {price(otherwise.total)}" if otherwise is not planned else ""
     yield "price", f"{price(found.now.total)} now, {price(planned.total)} after{change}{other}"

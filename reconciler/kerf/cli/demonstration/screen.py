@@ -13,6 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from kerf_api.texts import counted
+
 #: Lines of the live part that are no rows of nodes: a space, the totals, the header, the number of other nodes.
 _AROUND_ROWS = 4
 _COLOURS = {"ready": "green", "launching": "yellow", "booting": "yellow", "registered": "cyan"}
@@ -119,9 +121,9 @@ class LiveScreen:
         minutes, seconds = divmod(int(view.elapsed.total_seconds()), 60)
         head = Text.assemble(
             (f" {minutes:02}:{seconds:02} ", "reverse"),
-            (f"  {view.running} pods running", "green"),
+            (f"  {counted(view.running, 'pod')} running", "green"),
             (f"  {view.pending} pending", "yellow" if view.pending else "dim"),
-            f"  {len(view.rows)} nodes",
+            f"  {counted(len(view.rows), 'node')}",
             (f"  ${view.cost:.2f}/h", "bold"),
             no_wrap=True,
             overflow="ellipsis",
@@ -130,7 +132,7 @@ class LiveScreen:
         rows = view.rows if len(view.rows) <= most else sorted(view.rows, key=lambda row: row.state == "ready")
         shown = tuple(rows[:most])
         left = len(view.rows) - len(shown)
-        rest = [Text(f"… and {left} more nodes", style="dim")] if left else []
+        rest = [Text(f"… and {counted(left, 'more node')}", style="dim")] if left else []
         return Group(Text(), head, node_table(shown), *rest)
 
 

@@ -1,6 +1,6 @@
 """Reviews of many namespaces for one person: a bounded number at once, and one flight for all requests of the person.
 
-A flight goes on after the deadline of a request, so that a later request finds its answers.
+A flight continues after the deadline of a request, so that a later request finds its answers.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def _lease(one: Controller) -> Iterator[Finding]:
     what = f"{one} lease"
     if own.get("DISABLE_LEADER_ELECTION", "").lower() in ("true", "1", "t"):
         fix = "scale it to 0 before Kerf is installed"
-        yield Finding(what, WRONG, "it runs without leader election: Kerf cannot see that it works", fix)
+        yield Finding(what, WRONG, "runs without leader election: Kerf cannot detect that it is active", fix)
         return
     name = own.get("LEADER_ELECTION_NAME") or USUAL[0].name
     space = own.get("LEADER_ELECTION_NAMESPACE") or one.namespace

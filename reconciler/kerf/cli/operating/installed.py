@@ -13,6 +13,7 @@ from typing import Any, Final
 from kerf.judgement.troubles import Trouble
 from kerf.model.instants import of_api, rfc3339
 from kerf.ports import Lease
+from kerf_api.texts import counted
 
 NOT_INSTALLED: Final = "NotInstalled"
 NOT_RUNNING: Final = "NotRunning"
@@ -136,7 +137,7 @@ def _ending(ended: Manifest, finished: datetime | None) -> str:
 
 
 def _times(restarts: int) -> str:
-    return f"{restarts} restart{'' if restarts == 1 else 's'}"
+    return counted(restarts, "restart")
 
 
 def _of_lease(found: Installed, now: datetime) -> Iterator[Trouble]:

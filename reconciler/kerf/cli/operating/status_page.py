@@ -10,6 +10,7 @@ from typing import Any, Final
 from kerf.judgement.troubles import ACTION_FAILS
 from kerf.model.instants import rfc3339
 from kerf_api import durations
+from kerf_api.texts import counted
 
 #: So many troubles of one code about objects of one kind are printed, and so much of a text.
 _ALIKE: Final = 10
@@ -38,12 +39,13 @@ def _lines(
     yield (
         f"loop      reconciled {_span(pace['looked_seconds_ago'])} ago"
         + (f", reconciles again in {_span(max(due, 0))}" if due is not None else "")
-        + f"; {pace['news_waiting']} watch events wait; a reconcile takes {_span(pace['median_turn_seconds'])},"
-        f" {_span(pace['longest_turn_seconds'])} at most"
+        + f"; {counted(pace['news_waiting'], 'watch event')} waiting"
+        f"; a reconcile takes {_span(pace['median_turn_seconds'])}, {_span(pace['longest_turn_seconds'])} at most"
     )
     yield (
-        f"cluster   {counts['node_claims']} NodeClaims, {counts['nodes']} Nodes, {counts['instances']} instances;"
-        f" {counts['pending_pods']} pods wait; {counts['under_way']} actions under way"
+        f"cluster   {counted(counts['node_claims'], 'NodeClaim')}, {counted(counts['nodes'], 'Node')},"
+        f" {counted(counts['instances'], 'instance')}; {counted(counts['pending_pods'], 'pod')} pending;"
+        f" {counted(counts['under_way'], 'action')} under way"
     )
     yield from (f"            {key}" for key in working["under_way"])
     yield from _starting(counts.get("starting"))  # an earlier version has none
@@ -137,7 +139,7 @@ def _sources(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     old = [one for one in sources if one["stale"]]
     if not old:
         oldest = max((one["age_seconds"] or 0 for one in sources), default=0)
-        yield f"observed  {len(sources)} sources, each complete at most {_span(oldest)} ago"
+        yield f"observed  {counted(len(sources), 'source')}, each complete at most {_span(oldest)} ago"
         return
     yield "observed  too long ago:"
     for source in old:

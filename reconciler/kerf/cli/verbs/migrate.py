@@ -49,7 +49,9 @@ def migrate(
 
     if verb != "check" or output not in ("text", "json"):
         wrong = (
-            f"--output: {output!r} is neither text nor json" if verb == "check" else f"{verb!r}: only check is known"
+            f"--output: {output!r} is neither text nor json"
+            if verb == "check"
+            else f"{verb!r}: no such command; the only one is kerf migrate check"
         )
         say(f"kerf migrate: {wrong}", err=True)
         raise typer.Exit(2)

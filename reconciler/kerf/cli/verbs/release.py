@@ -1,4 +1,4 @@
-"""`kerf release`: after an uninstall, take Kerf's finalizers off, so that what is deleted does not wait for ever."""
+"""`kerf release`: after an uninstall, take Kerf's finalizers off, so that what is deleted does not wait forever."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from kerf.kube.client import KubeClient
 
 _USAGE: Final = """\
-After an uninstall, remove Kerf's finalizers, so that deleted objects do not wait for ever.
+After an uninstall, remove Kerf's finalizers, so that deleted objects do not wait forever.
 
 For after `helm uninstall`: Nodes, NodeClaims and EC2NodeClasses carry finalizers, with which a controller drains nodes
-and terminates instances before the objects are deleted. Without a controller their deletion would wait for ever. This
+and terminates instances before the objects are deleted. Without a controller their deletion would wait forever. This
 command removes the finalizers. Nodes and instances continue to run; from then on you have to terminate them.
 
 To terminate the nodes instead, delete the NodePools before you uninstall, and wait:

@@ -58,8 +58,8 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("path", metavar="PATH", help="the folder of the record, one of its files, or s3://BUCKET/PREFIX")
     add("--list", action="store_true", help="list the decisions with actions")
-    add("--since", metavar="TIME", help="leave out the decisions before")
-    add("--until", metavar="TIME", help="leave out the decisions after")
+    add("--since", metavar="TIME", help="skip the decisions before this time")
+    add("--until", metavar="TIME", help="skip the decisions after this time")
     add("--at", metavar="TIME", help="save the cluster of the latest decision up to then; needs -o")
     add("--with", dest="change", default="", metavar="PATH", help="changed NodePools and EC2NodeClasses: what if?")
     add("-o", "--output", default="", metavar="FILE", help="the file for --at; with --with: text or json")

@@ -1,4 +1,4 @@
-"""`kerf why`: why a pod waits, why a node stays or goes, why a NodePool makes no nodes. It only reads."""
+"""`kerf why`: why a pod waits, why a node stays or is removed, why a NodePool makes no nodes. It only reads."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def why(
     kube_context: KubeContext = "",
     output: Output = "text",
 ) -> None:
-    """Why a pod waits, and the smallest edit that helps; why a node stays or goes, and when."""
+    """Why a pod waits, and the smallest edit that helps; why a node stays or is removed, and when."""
     if {"-h", "--help"} & {kind, name, *context.args}:
         say(_USAGE, prose=True)
         return

@@ -1,8 +1,9 @@
 """Whether a change of a NodePool is approved: nodes of an earlier version stay until it is (docs/tasks/approval.md).
 
-The change has a digest (`kerf_api.v1.plan_digest`). A user approves it by an annotation of the NodePool, or it goes on
-after a time. The digests that Kerf has seen are in an annotation as well, so that they survive a restart. Only new
-voluntary disruption waits: launches, expiration, interruption and repair go on, and so does the removal of empty nodes.
+The change has a digest (`kerf_api.v1.plan_digest`). A user approves it by an annotation of the NodePool, or it
+continues after a time. The digests that Kerf has seen are in an annotation as well, so that they survive a restart.
+Only new voluntary disruption waits: launches, expiration, interruption and repair continue, and so does the removal of
+empty nodes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kerf_api.v1.nodepool import NodePool
 from kerf_api.v1.plan_digest import Parts
 
 AWAITING: Final = "AwaitingApproval"
-#: The reasons for which a change goes on.
+#: The reasons for which a change continues.
 APPROVED, DELAY_PASSED = "Approved", "DelayPassed"
 
 
@@ -47,7 +48,7 @@ class Gate:
         rule: whether changes wait for approval, and for how long at most.
         parts: the digests of now; None while the EC2NodeClass or its images are not known.
         seen: the annotation; None when there is none, or it is not readable.
-        reason: why the change goes on; empty while it waits.
+        reason: why the change continues; empty while it waits.
         until: the end of the wait without an approval; None when there is none.
         faults: the annotations that are invalid, in words.
         soak: the soak time of a canary; zero: none.

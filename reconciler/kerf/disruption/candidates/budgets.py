@@ -96,7 +96,7 @@ class Ledger:
         return 0 if budget is None else max(0, budget.remaining(reason) - self._started.get(pool, 0))
 
     def take(self, pool: str, key: str) -> None:
-        """One node of the pool goes by this plan; `key` is that of `snapshot.state_nodes`."""
+        """This plan removes one node of the pool; `key` is that of `snapshot.state_nodes`."""
         self._started[pool] = self._started.get(pool, 0) + 1
         self._taken.add(key)
 
@@ -111,7 +111,7 @@ class Ledger:
 
     @property
     def taken(self) -> Set[str]:
-        """The nodes that go by this plan."""
+        """The nodes that this plan removes."""
         return self._taken
 
     @property
@@ -121,7 +121,7 @@ class Ledger:
 
 
 def reported(snapshot: Snapshot, budgets: Mapping[str, PoolBudget], reason: str) -> Plan:
-    """The gauges of a reason, and an event on each NodePool that has nodes and allows none to go."""
+    """The gauges of a reason, and an event on each NodePool that has nodes and allows none to be disrupted."""
     gauges: dict[tuple[PlanGauge, Labels], float] = {}
     events = []
     for name, budget in sorted(budgets.items()):

@@ -31,9 +31,9 @@ from kerf_api.v1.nodepool import NodePool
 
 #: Kerf has not noted the change yet; no node is replaced yet; the canary is replaced; it is observed; pods fail there.
 UNKNOWN, PENDING, REPLACING, SOAKING, FAILED = "Unknown", "Pending", "Replacing", "Soaking", "CanaryFailed"
-#: The change goes on: after its canary, or without it.
+#: The change continues: after its canary, or without it.
 PASSED, CONTINUED = "CanaryPassed", "Continued"
-#: The phases in which the change goes on; empty without a canary.
+#: The phases in which the change continues; empty without a canary.
 _OPEN: Final = frozenset({"", PASSED, CONTINUED})
 AWAITING: Final = "AwaitingCanary"
 #: Why consolidation leaves drifted nodes while the canary is chosen.
@@ -175,7 +175,7 @@ def unnoted(view: View, pool: NodePool, command: Command) -> bool:
 
 
 def how_to_continue(digest: str) -> str:
-    """The step that lets a change go on without its canary, for messages."""
+    """The step that lets a change continue without its canary, for messages."""
     return f"to continue, set {labels.CONTINUED_PLAN}: {digest} on it"
 
 

@@ -9,7 +9,7 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.offerings import prices
-from kerf_api.texts import shortened
+from kerf_api.texts import counted, shortened
 
 #: So many workloads, and pods without a controller, are named; of a new node so many types.
 _MOST = 5
@@ -20,7 +20,7 @@ def evicted(leaving: Iterable[Pod]) -> Iterator[str]:
     moved = [pod for pod in leaving if pods.reschedulable(pod)]
     if not moved:
         return
-    count = "1 pod" if len(moved) == 1 else f"{len(moved)} pods"
+    count = counted(len(moved), "pod")
     yield f"evicts {count}: {'; '.join(_whose(moved))}"
 
 

@@ -1,7 +1,8 @@
-"""Moves of consolidation: whether some nodes can go, either because their pods fit elsewhere or for cheaper nodes.
+"""Moves of consolidation: whether some nodes can be removed, either because their pods fit elsewhere or for cheaper
+nodes.
 
-Nodes do not go when the kube-scheduler, which knows nothing of the plan, may place some of their pods so that the
-others need an equally expensive node again: that would go on for ever.
+Nodes are not removed when the kube-scheduler, which knows nothing of the plan, may place some of their pods so that the
+others need an equally expensive node again: that would continue for ever.
 Replacements must be strictly cheaper at the worst prices that their launches may end at. Spot nodes are replaced by
 spot nodes only where the gate is open and, for one alone, enough cheaper types remain, so that the new one is not
 replaced again at once. Among reserved capacity, which costs nothing more, the price on demand decides.
@@ -34,7 +35,8 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Candidates go; `new` are the nodes that come for them, if any. `saving` in millionths of a dollar per hour.
+    """The candidates are removed; `new` are the nodes that come for them, if any. `saving` in millionths of a dollar
+    per hour.
 
     Of that `sure` is what remains when the kube-scheduler leaves pods over, for which nodes are bought.
     """
@@ -50,7 +52,7 @@ class Move:
 
 
 def judge(view: View, candidates: Sequence[Candidate], ask: Solve) -> Move | Blocker:
-    """The move by which these candidates go together, or why there is none."""
+    """The move that removes these candidates together, or why there is none."""
     outcome = simulate(view, candidates, ask, Manner.SPARING)
     if outcome.blocker is not None:
         return outcome.blocker

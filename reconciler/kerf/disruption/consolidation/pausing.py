@@ -52,5 +52,5 @@ def paused(pool: NodePool, now: datetime) -> Blocker | None:
     found = pause_of(pool, now)
     if found is None or found.until(pool.name) <= now:
         return None
-    text = f"consolidation of NodePool {pool.name} pauses: what it did last cost {dollars(found.lost)} an hour"
-    return Blocker("ConsolidationPaused", f"{text} more than it saved", until=found.until(pool.name))
+    text = f"consolidation of NodePool {pool.name} is paused: its recent moves cost {dollars(found.lost)} an hour"
+    return Blocker("ConsolidationPaused", f"{text} more than they saved", until=found.until(pool.name))

@@ -1,6 +1,6 @@
 """What consolidation really saves: each command is measured some minutes after its last node has gone.
 
-Saved is what the nodes cost that went, less what the replacements cost that were launched, less a share of the nodes
+Saved is the cost of the removed nodes, less what the replacements cost that were launched, less a share of the nodes
 that had to be bought meanwhile for pods of the same controllers: as much of each as these pods are of all on it, and of
 each controller no more pods than were moved. A workload that has grown in these minutes looks like one that lost its
 place, so that the reported saving is rather too small than too large.
@@ -61,7 +61,7 @@ def measure(view: View) -> Plan:
 # --- what is on its way -------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class _Going:
-    """A node that goes by a command whose saving is known, and how many pods of which controllers leave it."""
+    """A node that is removed by a command whose saving is known, and how many pods of which controllers leave it."""
 
     command: Command
     gone: Gone
@@ -86,7 +86,7 @@ _GOING: Final[Step[View, _Going | None]] = Step(
 
 
 def _carried_on(view: View, known: Mapping[str, Account], going: Mapping[str, _Going | None]) -> Iterator[Account]:
-    """The accounts, with the claims that have begun to go, and with the end of those of which all have gone."""
+    """The accounts, with the claims that have begun to be removed, and with the end of those of which all have gone."""
     fresh: dict[str, dict[str, _Going]] = {}
     for name, one in going.items():
         if one is not None and (one.command.id not in known or name not in known[one.command.id].gone):

@@ -1,8 +1,9 @@
-"""Which nodes can go together, in few simulations: whole sets are removed at once, and parted only when they fail.
+"""Which nodes can be removed together, in few simulations: whole sets are removed at once, and parted only when they
+fail.
 
-A set whose pods all fit on the nodes that stay may go; what each of its nodes saves is sure, in whatever order they go.
-When some pods would need a new node the set is halved, down to one node. Of what is left then, the set is looked for
-that is replaced by fewer or cheaper nodes at the best saving per disruption.
+A set whose pods all fit on the nodes that stay may be removed; what each of its nodes saves is sure, in whatever order
+they are removed. When some pods would need a new node the set is halved, down to one node. Of what is left then, the
+set is looked for that is replaced by fewer or cheaper nodes at the best saving per disruption.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ _LEAST_WORK, _WORK_A_POD, _EACH, _SCATTERED = 200_000, 6, 200, 5
 #: The steps of one search, and of one simulation, in turns of a method that decides: 10 seconds, and 1 second.
 _TURNS: Final = 40
 _TURNS_AT_ONCE: Final = 4
-#: Of so many nodes that can go it does not matter whether there is one more.
+#: Of so many nodes that can be removed it does not matter whether there is one more.
 _GRAIN: Final = 50
-#: So many nodes in a row that cannot go end the search for more.
+#: So many nodes in a row that cannot be removed end the search for more.
 _GIVE_UP: Final = 6
 #: How many nodes a replacement may remove at once, of those tried.
 _SIZES: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -75,7 +76,8 @@ class Bounded:
 
 
 def deletable(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Bounded) -> list[Candidate]:
-    """Candidates that can all go, within budgets, without a node in their place; rather those that come first."""
+    """Candidates that can all be removed, within budgets, without a node in their place; rather those that come
+    first."""
     found = _fitting(view, order, ledger, ask)
     while found and _falls_short(view, found, ask):
         del found[len(found) - max(1, len(found) // 8) :]

@@ -1,11 +1,11 @@
 """How far the nodes of a NodePool are behind what it asks for, as conditions that tools can wait for.
 
 `UpToDate` is True once no node has drifted. Until then it says how many are behind, being replaced, waiting for their
-turn, and held by what; and `Reconciling` is True, by which kstatus (Flux, health checks) knows that a roll-out goes on.
-When for some minutes every node that is behind has been held by something that budgets and time do not solve, or an
-action fails on every node that leaves, the roll-out is `Stalled`. While a change waits for approval both conditions are
-absent: tools need not wait for it. `BudgetsValid` is False while a budget cannot be read, which closes the pool for
-every reason.
+turn, and held by what; and `Reconciling` is True, by which kstatus (Flux, health checks) knows that a roll-out
+continues. When for some minutes every node that is behind has been held by something that budgets and time do not
+solve, or an action fails on every node that leaves, the roll-out is `Stalled`. While a change waits for approval both
+conditions are absent: tools need not wait for it. `BudgetsValid` is False while a budget cannot be read, which closes
+the pool for every reason.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.model.writes import set_conditions
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1 import budgets, hashes
 from kerf_api.v1 import conditions as rules
 from kerf_api.v1.meta import Condition
@@ -102,9 +103,7 @@ def _with_progress(
         done = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
         return rules.drop(rules.drop(done, RECONCILING), STALLED), None
     if not counts[_LEAVING] and approval.gate_of(view, pool).closed:
-        words = (
-            f"{counts[_NODES] - counts[_BEHIND]} of {counts[_NODES]} nodes are up to date; the change is not approved"
-        )
+        words = f"{_up_to_date(counts[_NODES] - counts[_BEHIND], counts[_NODES])}; the change is not approved"
         known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, approval.AWAITING, words)
         return rules.drop(rules.drop(known, RECONCILING), STALLED), None
     holds = zip(behind, view.turn.some(_HOLDS, view.each, behind), strict=True)
@@ -166,10 +165,14 @@ def _claim_of(snapshot: Snapshot, subject: str) -> str:
     return name if kind == "nodeclaim" else next((claim.name for claim in claims), "")
 
 
+def _up_to_date(number: int, nodes: int) -> str:
+    return f"{number} of {counted(nodes, 'node')} {'is' if nodes == 1 else 'are'} up to date"
+
+
 def _words(counts: Mapping[str, int], held: Mapping[str, str], failing: Mapping[str, str]) -> str:
     nodes, behind, leaving = counts[_NODES], counts[_BEHIND], counts[_LEAVING]
     waiting = behind - len(held)
-    parts = [f"{nodes - behind - leaving} of {nodes} nodes are up to date"]
+    parts = [_up_to_date(nodes - behind - leaving, nodes)]
     parts += [f"{leaving - len(failing)} being replaced"] if leaving > len(failing) else []
     parts += [f"{len(failing)} not replaced because an action fails"] if failing else []
     parts += [f"{waiting} waiting for their turn"] if waiting > 0 else []

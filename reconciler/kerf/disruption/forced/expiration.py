@@ -1,10 +1,10 @@
 """Expiration: a NodeClaim that has reached its `expireAfter` is deleted, whatever its pods say; so is one in a capacity
 block that is about to end, for EC2 then ends its instance.
 
-Claims that were born together would all go at once; so each goes a little earlier, as a hash of its UID has it, and
-for some time before that its successor is made ready (`retirement.py`). Never later, and never earlier than by a tenth
-of its life: the age is a promise. With `EXPIRE_WITHIN_BUDGETS` a claim that has expired waits until its NodePool's
-budgets allow it.
+Claims that were born together would all expire at once; so each expires a little earlier, as a hash of its UID has it,
+and for some time before that its successor is made ready (`retirement.py`). Never later, and never earlier than by a
+tenth of its life: the age is a promise. With `EXPIRE_WITHIN_BUDGETS` a claim that has expired waits until its
+NodePool's budgets allow it.
 
 A NodeClaim of another controller (Karpenter, before Kerf took over) keeps the end that its people know: no jitter. If
 it was over when Kerf began to lead, it waits for the budgets, for a day at most: a fleet that has grown old meanwhile
@@ -39,7 +39,7 @@ _STEPS: Final = 2**32
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """When a claim goes; from `prepared_from` on its successor is made ready, and it goes as soon as that is.
+    """When a claim is removed; from `prepared_from` on its successor is made ready, and it is removed then.
 
     From `at` to `latest` it waits for the budgets of its NodePool; None for no limit.
     """
@@ -91,7 +91,7 @@ _EXPIRY = planning("expiry", "node_claims", "nodeclaim", _one)
 
 
 def end_of(snapshot: Snapshot, claim: NodeClaim, now: datetime) -> End | None:
-    """When the claim goes; None when it never expires. Raises ValueError on a malformed duration.
+    """When the claim is removed; None when it never expires. Raises ValueError on a malformed duration.
 
     Long before `now` comes near, the earliest instants that jitter could give are near enough, and spare the hash.
     """
@@ -136,7 +136,7 @@ def _jitter(uid: str, life: timedelta, lead: timedelta) -> timedelta:
 def _deletion(snapshot: Snapshot, claim: NodeClaim, reason: Reason) -> DeleteObject:
     return DeleteObject(
         reason=reason,
-        sources=frozenset({Source.NODE_CLAIMS, Source.PODS}),  # its drain could not go on without them
+        sources=frozenset({Source.NODE_CLAIMS, Source.PODS}),  # its drain could not continue without them
         ref=kinds.ref(claim),
         uid=claim.metadata.uid,
         moved=leaving(snapshot, snapshot.state_nodes[claim.name]),

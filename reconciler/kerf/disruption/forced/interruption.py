@@ -22,7 +22,8 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The event that a kind of message makes, its type and words, the code of its reason, and whether the node goes."""
+    """The event that a kind of message makes, its type and words, the code of its reason, and whether the node is
+    removed."""
 
     event: str
     text: str

@@ -57,7 +57,7 @@ class Method:
 
 # --- emptiness --------------------------------------------------------------------------------------------------
 def emptiness(view: View, ledger: Ledger, share: Share) -> Plan:
-    """Every empty node that has been quiet long enough goes, within budgets, the most expensive first."""
+    """Every empty node that has been quiet long enough is removed, within budgets, the most expensive first."""
     wishes = _wishes(view, ledger)
     keys = [key for key, wish in wishes.items() if wish.empty]
     judged = {key: known_candidate(view, key) for key in keys}

@@ -1,4 +1,4 @@
-"""Retirement: a NodeClaim that is about to expire has its successor ready before it goes.
+"""Retirement: a NodeClaim that is about to expire has its successor ready before it is removed.
 
 From some minutes before its end the claim says so in a condition (`Expiring`): when it goes, and which pods will hold
 its drain. Then its end is thought through once. Where its pods need new nodes, a command replaces it as it would one

@@ -23,6 +23,7 @@ from kerf.model.memory import Step, Turn, planning
 from kerf.model.plan import Plan, Reason, Source, TerminateInstance, joined
 from kerf.model.writes import act, deletion, stale
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1.nodeclaim import NodeClaim
 
 #: How long a Node that had joined may be away.
@@ -79,7 +80,8 @@ def _doubt(view: View, orphans: list[Instance]) -> str:
     ready = sorted(node.name for o in orphans for node in view.nodes.get(o.provider_id, ()) if node.ready)
     if claims or not ready:
         return ""
-    return f"there is no NodeClaim at all, and yet {len(ready)} nodes are ready, such as {ready[0]}"
+    nodes = f"{counted(len(ready), 'node')} {'is' if len(ready) == 1 else 'are'} ready"
+    return f"there is no NodeClaim at all, and yet {nodes}, such as {ready[0]}"
 
 
 def _illegible(claim: NodeClaim) -> bool:
@@ -112,7 +114,7 @@ def _end(view: View, instance: Instance) -> Plan:
 # --- claims -----------------------------------------------------------------------------------------------------
 def _bereft(view: View, name: str) -> tuple[NodeClaim | None, datetime | None]:
     """A registered claim whose instance EC2's last complete list lacks, and whose Node is not ready either; or one
-    whose Node was deleted under our finalizer and stays away: no kubelet registers again, but the bill goes on."""
+    whose Node was deleted under our finalizer and stays away: no kubelet registers again, but the bill continues."""
     claim = view.snapshot.node_claims[name]
     if not claim.managed or claim.metadata.deleting or not claim.is_true("Registered"):
         return None, None

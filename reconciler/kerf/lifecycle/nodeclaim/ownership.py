@@ -45,7 +45,7 @@ def is_of_another(view: View, claim: NodeClaim, instance: Instance) -> bool:
 
 
 def kept(view: View, claim: NodeClaim, instance: Instance) -> Plan:
-    """The report that a claim goes and the instance that it names stays."""
+    """The report that a claim is removed and the instance that it names stays."""
     return _report(claim, f"instance {instance.id} is not terminated: {_whose(instance)}")
 
 

@@ -3,8 +3,8 @@
 A NodePool that is removed from Git, or a definition that is uninstalled, takes its NodeClaims along, and no client can
 take that back: what is deleted goes. But when, and how many at once, is ours to say. As many as a user may well mean
 (three, or a tenth of the nodes) are drained at once. Of more the drain is held for some minutes, in which new nodes for
-their pods come up and an operator may look; then they go in steps, each when the pods of the one before have a node.
-Nothing is remembered: who is held follows from deletion times, taints and annotations. What Kerf ends itself
+their pods come up and an operator may look; then they are removed in steps, each when the pods of the one before have a
+node. Nothing is remembered: who is held follows from deletion times, taints and annotations. What Kerf ends itself
 (`model/ends.py`) does not count and is not held, nor is what has no pods to lose.
 """
 
@@ -152,14 +152,15 @@ def judge(view: View, found: Sequence[Deleted], nodes: int) -> Verdict:
 
 
 def limit(nodes: int, percent: int) -> int:
-    """How many go at once without a question: a few, or a share of all where that is more; of a few nodes, half."""
+    """How many are removed at once without a question: a few, or a share of all where that is more; of a few nodes,
+    half."""
     return max(1, min(FEW, nodes // 2), nodes * percent // 100)
 
 
 def _held(view: View, counted: Sequence[Deleted], most: int, unsettled: datetime | None) -> list[Deleted]:
-    """Those that have to wait: all for the waiting time, then as many as there are more than go at once.
+    """Those that have to wait: all for the waiting time, then as many as there are more than are removed at once.
 
-    A drain that gets no further keeps its place for as long as the waiting time, so that the others go on.
+    A drain that gets no further keeps its place for as long as the waiting time, so that the others continue.
     """
     now = view.snapshot.now
     open_ = sorted((one for one in counted if not one.begun), key=lambda one: one.order)
@@ -226,7 +227,8 @@ def note_leave(progress: Progress) -> Progress:
 # --- texts of events and conditions -----------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many another client has deleted, by NodePool and by class; of how many nodes; how many go at once."""
+    """How many another client has deleted, by NodePool and by class; of how many nodes; how many are removed at
+    once."""
 
     of_pool: Mapping[str, int]
     of_class: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Emptying a Node: which pods go now, which wait for them, and how far the deadline bends the rules.
+"""Emptying a Node: which pods are evicted now, which wait for them, and how far the deadline bends the rules.
 
 Pods leave through the Eviction API in four waves: plain pods, daemons, critical pods, critical daemons. The next wave
 starts when the one before is gone. With a deadline a pod is deleted just early enough to end in time, whatever
@@ -34,7 +34,7 @@ def waiting_pods(view: View, node: Node) -> list[Pod]:
 def drain(view: View, node: Node, deadline: datetime | None, cause: str) -> Plan | None:
     """The next evictions and forced deletions; None when the node is empty.
 
-    `cause` is why the node goes (for the pods' events).
+    `cause` is why the node is removed (for the pods' events).
     """
     waiting, now = waiting_pods(view, node), view.snapshot.now
     if not waiting:

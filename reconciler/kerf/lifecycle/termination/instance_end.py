@@ -1,4 +1,4 @@
-"""The end of an instance: terminated by its ID when a list of EC2 shows it and it is the claim's own (`ownership`).
+"""Termination of an instance by its ID, when a list of EC2 shows it and it is the claim's own (`ownership`).
 
 It is gone only when a list that EC2 completed since then lacks it.
 

@@ -112,7 +112,7 @@ def _expiring(value: Node | NodeClaim, deadline: datetime) -> Event:
 
 # --- nodes ------------------------------------------------------------------------------------------------------
 def _registered_nodes(view: View, claim: NodeClaim) -> tuple[Node, ...]:
-    """The nodes that have to go first: those that registered, unless another claim shares them."""
+    """The nodes that have to be removed first: those that registered, unless another claim shares them."""
     nodes = view.nodes_of(claim)
     if len(view.claims.get(claim.status.provider_id, ())) > 1 or not nodes or _of_others(view, claim):
         return ()
@@ -128,7 +128,7 @@ def _of_others(view: View, claim: NodeClaim) -> bool:
 
 
 def _end_nodes(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
-    """Deletion of the nodes, then their stages together, until every node has let go."""
+    """Deletion of the nodes, then their stages together, until every node has no finalizer of ours."""
     view, claim = progress.view, progress.claim
     going = tuple(node for node in nodes if node.metadata.deleting)
     reason = Reason("Terminating", f"node claim {claim.name} is being deleted")
@@ -154,7 +154,7 @@ def _begin_end(node: Node, reason: Reason) -> Plan:
 
 
 def _lost(view: View, node: Node) -> bool:
-    """The instance ended behind our back and the kubelet with it: nothing is left to drain."""
+    """Another client terminated the instance, and the kubelet with it: nothing is left to drain."""
     if node.ready or not node.spec.provider_id or view.instance(node.spec.provider_id) is not None:
         return False
     return view.listed_after(node.metadata.deletion_timestamp)

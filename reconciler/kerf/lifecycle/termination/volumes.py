@@ -1,4 +1,5 @@
-"""The volumes of a drained Node: they must be detached before its instance goes, or the pods that moved wait for them.
+"""The volumes of a drained Node: they must be detached before its instance is terminated, or the pods that moved wait
+for them.
 
 Volumes of pods that the drain leaves in place (they tolerate everything, or hang) are not waited for.
 """

@@ -22,7 +22,7 @@ from kerf.model.kubernetes.selectors import Selector, selector_of
 class Budget:
     """A PodDisruptionBudget as far as evictions go. `key` is `namespace/name`; `closed`: it never allows any.
 
-    `frees_unready`: pods that are not ready may go now, whatever it allows. So it is with AlwaysAllow; with
+    `frees_unready`: pods that are not ready may be evicted now, whatever it allows. So it is with AlwaysAllow; with
     IfHealthyBudget while the application is healthy.
     """
 
@@ -45,7 +45,7 @@ class Budget:
         )
 
     def frees(self, pod: Pod) -> bool:
-        """Whether the pod may go without being counted, because it is not ready."""
+        """Whether the pod may be evicted without being counted, because it is not ready."""
         return self.frees_unready and not pods.ready(pod)
 
 
@@ -82,7 +82,8 @@ class Pdbs:
     budgets: Mapping[str, Budget]
 
     def blocking(self, pod: Pod, now: datetime) -> tuple[str, ...]:
-        """Keys (`namespace/name`) of the budgets that do not let this pod go now; all of them if there are several."""
+        """Keys (`namespace/name`) of the budgets that do not allow the eviction of this pod now; all of them if there
+        are several."""
         found = self._matching(pod, now)
         if len(found) > 1:
             return tuple(budget.key for budget in found)

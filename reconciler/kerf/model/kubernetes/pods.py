@@ -41,7 +41,8 @@ def named(pod: Pod) -> str:
 
 
 def controller(pod: Pod) -> OwnerReference | None:
-    """The controller that makes the pod again when it goes; None when nothing does. Other owners are of no help."""
+    """The controller that makes the pod again when it is removed; None when nothing does. Other owners are of no
+    help."""
     return next((owner for owner in pod.metadata.owner_references if owner.controller), None)
 
 
@@ -132,13 +133,13 @@ def place(pod: Pod) -> str:
 
 
 def reschedulable(pod: Pod) -> bool:
-    """Will want a place elsewhere when its node goes."""
+    """Will want a place elsewhere when its node is removed."""
     alive = active(pod) or (terminating(pod) and of_stateful_set(pod))
     return alive and not of_daemon_set(pod) and not of_node(pod)
 
 
 def moving(on_node: Iterable[Pod]) -> tuple[str, ...]:
-    """Those that will want a place elsewhere when their node goes (`namespace/name`), sorted."""
+    """Those that will want a place elsewhere when their node is removed (`namespace/name`), sorted."""
     return tuple(sorted(pod.key for pod in on_node if reschedulable(pod)))
 
 

@@ -77,7 +77,7 @@ def _(action: DeleteObject, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     if action.expected_pods is not None and action.node_name:
         _look_once_more(action.node_name, action.expected_pods, kube)
         if not may_act():
-            raise NotLeading(f"{action.ref}: not deleted any more, the last reconcile took too long")
+            raise NotLeading(f"{action.ref}: not deleted: the last reconcile took too long")
     kube.delete(action.ref, uid=action.uid, grace_seconds=action.grace_seconds)
 
 

@@ -17,6 +17,7 @@ from kerf.runtime.preflight.installed import Installed
 from kerf.runtime.preflight.to_come import TEMPLATE
 from kerf.runtime.preflight.values import ROLE
 from kerf.runtime.settings.options import Options
+from kerf_api.texts import counted
 
 IMAGE: Final = "image of the controller"
 DNS: Final = "cluster DNS"
@@ -71,8 +72,8 @@ def dns(asker: Asker, dns_policy: str) -> Finding:
         pods = asker.rows(_DNS_PATH, _DNS_PODS)
         ready = sum(map(_is_ready, pods))
         if ready:
-            return Finding(what, GOOD, f"{ready} of {len(pods)} pods are ready")
-        seen = f"dnsPolicy is {dns_policy}, and no pod of CoreDNS is ready ({len(pods)} exist): AWS is not reached"
+            return Finding(what, GOOD, f"{ready} of {counted(len(pods), 'pod')} ready")
+        seen = f"dnsPolicy is {dns_policy}, and no pod of CoreDNS is ready (of {len(pods)}): AWS is not reached"
         fix = "run CoreDNS on nodes that Kerf does not make, or set dnsPolicy=Default in Kerf's chart"
         return Finding(what, WRONG, seen, fix)
 

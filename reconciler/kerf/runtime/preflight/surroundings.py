@@ -16,6 +16,7 @@ from kerf.ports import AlreadyGone, Forbidden, Listing, PortError
 from kerf.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding, asked, unchecked
 from kerf.runtime.settings.options import Options
 from kerf_api import labels
+from kerf_api.texts import counted
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodepool import NodePool
 
@@ -124,7 +125,7 @@ def _pod_identity(clients: Clients, cluster_name: str) -> Finding:
         if surroundings.auto_mode(clients, cluster_name):
             seen = f"there is no DaemonSet {AGENT}: nodes of EKS Auto Mode contain the agent, nodes of Kerf do not"
             return Finding(what, DOUBTFUL, seen, fix)
-        have = "1 ServiceAccount has" if len(accounts) == 1 else f"{len(accounts)} ServiceAccounts have"
+        have = f"{counted(len(accounts), 'ServiceAccount')} {'has' if len(accounts) == 1 else 'have'}"
         return Finding(what, WRONG, f"{have} a role ({accounts[0]}), and there is no DaemonSet {AGENT}", fix)
 
     return asked(what, ask, "eks:ListPodIdentityAssociations and eks:DescribeCluster")

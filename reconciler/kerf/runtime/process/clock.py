@@ -35,7 +35,7 @@ class SteadyClock:
     """The Clock port over another clock. Any thread may use it.
 
     A clock that is hours ahead for a few seconds would expire nodes and end launches. So a step of the time of day
-    against monotonic time counts once it has lasted for STEP_LASTS; until then time goes on as before the step.
+    against monotonic time counts once it has lasted for STEP_LASTS; until then time continues as before the step.
     """
 
     def __init__(self, clock: Clock) -> None:

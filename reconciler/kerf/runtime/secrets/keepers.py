@@ -70,7 +70,7 @@ class Keepers:
             if keeper.keep(now, leads=leads):
                 self.log.info("wrote the webhook's certificate", Secret={"name": self.options.webhook_cert_secret})
         except Exception as error:  # the webhook's trouble must not become the controller's
-            self.telemetry.trouble("keeping the webhook's certificate failed", "", error)
+            self.telemetry.trouble("renewing the webhook's certificate failed", "", error)
             words = f"{error}{_expiry(keeper.expires, now)}"
             self.report(Reported(KEEP_CERTIFICATE, secret, now, outcome_of(error), words))
             return CERTIFICATES_AGAIN

@@ -102,8 +102,8 @@ class Options:
         timedelta(milliseconds=200),
         "BATCH_LONE_DURATION",
         readers.duration(timedelta(0)),
-        "a single pod, ten seconds after the one before it or later, waits so long for others, and no longer "
-        "than BATCH_IDLE_DURATION; 0s: not at all",
+        "wait for more pods after a single one, created ten seconds or more after the previous pod; no longer "
+        "than BATCH_IDLE_DURATION; 0s: no wait",
     )
     early_orders: bool = _own(
         True,
@@ -145,13 +145,13 @@ class Options:
         approval.OFF,
         "PLAN_FIRST",
         approval.plan_first,
-        "changes of NodePools and EC2NodeClasses wait for approval: true, false, or for so long, such as 24h",
+        "changes of NodePools and EC2NodeClasses wait for approval: true, false, or the longest wait, such as 24h",
     )
     canary_soak: timedelta = _own(
         timedelta(0),
         "CANARY_SOAK",
         thresholds.span,
-        "a change replaces one node per NodePool first, and the others after so long; 0s: no canary",
+        "a change replaces one node per NodePool first, and the others after this time; 0s: no canary",
     )
     deletion_guard_percent: int = _own(
         10, "DELETION_GUARD_PERCENT", readers.whole(0, 100), "share of the nodes that others may have drained at once"

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
 
-#: A pod (or a node that is about to go) that still waits asks again after this long.
+#: A pod (or a node that will be removed) that still waits asks again after this long.
 AGAIN = timedelta(seconds=10)
 BUFFERS_AGAIN = timedelta(seconds=30)
 #: When no pod has come for so long, others seldom follow the next one: they come together, within milliseconds.
@@ -84,7 +84,8 @@ class BatchWindow:
         self._known.discard(uid)
 
     def asked_since(self, then: datetime) -> bool:
-        """Whether a pod came that wants a place, or a node began to go; what was served in vain does not count."""
+        """Whether a pod came that wants a place, or a node began to be removed; what was served in vain does not
+        count."""
         return self._asked_at is not None and self._asked_at >= then
 
     def tried(self, now: datetime, again: datetime) -> None:

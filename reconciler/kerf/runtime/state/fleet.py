@@ -25,7 +25,8 @@ SHOWN_AFTER = timedelta(seconds=60)
 #: One whose termination EC2 accepted, and that was not shown for so long after it, is gone.
 ENDED_UNSEEN = timedelta(seconds=20)
 FAILURES_KEPT = timedelta(minutes=30)
-#: Offerings that a quota has closed are requested again after the end of an instance, at most once in this time.
+#: Offerings that a quota has closed are requested again after the termination of an instance, at most once in this
+#: time.
 REOPENED_AFTER = timedelta(seconds=30)
 _GOING = "shutting-down"
 _TAKEN_BACK = frozenset({InterruptionKind.SPOT_INTERRUPTED, InterruptionKind.CAPACITY_RESERVATION_INTERRUPTED})

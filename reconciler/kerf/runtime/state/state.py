@@ -283,13 +283,13 @@ class State:
 
     def _expects_no_more(self, node_name: str, now: datetime) -> None:
         """The kube-scheduler drops an expectation whenever it tries the pod too early, be the node made for it alone:
-        until a reconcile has found where the pod may go, that is not an empty node."""
+        until a reconcile has found where the pod may be placed, that is not an empty node."""
         until = now + self.settings.batch_max + LOOKED_AT_WITHIN
         for claim in self.cluster.claims_of(node_name):
             self.promises.expect(claim.name, until)
 
     def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
-        """The pods of a node that is going want places elsewhere, and those that are expected on one that is gone."""
+        """The pods of a node that is removed need places elsewhere, and those that are expected on one that is gone."""
         self._node_changes.noticed(old, new, now)
         for claim in self.cluster.claims_of(new.name) if new is not None else ():
             self.catalogues.learned.seen(claim, new, now)  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def _take(server: ApiServer, pod: Pod) -> None:
 
 
 def _free(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether the pod may go without a disruption because it is not healthy."""
+    """Whether the pod may be evicted without a disruption because it is not healthy."""
     if ready(pod):
         return False
     if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":

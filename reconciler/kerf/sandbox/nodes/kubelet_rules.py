@@ -51,7 +51,7 @@ def resized(old: Manifest, new: Manifest) -> bool:
 
 
 def obstacle(pod: Manifest, node: Manifest, others: Iterable[Manifest]) -> str:
-    """Why a resize has to wait: for ever, for other pods to go, or (empty) not at all."""
+    """Why a resize has to wait: for ever, for other pods to be removed, or (empty) not at all."""
     wanted, allocatable = pod_requests.incoming(pod), _allocatable(node)
     if _missing(wanted, allocatable, ()):
         return INFEASIBLE

@@ -1,4 +1,5 @@
-"""What the scheduler answers: where each pod would go, which nodes to add for that, and why the others go nowhere."""
+"""What the scheduler answers: where each pod would be placed, which nodes to add for that, and why the others have no
+place."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from kerf.scheduling.answers.edits import Edit, PoolEdit
 from kerf.scheduling.answers.explanation import WHOLE, Account, cut
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources
+from kerf_api.texts import counted
 
 #: Texts about used-up quotas are cut at this many characters, others at a quarter of a refusal.
 _QUOTAS: Final = 440
@@ -51,7 +53,7 @@ class PodRefusal:
         text, told = cut(self.text, _QUOTAS if self.quotas else WHOLE // 4), 0
         for name, why in self.pools.items():
             more = f"; NodePool {name}: {why}"
-            rest = f"; and {len(self.pools) - told} more NodePools"
+            rest = f"; and {counted(len(self.pools) - told, 'more NodePool')}"
             if len(text) + len(more) + len(rest) + len(end) > WHOLE:
                 return text + rest + end
             text, told = text + more, told + 1
@@ -111,10 +113,10 @@ class Solution:
 
     `pool_problems` names the NodePools that could not be used at all, with a code and the reason. `order` are the keys
     of all pods that have a place, in the order in which they were given it. `zones` counts the pods that were
-    pending by where they could go (see `placing/pending_zones.py`). `bound` is what nodes for the pods of `new_nodes`
-    cost at least, in millionths of a dollar per hour (see `improving/bound.py`); None when it is not known. `devices`
-    is what claims get for pods that go to existing nodes. `unread` are nodes that could not be read because of a bug,
-    by key, with the reason.
+    pending by where they could be placed (see `placing/pending_zones.py`). `bound` is what nodes for the pods of
+    `new_nodes` cost at least, in millionths of a dollar per hour (see `improving/bound.py`); None when it is not known.
+    `devices` is what claims get for pods that are placed on existing nodes. `unread` are nodes that could not be read
+    because of a bug, by key, with the reason.
     """
 
     placed: Mapping[str, str] = field(default_factory=dict)

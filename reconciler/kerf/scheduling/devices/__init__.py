@@ -1,4 +1,5 @@
-"""Devices by claim (dynamic resource allocation): which devices a pod's claims would get on a node, if it went there.
+"""Devices by claim (dynamic resource allocation): which devices a pod's claims would get on a node, if it were placed
+there.
 
 Everything is worked out from the snapshot and held against what is planned so far; nothing is written. It is the
 kube-scheduler that allocates; here is only found out where it can. Pods without claims never come here.

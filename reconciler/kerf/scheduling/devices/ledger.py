@@ -1,7 +1,7 @@
 """What a plan has given of devices so far: on nodes that are there, on nodes in the making, and of the cluster's own.
 
 A node in the making loses the variants that cannot serve a pod; of a node on its way all must serve it. A claim that
-several pods share is given its devices once: where they are a node's own, the other pods go there too.
+several pods share is given its devices once: where they are a node's own, the other pods are placed there too.
 """
 
 from __future__ import annotations
@@ -170,13 +170,13 @@ class DeviceLedger:
 
     # --- giving -------------------------------------------------------------------------------------------------
     def place(self, pod: Pod, target: ExistingNode) -> None:
-        """The pod goes to a node that is there or on its way."""
+        """The pod is placed on a node that is there or on its way."""
         offer = self.on(pod, target)
         if offer is not None:
             self.take(pod, offer)
 
     def take(self, pod: Pod, offer: Offer) -> None:
-        """The pod goes there: what it was offered is taken, and variants without an offer are none any more."""
+        """The pod is placed there: what it was offered is taken, and variants without an offer are none any more."""
         host = offer.host
         host.variants = tuple(variant for variant in host.variants if variant in offer.by_variant)
         for variant, picks in offer.by_variant.items():
@@ -204,7 +204,7 @@ class DeviceLedger:
         self._homes = {key: home for key, home in self._homes.items() if home.host is not host}
 
     def look_ahead(self, pod: Pod) -> None:
-        """The pod is to go on a node in the making: whom it shares a claim with goes with it."""
+        """The pod is to be placed on a planned node, and so are the pods that share a claim with it."""
         self._ahead |= {one.key for one in self.claims[pod.key].asked}
 
     @property
@@ -271,7 +271,7 @@ class DeviceLedger:
         return [*(key for key in order if key not in known), *late]
 
     def granted(self, placed: Mapping[str, str]) -> tuple[Grant, ...]:
-        """What claims get for pods that go to nodes that are there or on their way."""
+        """What claims get for pods that are placed on nodes that are there or on their way."""
         return tuple(grant for key in sorted(placed) if key in self._given for grant in self._grants(key))
 
     def _grants(self, pod_key: str, types: Sequence[str] = ()) -> Iterator[Grant]:

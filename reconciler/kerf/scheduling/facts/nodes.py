@@ -129,7 +129,7 @@ def _site(view: _View, key: str) -> tuple[NodeFacts | Reason | None, datetime | 
 
 
 def site_of(state: StateNode, snapshot: Snapshot) -> NodeFacts | None:
-    """None when no pod may go there, or when the node or its claim cannot be read."""
+    """None when no pod may be placed there, or when the node or its claim cannot be read."""
     try:
         return _open_site(state, snapshot)
     except Exception:
@@ -137,7 +137,8 @@ def site_of(state: StateNode, snapshot: Snapshot) -> NodeFacts | None:
 
 
 def _open_site(state: StateNode, snapshot: Snapshot) -> NodeFacts | None:
-    """None when no pod may go there, the node is late with its initialization, or it or its claim is not readable."""
+    """None when no pod may be placed there, the node is late with its initialization, or it or its claim is not
+    readable."""
     if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
         return None
     if state.deleting:

@@ -1,9 +1,9 @@
 """What the new nodes of a pass must cost at least: the least price of nodes that need not be whole for the same pods.
 
-Pods that ask for the same and may go to the same offerings are a kind; an offering is a type at a zone and capacity
-type that one of the NodePools may buy, with the room that daemon sets leave. Further costs of real nodes are left out:
-that nodes and pods are whole, topology, volumes, host ports, preferences, limits, minValues, weights. Nodes on capacity
-reservations are paid for already: they, and the pods on them, are not in it.
+Pods that ask for the same and may use the same offerings are a kind; an offering is a type at a zone and
+capacity type that one of the NodePools may buy, with the room that daemon sets leave. Further costs of real nodes are
+left out: that nodes and pods are whole, topology, volumes, host ports, preferences, limits, minValues, weights. Nodes
+on capacity reservations are paid for already: they, and the pods on them, are not in it.
 
 The program is put as its dual: each offering says what it takes for each resource, so that no node of it gets more than
 its price, and no kind pays more than what any offering that holds it takes. Whatever satisfies that is a bound; the
@@ -43,7 +43,7 @@ _A_LOOK = 4
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What decides by labels and taints where a pod may go: it wants one of these, and tolerates that."""
+    """What decides by labels and taints where a pod may be placed: it wants one of these, and tolerates that."""
 
     wanted: tuple[Requirements, ...]
     tolerations: tuple[Toleration, ...]
@@ -162,7 +162,7 @@ def _kinds(packed: Iterable[Packed]) -> tuple[list[_Look], _Kinds, NDArray[np.in
 def _offers(
     templates: Sequence[NodeClaimTemplate], looks: Sequence[_Look], columns: NDArray[np.intp]
 ) -> _Offers | None:
-    """Every offering that some look may go to; None when the work of the pass is used up before all are found."""
+    """Every offering that pods of some look may use; None when the work of the pass is used up before all are found."""
     prices, rooms, opens = [], [], []
     for template in templates:
         table = template.table

@@ -29,7 +29,7 @@ _COSTS_A_SEAT = 6
 _WAYS = 256
 #: An answer with a node more has to be better by this share; among answers as good as that, fewer nodes are better.
 _BAND = 0.01
-#: Nodes that go, and those that come instead.
+#: Nodes that are removed, and those that come instead.
 _Step = tuple[Sequence[Bin], Sequence[Bin]]
 
 
@@ -115,7 +115,7 @@ def _together(full: Bin, other: Bin) -> Bin | None:
 
 
 def _emptied(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
-    """The pods of one node go where each costs least; who needs company waits for it."""
+    """The pods of one node are placed where each costs least; who needs company waits for it."""
     for gone in bins:
         before = [one for one in bins if one is not gone]
         after = _taken_in(
@@ -168,7 +168,7 @@ def _moved(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
 
 
 def _parted(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
-    """The pods of one node go on two, unless some of them need company there.
+    """The pods of one node are placed on two, unless some of them need company there.
 
     Not within limits: two nodes may take more of them than one.
     """

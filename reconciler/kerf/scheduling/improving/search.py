@@ -1,7 +1,7 @@
 """A cheaper set of nodes, by removing some and filling them again, as often as the effort allows.
 
-Which nodes go and which sizes are tried is drawn from a fixed seed: the same pods get the same answer. What keeps pods
-apart or together on hosts holds on every node by itself, so nodes can be exchanged a few at a time.
+Which nodes are removed and which sizes are tried is drawn from a fixed seed: the same pods get the same answer. What
+keeps pods apart or together on hosts holds on every node by itself, so nodes can be exchanged a few at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Planned nodes as if they stood already: for those who ask where pods would go once these have joined."""
+"""Planned nodes as if they stood already: for those who ask where pods would be placed once these have joined."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ class NodeDrafts:
         return np.asarray(self._rooms[self._kind[nodes]] - self._free[:, nodes].T)
 
     def adopt(self, content: dict[PoolDemand, int], size: NodeSize, requirements: Requirements) -> None:
-        """One more node with pods that go together; that they fit has been seen to."""
+        """One more node with pods that are placed together; that they fit has been seen to."""
         node = self._grow(DraftKind(requirements, size), 1)
         for stock, number in content.items():
             self._put(stock, node, np.array([number], dtype=np.int64))

@@ -151,8 +151,8 @@ class Filling:
     def _ordered(self, stocks: Sequence[PoolDemand], apart: _Apart) -> list[PoolDemand]:
         """Pods that force nodes first; then lane by lane, those with the fewest offerings first.
 
-        What a narrow lane leaves free is there for broader ones, and none of its nodes is filled by pods that could go
-        anywhere.
+        What a narrow lane leaves free is there for broader ones, and none of its nodes is filled by pods that could be
+        placed anywhere.
         """
         breadths = {lane: self.template.breadth(served) for lane, served in self._served.items()}
 

@@ -1,4 +1,4 @@
-"""Linear programs through HiGHS. Packing has two: what resources are worth, and which pods go on which size."""
+"""Linear programs through HiGHS. Packing has two: what resources are worth, and which pods are placed on which size."""
 
 from __future__ import annotations
 

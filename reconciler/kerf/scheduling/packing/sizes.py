@@ -37,7 +37,7 @@ _MARGIN, _WRONG = 0.05, (0.02, 0.1, 0.3)
 #: Nodes that have to be so many anyway are to hold a little more than the demand, for some of their room is lost; and
 #: so many types to either side of their average are looked at.
 _LOSS, _NEIGHBOURS = 1.06, 1
-#: So few pods go where whole nodes cost least; what a byte is worth to them is not asked.
+#: So few pods are placed where whole nodes cost least; what a byte is worth to them is not asked.
 _FEW = 4
 #: A demand that fits on so few nodes is covered by any number of sizes, not by two.
 _WHOLE = 24

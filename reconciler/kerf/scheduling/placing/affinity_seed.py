@@ -1,4 +1,5 @@
-"""Where the first pod of a kind goes that others must be near (affinity): where there is room for those who follow.
+"""Where the first pod of a kind is placed that others must be near (affinity): where there is room for those who
+follow.
 
 Affinity is founded once. Who comes first settles the host or the zone, and a place that is just large enough for him
 may leave the others without any. So of the places that he could have, those are left in which most of them will find

@@ -1,8 +1,8 @@
 """First half of a solve: each pod gets a place on an existing node, or a domain for a new one, or neither.
 
 Pods go class by class, in order of size; a pod that waits for another (affinity) is tried again as long as others make
-progress. A pod that is to go on a new node gets every topology label pinned to one value (see `opening`), so that
-counters are exact and the second half only has to pack.
+progress. A pod that is to be placed on a new node gets every topology label pinned to one value (see `opening`), so
+that counters are exact and the second half only has to pack.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Assignment:
 
     @property
     def items(self) -> Mapping[ItemKey, PodGroup]:
-        """The pods that are to go on new nodes."""
+        """The pods that are to be placed on new nodes."""
         return self.opening.items
 
     def hopeful(self, cls: PodClass) -> bool:

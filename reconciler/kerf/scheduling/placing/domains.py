@@ -1,4 +1,4 @@
-"""New nodes for pods, domain by domain: which pool a pod goes to, and which values its topology labels get there.
+"""New nodes for pods, domain by domain: which pool a pod is placed in, and which values its topology labels get there.
 
 Routes, costs and groups are worked out once for equal constraints; for each pod only a few counters are read.
 """
@@ -29,7 +29,7 @@ _Constraints = tuple[Relaxation, tuple[TopologyGroup, ...], tuple[Requirements, 
 
 
 class Opening:
-    """The pods that are to go on new nodes; none while `shut`, when only the domains of possible nodes are asked for.
+    """The pods that need new nodes; none while `shut`, when only the domains of possible nodes are asked for.
 
     `caps` limits how many an item may have (learned from a failed packing). `put_off`: none is planned for a class now.
     `wished`: the domains that a class gets as long as it may, best first, by its number.

@@ -1,4 +1,5 @@
-"""Pods by hostname, target by target: the counts of topology groups as arrays while pods go on nodes that exist.
+"""Pods by hostname, target by target: the counts of topology groups as arrays while pods are placed on nodes that
+exist.
 
 Thousands of pods may each bring an anti-affinity that selects all others. Each of them is then counted by thousands of
 groups, so to count one more pod in one group takes no more than an addition.

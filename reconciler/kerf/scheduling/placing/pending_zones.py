@@ -1,4 +1,4 @@
-"""Where pods that wait can go, in terms of zones: to one, to several, or nowhere. For people, not for decisions.
+"""Where pods that wait can be placed, in terms of zones: to one, to several, or nowhere. For people, not for decisions.
 
 As things stand before anything is planned: a pod's own demands, its volumes, and whom it wants near, far or spread
 out, given where pods run now. Source: scheduling reference §9.5.
@@ -21,7 +21,8 @@ _Zones = frozenset[str]
 
 
 def effective_zones(classes: Iterable[PodClass], groups: Iterable[TopologyGroup], zones: _Zones) -> dict[str, int]:
-    """How many pending pods of the classes can go to one zone only, by its name, how many to several, how many to none.
+    """How many pending pods of the classes can be placed in one zone only, by its name, how many to several, how many
+    to none.
 
     `groups` are all of the solve; `zones` all that nodes have, or can have.
     """

@@ -15,8 +15,8 @@ def on_new_nodes(assignment: Assignment, place: Callable[[PodGroup, int], int], 
     """Plan pods that have no place again, on new nodes, as many as `place` finds room for.
 
     It is asked for so many pods of an item, the last ones, and says how many of them have a place. Those of the
-    highest priority come first; who depends on others' counts comes one by one. A `late` pod goes on an existing node
-    that a spread opens to it meanwhile.
+    highest priority come first; who depends on others' counts comes one by one. A `late` pod is placed on an existing
+    node that a spread opens to it meanwhile.
     """
     progress = True
     while progress:

@@ -21,7 +21,7 @@ Pins = tuple[tuple[str, str], ...]
 class Strategy:
     """What is done otherwise than usual.
 
-    By class number: those who go `first` among pods of their priority, those who go on new nodes only (`anew`), and the
+    By class number: those who go `first` among pods of their priority, those placed on new nodes only (`anew`), and the
     domains that pods of a class go to as long as they may, best first (`domains`). `turn` says which of the NodePools
     of one weight comes first. `frugal`: nodes are chosen by what they use of limits. `late`: who needs company on a
     host joins nodes that were filled without regard to him.

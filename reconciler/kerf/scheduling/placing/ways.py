@@ -22,7 +22,8 @@ ItemKey = tuple[int, int, int, Pins]
 
 @dataclass(slots=True, eq=False)
 class PodGroup:
-    """Equal pods that are to go on new nodes. `requirements`: the relaxation's, the volumes' and the pins together.
+    """Equal pods that are to be placed on new nodes. `requirements`: the relaxation's, the volumes' and the pins
+    together.
 
     `unpinned` are topology keys without a pin: the counts assume nodes that do not have such a label. Its pods have the
     turns `first` to `last` in the order of the plan, from 1 on.

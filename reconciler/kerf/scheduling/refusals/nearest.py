@@ -20,6 +20,7 @@ from kerf.scheduling.topology import admits
 from kerf_api import labels, quantity
 from kerf_api.requirements import Requirement
 from kerf_api.resources import Resources
+from kerf_api.texts import counted
 
 _MIB, _GIB = 1 << 20, 1 << 30
 #: Who asks for so many times what there is does not want to ask for less.
@@ -108,7 +109,7 @@ def _of_requirements(filters: Filters) -> str:
     if not found:
         return "even if one requirement is removed, no instance type matches"
     key, count = next(iter(found.items()))
-    text = f"without {key}, {_number(count, 'instance type')} would do"
+    text = f"without {key}, {counted(count, 'instance type')} would do"
     known = sorted(filters.template.domains(key)) if key not in filters.template.requirements else []
     return f"{text}; its nodes have {_listed(known)}" if 0 < len(known) <= _MOST_DOMAINS else text
 
@@ -254,12 +255,8 @@ def open_to(constraint: TopologyConstraint, filters: Filters) -> set[str]:
 
 
 def _listed(domains: list[str]) -> str:
-    more = f" and {len(domains) - _MOST_DOMAINS} others" if len(domains) > _MOST_DOMAINS else ""
+    more = f" and {counted(len(domains) - _MOST_DOMAINS, 'other')}" if len(domains) > _MOST_DOMAINS else ""
     return ", ".join(domains[:_MOST_DOMAINS]) + more
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 _MADE: Final[Mapping[str, Callable[[Filters], str]]] = {

@@ -1,8 +1,8 @@
 """Nodes on capacity reservations, before any other is thought of: what is reserved costs nothing more.
 
 Machines of a reservation are few, so they are not opened to cover a demand: they are taken one kind after the other,
-first the kind on which most of the pods that still wait may go, and of several such the smallest that holds them all.
-Pods that can go nowhere else sit down first. What has no seat in the end is packed as ever.
+first the kind on which most of the pods that still wait may be placed, and of several such the smallest that holds them
+all. Pods that have no other place sit down first. What has no seat in the end is packed as ever.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class _Seating:
 
     # --- one after the other ------------------------------------------------------------------------------------
     def seat(self, wanted: set[TopologyGroup]) -> None:
-        """Let pods sit down for as long as there are machines that some can go on.
+        """Let pods sit down for as long as there are machines that some can be placed on.
 
         Whom others must be beside (`wanted`) stays with them: both wait for nodes that hold them together.
         """
@@ -153,7 +153,8 @@ class _Seating:
         return before - int(self._left.sum())
 
     def _next(self) -> tuple[int, int] | None:
-        """The slot to open next and how many machines of it; None when there is none that anybody could go on."""
+        """The slot to open next and how many machines of it; None when there is none that anybody could be placed
+        on."""
         best: tuple[tuple[object, ...], int, int] | None = None
         for place, slot in enumerate(self._slots):
             able = self._able[place] * self._left
@@ -212,7 +213,7 @@ def _nowhere_else(template: NodeClaimTemplate, stock: PoolDemand) -> bool:
 
 
 def _turn(template: NodeClaimTemplate, stock: PoolDemand, weights: dict[int, float]) -> tuple[object, ...]:
-    """Pods that exist first; of these who can go nowhere else, then who is more important, then large ones."""
+    """Pods that exist first; of those that have no other place, then who is more important, then large ones."""
     size, pod = max((need * weights[column] for column, need in stock.steps), default=0.0), stock.item.cls.sample
     return (virtual(pod), not _nowhere_else(template, stock), -pod.spec.priority, -size, stock.item.key)
 

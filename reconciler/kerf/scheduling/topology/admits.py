@@ -112,7 +112,7 @@ def current(constraint: TopologyConstraint, domains: Set[str] = frozenset(), int
 
     Domains where pods are planned by now count too. While there are fewer than minDomains, the least count is 0. A
     hostname is measured over no domains: a new host is empty. A single domain is measured against itself, whichever of
-    its pods count. So is the domain `into` which the pod is to go, as far as its pods are in doubt.
+    its pods count. So is the domain `into` which the pod is to be placed, as far as its pods are in doubt.
     """
     group, counts = constraint.group, constraint.group.counts
     if group.kind != SPREAD:
@@ -143,14 +143,14 @@ def measured(constraint: TopologyConstraint, makeable: Mapping[str, Set[str]]) -
 
 
 def allows(constraint: TopologyConstraint, domain: str | None, domains: Set[str]) -> bool:
-    """Whether one more pod may go to this domain now (None: the node has no such label)."""
+    """Whether one more pod may be placed in this domain now (None: the node has no such label)."""
     if domain is None:
         return constraint.group.kind == ANTI
     return current(constraint, domains).admits(constraint.group.counts.get(domain, 0))
 
 
 def opens(constraint: TopologyConstraint, limits: Bounds, domains: tuple[str | None, ...]) -> bool:
-    """Whether one more pod may go to a node with one of these domains, whichever it gets."""
+    """Whether one more pod may be placed on a node with one of these domains, whichever it gets."""
     if constraint.group.kind != ANTI and (len(domains) > 1 or None in domains):
         return False
     counts = constraint.group.counts

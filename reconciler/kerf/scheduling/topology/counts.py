@@ -67,7 +67,7 @@ class InverseGroup:
 
 
 class Tallies:
-    """See the module. `staying` are nodes that are not going: their labels are domains even where no pod runs.
+    """See the module. `staying` are nodes that are not being removed: their labels are domains even where no pod runs.
 
     `coming` are the taints, by Node, that those keep that are not initialised yet: what they start with will vanish.
     """

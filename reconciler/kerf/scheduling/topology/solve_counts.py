@@ -1,4 +1,5 @@
-"""The groups of one solve: what its pods are bound by, counted without the pods that move and the nodes that go."""
+"""The groups of one solve: what its pods are bound by, counted without the pods that move and the nodes that are
+removed."""
 
 from __future__ import annotations
 

@@ -190,7 +190,9 @@ POOLS: Final = (
         OWN,
     ),
     ListedEvent(_POOL, "ChangeAwaitsApproval", NORMAL, "Nodes are not replaced before approval", "1 h", OWN),
-    ListedEvent(_POOL, "CanaryPassed", NORMAL, "The drifted nodes after the canary are replaced", "1 h", OWN),
+    ListedEvent(
+        _POOL, "CanaryPassed", NORMAL, "The pods run on the canary: the other drifted nodes are replaced", "1 h", OWN
+    ),
     ListedEvent(_POOL, "CanaryFailed", WARNING, "Pods fail on the canary: the other nodes wait", "1 h", OWN),
     ListedEvent(
         _POOL,

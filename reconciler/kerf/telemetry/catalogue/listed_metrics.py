@@ -223,7 +223,7 @@ DISRUPTION: Final = (
         "karpenter_voluntary_disruption_queue_failures_total",
         "decision reason consolidation_type",
         "Replacements of disruption commands that failed.",
-        "same; consolidation_type is the type, where Karpenter repeats the decision",
+        "same; consolidation_type is the type of consolidation; Karpenter sets it to the value of decision",
     ),
     histogram(
         "karpenter_voluntary_disruption_decision_evaluation_duration_seconds",

@@ -48,7 +48,7 @@ CONTROLLER: Final = (
     gauge(
         "kerf_garbage_collection_held",
         "object",
-        "Instances that the mass-kill guard excludes from termination, by the object with the question.",
+        "Instances that the mass-kill guard excludes from termination, by the object that asks for confirmation.",
         OWN,
     ),
     gauge(
@@ -111,7 +111,7 @@ CONTROLLER: Final = (
     gauge(
         "kerf_record_upload_failing",
         "",
-        "1 while an error keeps the record from its bucket (RECORD_S3); 0 without a bucket.",
+        "1 while the upload of the record to its bucket fails (RECORD_S3); 0 without a bucket.",
         OWN,
     ),
     gauge(

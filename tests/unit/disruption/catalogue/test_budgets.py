@@ -111,7 +111,7 @@ def sick(name: str) -> Any:
 
 
 @pytest.mark.parametrize("how", ["claim", "node", "command", "not ready"])
-def test_042_a_node_that_goes_or_is_not_ready_uses_up_one(how: str) -> None:
+def test_042_a_node_that_is_removed_or_is_not_ready_uses_up_one(how: str) -> None:
     """Whoever asked for it."""
     command = text_of(Command(id="x", reason="Drifted", started=w.NOW, created=True))
     one = w.claim("b", annotations={labels.COMMAND: command} if how == "command" else {})

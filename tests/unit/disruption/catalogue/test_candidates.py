@@ -58,7 +58,7 @@ def test_012_a_node_that_a_pod_is_expected_on_waits_until_the_window_has_passed(
     assert w.started(plan(*world, nominated_until={"a": w.NOW})) == ["a"]
 
 
-def test_013_a_node_that_goes_or_has_not_begun() -> None:
+def test_013_a_node_that_is_removed_or_has_not_begun() -> None:
     a = w.claim("a")
     ending = replace(a.status.conditions[0], type="InstanceTerminating")
     told = replace(a, status=replace(a.status, conditions=(*a.status.conditions, ending)))

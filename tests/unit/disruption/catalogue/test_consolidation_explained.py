@@ -99,9 +99,9 @@ def test_a_node_for_which_something_cheaper_was_found_hears_of_it() -> None:
     told = said(planned(one(w.pool(), m.pod("1", "a"))), "ConsolidationCandidate")
     assert names(told) == [("Node", "node-a"), ("NodeClaim", "a")]
     evicts = "evicts 1 pod: shop/{}, which no controller creates again"
-    assert told[0].message == f"Could be replaced: that would save $0.1900 an hour; {evicts.format('1')}"
+    assert told[0].message == f"Could be replaced: the replacement saves $0.1900 an hour; {evicts.format('1')}"
     together = said(planned(several()), "ConsolidationCandidate")
-    saves = "Could be replaced together with 2 others: that would save $0.3500 an hour"
+    saves = "Could be replaced together with 2 other nodes: the replacement saves $0.3500 an hour"
     assert together[0].message == f"{saves}; {evicts.format('a')}"
     deleted = [w.pool(), *m.host("a", LARGE), *m.host("b", LARGE), m.pod("1", "a"), m.pod("2", "b")]
     assert said(planned(deleted, catalogues={"default": (LARGE,)}), "ConsolidationCandidate") == []

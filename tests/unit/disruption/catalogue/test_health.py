@@ -220,7 +220,7 @@ def test_140_a_pool_has_what_its_claims_promise_and_then_what_its_nodes_have() -
 
 
 @pytest.mark.parametrize("how", ["command", "claim", "both"])
-def test_140_a_node_that_goes_is_not_counted_nor_taken_off_twice(how: str) -> None:
+def test_140_a_node_that_is_removed_is_not_counted_nor_subtracted_twice(how: str) -> None:
     world = running(node_claim("a"), node_claim("b"))
     assert has(world) == ("4", "2")
     if how != "claim":

@@ -84,7 +84,7 @@ def test_155_an_unmanaged_node_is_left_alone() -> None:
     assert world.decide() == Plan()
 
 
-def test_156_a_node_that_goes_leaves_its_load_balancers() -> None:
+def test_156_a_node_that_is_removed_leaves_its_load_balancers() -> None:
     world = draining(pod("web", "node-a"))
     assert world.node("node-a").metadata.labels.get(labels.EXCLUDE_BALANCERS) == "karpenter"
     assert [str(taint) for taint in world.node("node-a").spec.taints] == ["karpenter.sh/disrupted:NoSchedule"]
