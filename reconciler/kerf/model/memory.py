@@ -271,9 +271,13 @@ class Turn:
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._memory, self._tape = memory, Tape()
-        self.noted = noting(snapshot, self._tape)
         self._failed: dict[str, Reason] = {}
         self._asked: set[str] = set()
+
+    @cached_property
+    def noted(self) -> Snapshot:
+        """Made when a step needs it: a turn that repeats a plan asks none."""
+        return noting(self.snapshot, self._tape)
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
