@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from kerf.disruption.commands import START_COMMAND
-from kerf.disruption.disrupt import disrupt
+from kerf.disruption.disrupt import DISRUPTION, disrupt, waits_for_first_pass
 from kerf.disruption.methods.methods import METHODS, Method
-from kerf.lifecycle.lifecycle import lifecycle
+from kerf.lifecycle.lifecycle import LIFECYCLE, lifecycle
 from kerf.lifecycle.nodeclaim.foreseen import prepare
 from kerf.model import ends
 from kerf.model.kept import of_use
@@ -33,9 +33,10 @@ def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[M
 
 
 def _decided(snapshot: Snapshot, turn: Turn, methods: Sequence[Method]) -> Plan:
+    how = waits_for_first_pass(snapshot), *methods
     rooms = (
-        ("lifecycle", lambda: lifecycle(snapshot, turn)),
-        ("disruption", lambda: disrupt(snapshot, turn=turn, methods=methods)),
+        ("lifecycle", lambda: turn.standing(LIFECYCLE, (), lambda: lifecycle(snapshot, turn))),
+        ("disruption", lambda: turn.standing(DISRUPTION, how, lambda: disrupt(snapshot, turn=turn, methods=methods))),
         ("provisioning", lambda: provision(snapshot, turn)),
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)

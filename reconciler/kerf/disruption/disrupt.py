@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.commands import heal, progress
@@ -28,9 +29,12 @@ from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.standing import staying
 from kerf.disruption.view import View, view
 from kerf.model.memory import Memory, Turn
+from kerf.model.noting import Room
 from kerf.model.plan import NOTHING, DeleteObject, Plan, Reason, Refusal, Source, joined
 from kerf.model.snapshot import Snapshot
 
+#: Of the batch it reads only `waits_for_first_pass`; back-offs of evictions delay drains, no command.
+DISRUPTION: Final = Room("disruption", unread=("batch", "inventories"), apart=(("not_before", "eviction/"),))
 #: What a command rests on: a node is judged by its pods, and by the budgets that protect them and it.
 _SEEN = frozenset({Source.NODE_POOLS, Source.NODE_CLAIMS, Source.NODES, Source.PODS, Source.PDBS})
 
@@ -112,10 +116,15 @@ def _new_here(snapshot: Snapshot) -> Plan | None:
 
     What the one before had promised them is not known any more: a node that they are about to be bound to looks empty.
     """
-    if snapshot.batch is None or not snapshot.batch.maiden:
+    if not waits_for_first_pass(snapshot):
         return None
     reason = Reason("PodsPending", "waiting for the first provisioning pass")
     return Plan(refusals=(Refusal("disruption", reason),))
+
+
+def waits_for_first_pass(snapshot: Snapshot) -> bool:
+    """Whether pods wait, and this process has not looked yet where they may go."""
+    return snapshot.batch is not None and snapshot.batch.maiden
 
 
 def _tried(method: Method, seen: View, ledger: Ledger, share: Share) -> Plan:

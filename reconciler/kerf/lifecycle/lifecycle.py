@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Final
 
 from kerf.lifecycle import node_overlays
 from kerf.lifecycle.garbage import garbage
@@ -25,11 +26,27 @@ from kerf.lifecycle.termination import deletion_guard, termination
 from kerf.lifecycle.view import View
 from kerf.model.boundaries import guarded
 from kerf.model.memory import Memory, Step, Turn, planning
+from kerf.model.noting import Room
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.model.snapshot import Snapshot
 from kerf.model.writes import unreadable
 from kerf_api.v1.nodeclaim import NodeClaim
 
+LIFECYCLE: Final = Room(
+    "lifecycle",
+    unread=(
+        "accounts",
+        "batch",
+        "candidates_left_over",
+        "examined_at",
+        "had_turn",
+        "impairments",
+        "interruptions",
+        "kept",
+        "left_over",
+        "proposals",
+    ),
+)
 _STEPS = (hydrate, register, demote, initialize, check, note_pod_events, tag, deletion_guard.note_leave)
 
 

@@ -12,14 +12,14 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from kerf.model.boundaries import broken
 from kerf.model.changes.following import Following
 from kerf.model.changes.journal import Journal
-from kerf.model.noting import Decision, Read, Tape, earlier, noting, table_of
+from kerf.model.noting import WHOLE_DECISION, Decisions, Read, Room, Tape, earlier, noting, table_of
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
@@ -43,8 +43,6 @@ _KINDS = {
 }
 #: Signs of life of the sources: nothing in the world is another for them.
 _NOT_OF_THE_WORLD = ("fresh_at",)
-#: A plan that is due sooner than this may be due so long after it was made, whenever that is.
-_RELATIVE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +188,7 @@ class Memory:
         self._ground: tuple[Any, ...] = ()
         self._sorted: dict[str, list[str]] = {}
         self.held: tuple[Hashable, Any] | None = None
-        self.decision: Decision | None = None
+        self.decisions = Decisions()
 
     def turn(self, snapshot: Snapshot) -> Turn:
         """Take in what has changed since the last turn; then steps can be asked."""
@@ -222,10 +220,10 @@ class Memory:
         """An entry of a table has changed: what rests on it is open, and so is what is asked about it."""
         if table not in _NOT_OF_THE_WORLD:
             self.held = None
-            self.decision = None
+            self.decisions.changed(table, key)
         for read in ((table, key), (table, None)):
             for step, subject in self.readers.get(read, ()):
-                self.decision = None
+                self.decisions.changed(table, key)
                 self.outcomes[step].open.add(subject)
         if table in self._sorted:
             self._sort_in(table, key, key in table_of(snapshot, table))
@@ -273,8 +271,13 @@ class Turn:
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._memory, self._tape = memory, Tape()
-        self.noted = noting(snapshot, self._tape)
         self._failed: dict[str, Reason] = {}
+        self._asked: set[str] = set()
+
+    @cached_property
+    def noted(self) -> Snapshot:
+        """Made when a step needs it: a turn that repeats a plan asks none."""
+        return noting(self.snapshot, self._tape)
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
@@ -332,35 +335,35 @@ class Turn:
 
     def repeated(self, key: Hashable) -> Plan | None:
         """The plan of the latest decision when this one would be the same; `key` is how it is decided."""
-        known = self._memory.decision
-        return known.plan if known is not None and known.repeats(key, self.snapshot) else None
+        return self._memory.decisions.repeated(WHOLE_DECISION, key, self.snapshot)
 
     def decided(self, key: Hashable, plan: Plan) -> Plan:
-        """Keep the plan, if it does nothing, for as long as it would be made again.
-
-        A plan that was made twice, at two times, is due at a time that counts from neither.
-        """
-        snapshot, before, self._memory.decision = self.snapshot, self._memory.decision, None
-        if plan.actions or plan.measured or plan.accounts is not None or snapshot.batch is not None:
-            return plan
-        dues = [plan.next_due, *(known.open_what_is_due(snapshot.now) for known in self._memory.outcomes.values())]
-        until = min((due for due in dues if due is not None), default=snapshot.now)
-        if until > snapshot.now:
-            sure = until > snapshot.now + max(_RELATIVE, snapshot.settings.disruption_period) or (
-                before is not None
-                and before.made_at < snapshot.now
-                and before.alike(key, snapshot)
-                and before.plan == plan
-            )
-            until = min(until, snapshot.now + _RELATIVE)  # a time that no due has is found again within a minute
-            self._memory.decision = Decision.of(key, plan, snapshot, until, sure=sure)
+        """Keep the plan of a decision without a batch for as long as it would be made again."""
+        if self.snapshot.batch is None:
+            self._keep(WHOLE_DECISION, key, plan, self._memory.outcomes.values())
         return plan
+
+    def standing(self, room: Room, key: Hashable, make: Callable[[], Plan]) -> Plan:
+        """The plan of a room: the latest one while it would be made again, else a new one. `key`: how it is made."""
+        known = self._memory.decisions.repeated(room, key, self.snapshot)
+        if known is not None:
+            return known
+        self._asked = set()
+        plan = make()
+        if not self._failed:  # a kept plan would not report the object over which a step failed
+            self._keep(room, key, plan, (self._memory.outcomes[name] for name in self._asked))
+        return plan
+
+    def _keep(self, room: Room, key: Hashable, plan: Plan, rests_on: Iterable[_Outcomes]) -> None:
+        dues = (known.open_what_is_due(self.snapshot.now) for known in rests_on)
+        self._memory.decisions.keep(room, key, plan, self.snapshot, dues)
 
     def keys(self, table: str) -> Sequence[str]:
         """The keys of a table that steps are asked about, sorted."""
         return self._memory.sorted_keys(self.snapshot, table)
 
     def _known(self, step: Step[V, T]) -> _Outcomes:
+        self._asked.add(step.name)
         known = self._memory.outcomes.get(step.name)
         if known is None:
             known = self._memory.outcomes[step.name] = _Outcomes(step.table)

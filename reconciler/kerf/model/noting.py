@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
 from kerf.model.changes.following import Following
 from kerf.model.changes.indexes import InstanceIndex, PodIndex
+from kerf.model.instants import earliest
 from kerf.model.plan import Plan, Source
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
@@ -24,6 +25,8 @@ _TABLES = tuple(f.name for f in fields(Snapshot) if str(f.type).startswith("Mapp
 
 #: What a plan rests on beside the tables and the time.
 _BESIDE: Final = {*BY_FOLLOWING[Following.WHOLE], *BY_FOLLOWING[Following.NOT_FOR_STEPS]} - {"now", "journal"}
+#: A plan that is due sooner than this may be due so long after it was made, whenever that is.
+_RELATIVE: Final = timedelta(minutes=1)
 
 
 class Tape:
@@ -139,6 +142,35 @@ def noting(snapshot: Snapshot, tape: Tape) -> Snapshot:
     return replace(snapshot, **own, **_NOT_FOR_STEPS)
 
 
+class Room:
+    """A part of a decision whose plan is kept by itself.
+
+    Attributes:
+        name: unique among the rooms of a decision.
+        beside: the fields of the Snapshot that its plan rests on beside the tables and the time.
+    """
+
+    __slots__ = ("_apart", "beside", "name")
+
+    def __init__(self, name: str, unread: Iterable[str] = (), apart: Iterable[tuple[str, str]] = ()) -> None:
+        """Neither the room nor a step that it asks reads the `unread` fields of the Snapshot, nor the entries that are
+        `apart`: of a table, those whose keys have this beginning.
+
+        Raises ValueError for a field that is not compared anyway.
+        """
+        if unknown := sorted({*unread} - _BESIDE):
+            raise ValueError(f"room {name}: no plan is compared by {', '.join(unknown)}")
+        self.name, self.beside, self._apart = name, tuple(sorted(_BESIDE - {*unread})), tuple(apart)
+
+    def reads(self, table: str, key: str) -> bool:
+        """Whether its plan may rest on an entry of a table."""
+        return not any(table == name and key.startswith(beginning) for name, beginning in self._apart)
+
+
+#: All rooms together.
+WHOLE_DECISION: Final = Room("decision")
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A plan that would be made again until then, unless an entry of a table changes. `key`: how it is decided.
@@ -155,11 +187,22 @@ class Decision:
     sure: bool
 
     @classmethod
-    def of(cls, key: Hashable, plan: Plan, snapshot: Snapshot, until: datetime, *, sure: bool) -> Decision:
-        """The decision about a snapshot."""
-        values = {name: getattr(snapshot, name) for name in _BESIDE}
+    def of(
+        cls, room: Room, key: Hashable, plan: Plan, snapshot: Snapshot, until: datetime | None, before: Decision | None
+    ) -> Decision:
+        """The decision of a room about a snapshot, after the one `before`. `until`: when it is due; None: never.
+
+        A plan that was made twice, at two times, is due at a time that counts from neither.
+        """
+        now = snapshot.now
+        sure = (until is None or until > now + max(_RELATIVE, snapshot.settings.disruption_period)) or (
+            before is not None and before.made_at < now and before.alike(key, snapshot) and before.plan == plan
+        )
+        latest = now + _RELATIVE  # a time that no due has is found again within a minute
+        until = latest if until is None else min(until, latest)
+        values = {name: getattr(snapshot, name) for name in room.beside}
         beside = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
-        return cls(key, plan, snapshot.now, until, beside, _fresh(snapshot), sure)
+        return cls(key, plan, now, until, beside, _fresh(snapshot), sure)
 
     def repeats(self, key: Hashable, snapshot: Snapshot) -> bool:
         """Whether the plan need not be made again."""
@@ -173,6 +216,35 @@ class Decision:
             and all(getattr(snapshot, name) == value for name, value in self.beside.items())
             and _fresh(snapshot) == self.fresh
         )
+
+
+@dataclass(slots=True)
+class Decisions:
+    """The latest plan of each room, until an entry of a table changes that it may rest on."""
+
+    _known: dict[Room, Decision] = field(default_factory=dict)
+
+    def changed(self, table: str, key: str) -> None:
+        """Forget the plans that may rest on an entry of a table."""
+        for room in [room for room in self._known if room.reads(table, key)]:
+            del self._known[room]
+
+    def repeated(self, room: Room, key: Hashable, snapshot: Snapshot) -> Plan | None:
+        """The plan of the latest decision of a room when this one would be the same; `key` is how it is decided."""
+        known = self._known.get(room)
+        return known.plan if known is not None and known.repeats(key, snapshot) else None
+
+    def keep(self, room: Room, key: Hashable, plan: Plan, snapshot: Snapshot, dues: Iterable[datetime | None]) -> None:
+        """Keep a plan, if it does nothing, for as long as it would be made again.
+
+        `dues`: when the outcomes of the steps that it may rest on may be other ones.
+        """
+        before = self._known.pop(room, None)
+        if plan.actions or plan.measured or plan.accounts is not None:
+            return
+        until = earliest((plan.next_due, *dues))
+        if until is None or until > snapshot.now:
+            self._known[room] = Decision.of(room, key, plan, snapshot, until, before)
 
 
 def _fresh(snapshot: Snapshot) -> frozenset[Source]:

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Final
 
 from kerf.ec2.instance_types import catalogue
+from kerf.ec2.instance_types.built import of_types
 from kerf.model.aws.cloud import ClassFacts, Region
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.settings import Settings
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec
 
-#: All that a catalogue depends on; of an EC2NodeClass, its spec.
+#: All that a catalogue depends on: of an EC2NodeClass its spec, of the facts those of types.
 _Inputs = tuple[EC2NodeClassSpec, ClassFacts, Region, Settings]
 #: Catalogues that are kept: a few EC2NodeClasses, each with the memory that nodes have shown.
 _MOST: Final = 32
@@ -29,7 +30,7 @@ class SharedCatalogues:
 
     def __call__(self, node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings: Settings) -> Catalogue:
         """The catalogue of an EC2NodeClass. Raises Unresolvable as `catalogue.build` does, and keeps no failure."""
-        inputs = (node_class.spec, facts, region, settings)
+        inputs = (node_class.spec, of_types(facts), region, settings)
         place = next((i for i, (known, _) in enumerate(self._known) if known == inputs), None)
         if place is not None:
             row = self._known.pop(place)

@@ -33,7 +33,7 @@ def catalogues(*names: str, notices: Notices | None = None) -> Catalogues:
 
 
 def _build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings: Settings) -> Catalogue:
-    if node_class.name == "odd" and not facts.instance_profile:
+    if node_class.name == "odd" and not facts.subnets:
         raise KeyError("no such family")
     return (large(),)
 
@@ -63,7 +63,7 @@ def _subnets(free: int) -> tuple[Subnet, ...]:
     return tuple(Subnet(f"subnet-{zone}", zone, f"id-{zone}", free_addresses=free) for zone in ("a", "b"))
 
 
-def test_types_are_not_computed_again_for_other_numbers_of_free_addresses() -> None:
+def test_types_are_not_computed_again_for_other_numbers_of_free_addresses_and_a_profile() -> None:
     """A launch takes addresses; an equal catalogue that is another object would make the scheduler read it again."""
     made, classes = catalogues("sound"), [node_class("sound")]
     made.resolved("sound", "uid-sound", ClassFacts(1, _subnets(250)), NOW)
@@ -71,6 +71,8 @@ def test_types_are_not_computed_again_for_other_numbers_of_free_addresses() -> N
     made.resolved("sound", "uid-sound", ClassFacts(1, _subnets(249)), NOW)
     assert made.catalogues(classes)["sound"] is before
     assert made.facts["sound"].subnets == _subnets(249)
+    made.resolved("sound", "uid-sound", ClassFacts(1, _subnets(249), instance_profile="p"), NOW)
+    assert made.catalogues(classes)["sound"] is before
     made.full(["subnet-a"], NOW + timedelta(minutes=3))
     assert made.catalogues(classes)["sound"] is not before
 
@@ -78,7 +80,7 @@ def test_types_are_not_computed_again_for_other_numbers_of_free_addresses() -> N
 def test_it_is_forgiven_when_its_facts_make_sense_again() -> None:
     made, classes = catalogues("odd"), [node_class("odd")]
     made.catalogues(classes)
-    made.resolved("odd", "uid-odd", ClassFacts(1, instance_profile="p"), NOW)
+    made.resolved("odd", "uid-odd", ClassFacts(1, _subnets(1)), NOW)
     assert len(made.catalogues(classes)["odd"]) == 1
     assert not made.facts["odd"].problems
 

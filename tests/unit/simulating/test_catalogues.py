@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from kerf.ec2.instance_types import catalogue
+from kerf.ec2.instance_types.built import of_types
 from kerf.ec2.instance_types.formulas import Unresolvable
 from kerf.model.aws.cloud import ClassFacts, Region
 from kerf.model.aws.instance_type import Catalogue
@@ -27,6 +28,43 @@ def test_equal_inputs_of_two_runs_have_one_catalogue() -> None:
     first = shared(node_class(), facts(), region(), SETTINGS)
     assert shared(node_class(), facts(), region(), SETTINGS) is first
     assert first == catalogue.build(node_class(), facts(), region(), SETTINGS)
+
+
+def test_facts_that_types_do_not_depend_on_make_no_other_catalogue() -> None:
+    """The profile of each run has a name of its own, and each launch takes addresses."""
+    shared = SharedCatalogues(catalogue.build)
+    first = shared(node_class(), facts(), region(), SETTINGS)
+    later = replace(
+        facts(),
+        generation=7,
+        subnets=tuple(replace(one, free_addresses=one.free_addresses - 1) for one in reversed(facts().subnets)),
+        security_groups=(),
+        instance_profile="another",
+        problems={"SubnetsReady": ("NotFound", "")},
+        images_complete=False,
+    )
+    assert shared(node_class(), later, region(), SETTINGS) is first
+    assert first == catalogue.build(node_class(), later, region(), SETTINGS)
+
+
+def test_types_depend_on_no_other_facts() -> None:
+    """A field that is new belongs to one of both lists."""
+    kept, left_out = of_types(facts()), {"generation", "security_groups", "instance_profile", "problems"}
+    left_out |= {"images_complete", "profile_attempt", "subnets"}
+    assert {one.name for one in fields(kept)} - left_out == {
+        "images",
+        "reservations",
+        "full_subnets",
+        "placement_group",
+        "shifted",
+        "memory_bytes",
+    }
+    held = replace(
+        facts(), memory_bytes={("m5.large", facts().images[0].id): 7 * 2**30}, shifted=frozenset({"use1-az1"})
+    )
+    for seen in (facts(), held):
+        built = catalogue.build(node_class(), seen, region(), SETTINGS)
+        assert catalogue.build(node_class(), of_types(seen), region(), SETTINGS) == built
 
 
 def test_each_input_has_its_own_catalogue() -> None:
@@ -63,7 +101,7 @@ def test_a_failure_is_not_kept() -> None:
 def test_the_least_recently_used_catalogue_is_dropped() -> None:
     shared = SharedCatalogues(catalogue.build)
     first = shared(node_class(), facts(), region(), SETTINGS)
-    others = [replace(facts(), generation=number) for number in range(1000, 1100)]
+    others = [replace(facts(), shifted=frozenset({f"zone-{number}"})) for number in range(100)]
     for seen in others:
         shared(node_class(), seen, region(), SETTINGS)
         assert shared(node_class(), facts(), region(), SETTINGS) is first

@@ -23,14 +23,23 @@ class Inputs:
         return (
             self.region is other.region
             and (self.uid, self.generation) == (other.uid, other.generation)
-            and (self.facts is other.facts or _of_types(self.facts) == _of_types(other.facts))
+            and (self.facts is other.facts or of_types(self.facts) == of_types(other.facts))
         )
 
 
-def _of_types(facts: ClassFacts) -> ClassFacts:
-    """The facts without the number of free addresses, which changes with every launch."""
+def of_types(facts: ClassFacts) -> ClassFacts:
+    """The facts that types depend on. Free addresses change with every launch, and a profile is created once."""
     subnets = (replace(subnet, free_addresses=0) for subnet in facts.subnets)
-    return replace(facts, subnets=tuple(sorted(subnets, key=lambda subnet: subnet.id)))
+    return ClassFacts(
+        generation=0,
+        subnets=tuple(sorted(subnets, key=lambda subnet: subnet.id)),
+        images=facts.images,
+        reservations=facts.reservations,
+        full_subnets=facts.full_subnets,
+        placement_group=facts.placement_group,
+        shifted=facts.shifted,
+        memory_bytes=facts.memory_bytes,
+    )
 
 
 class Built:
