@@ -79,7 +79,7 @@ _TOO_MUCH_WORK: Final = Blocker(
     "finding nodes for its pods needs more work than the limit for one node: too many pods, of this node or pending, "
     "have constraints of their own; give them equal affinities and spreads, or drain the node by hand",
 )
-#: Of candidates that take pods of nodes that go already.
+#: Of candidates that take pods of nodes that are being removed.
 _PLACE_OF_OTHERS: Final = Blocker(
     "PlaceOfOthers", "pods of nodes that are being removed have their place on it, and no other yet", quiet=True
 )
@@ -256,12 +256,12 @@ def _apart(
     alone = ask([moving[key] for key in sorted(moving)], shut, Manner.FREELY)
     if alone.unplaced or not before.unplaced.keys() <= solution.unplaced.keys():
         return None
-    if any(counted(view, new) for new in alone.new_nodes):
+    if any(limited(view, new) for new in alone.new_nodes):
         return None
     return alone if before.price + alone.price <= solution.price else None
 
 
-def counted(view: View, new: NewNode) -> bool:
+def limited(view: View, new: NewNode) -> bool:
     """Whether limits of its NodePool or a reservation count the new node."""
     return labels.RESERVED in new.capacity_types or bool(view.snapshot.node_pools[new.pool].spec.limits)
 

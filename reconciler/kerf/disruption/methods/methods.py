@@ -20,7 +20,7 @@ from kerf.disruption.candidates import canary, costs
 from kerf.disruption.candidates.budgets import Ledger, reported
 from kerf.disruption.candidates.candidates import Blocker, Candidate, known_candidate, refused
 from kerf.disruption.candidates.pacing import backing_off, no_budget, probed, settled, soon
-from kerf.disruption.command import command_id
+from kerf.disruption.command import command_id, failure_due
 from kerf.disruption.commands import start, start_together
 from kerf.disruption.consolidation.eligibility import rest_blockers
 from kerf.disruption.consolidation.moves import DELETE, Move, judge
@@ -160,7 +160,8 @@ def _drifted(view: View, key: str) -> tuple[Candidate | Plan, datetime | None]:
     if held is not None:
         return held, held.next_due
     found = canary.drift_blocker(view, state) or known_candidate(view, key, eventual=True)
-    return (refused(state, found) if isinstance(found, Blocker) else found), None
+    due = failure_due(state.claim.metadata.annotations, view.snapshot.now) if state.claim is not None else None
+    return (refused(state, found) if isinstance(found, Blocker) else found), due
 
 
 _DRIFTED: Final[Step[View, Candidate | Plan]] = Step("drifted nodes", "state_nodes", _drifted, speaks=lambda _: False)

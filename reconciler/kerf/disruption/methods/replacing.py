@@ -23,7 +23,7 @@ from kerf.disruption.commands import start
 from kerf.disruption.consolidation.search import without
 from kerf.disruption.on_nodes import tried
 from kerf.disruption.share import NEXT_TIME, Share
-from kerf.disruption.simulation import Manner, Scheduler, closed, counted, leavers, on_the_move, simulate
+from kerf.disruption.simulation import Manner, Scheduler, closed, leavers, limited, on_the_move, simulate
 from kerf.disruption.view import View
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import claims_devices
@@ -108,7 +108,7 @@ class _Places:
         """With the successors that the plan has started; None where more than free resources decides."""
         _, leaving, virtual = on_the_move(view, ())
         others = {**virtual, **view.snapshot.pods.pending, **leaving}
-        if share.scheduler is None or any(map(_minds_others, others.values())) or _counted(view, new):
+        if share.scheduler is None or any(map(_minds_others, others.values())) or _limited(view, new):
             return None
         found = cls(view, share, share.scheduler)
         placed = share([others[key] for key in sorted(others)], closed(view, ()), Manner.FREELY, new).placed
@@ -129,7 +129,7 @@ class _Places:
         if not self._late.isdisjoint(found.placed.values()):
             alone = self._placed(moving, exclude | self._late)
             found = alone if alone.price <= found.price else found
-        if found.unplaced or _counted(self._view, found.new_nodes) or not self._late.isdisjoint(found.placed.values()):
+        if found.unplaced or _limited(self._view, found.new_nodes) or not self._late.isdisjoint(found.placed.values()):
             return None
         self._view = without(self._view, (one,))
         keys = (planned_key(number) for number in count(self._planned))
@@ -156,5 +156,5 @@ def _minds_others(pod: Pod) -> bool:
     return has_terms(pod) or claims_devices(pod)
 
 
-def _counted(view: View, new: Iterable[NewNode]) -> bool:
-    return any(counted(view, one) for one in new)
+def _limited(view: View, new: Iterable[NewNode]) -> bool:
+    return any(limited(view, one) for one in new)
