@@ -28,7 +28,7 @@ TIMESTAMP: Final = "_timestamp_seconds"
 _SUMMED: Final = {"client_go_request_duration_seconds_bucket": ("verb", "le")}
 _LINE: Final = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-_SHOWN: Final = 220
+_SHOWN: Final = 400
 _HEAD: Final = """\
 # Faults and the tools that name them
 

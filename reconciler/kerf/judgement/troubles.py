@@ -28,6 +28,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR, Reason, Refusal
 from kerf.model.snapshot import LaunchFailure
 from kerf.provisioning.provision import NOT_YET
+from kerf_api import labels
 from kerf_api.texts import shortened
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
@@ -133,10 +134,21 @@ class Trouble:
 
 
 # --- actions ----------------------------------------------------------------------------------------------------
-def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeClass] = ()) -> Iterator[Trouble]:
+def failing(
+    known: Iterable[Failure],
+    now: datetime,
+    classes: Iterable[EC2NodeClass] = (),
+    claims: Iterable[NodeClaim] = (),
+) -> Iterator[Trouble]:
     """The actions that fail: at once where no further attempt helps, else after `PATIENCE`. A permission that is
     missing is missing for all objects: one trouble. What a condition of these classes reports is left to `not_ready`.
+    A launch is named by the first of its NodeClaims.
     """
+    launched = {
+        f"fleet/{group}": f"nodeclaim/{one.name}"
+        for one in sorted(claims, key=lambda one: one.name, reverse=True)
+        if (group := one.metadata.annotations.get(labels.LAUNCH_GROUP))
+    }
     groups: dict[tuple[str, ...], list[Failure]] = {}
     reported = {
         (verb, f"ec2nodeclass/{one.name}")
@@ -152,11 +164,10 @@ def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeCl
             groups.setdefault((one.verb, one.outcome, *alone), []).append(one)
     for members in groups.values():
         first = members[0]  # the error names its object: that of another member would contradict the subject
-        text = first.text + (
-            f" ({len(members)} objects: {_names(one.object for one in members)})" if members[1:] else ""
-        )
+        named = [launched.get(one.object, one.object) for one in members]
+        text = first.text + (f" ({len(members)} objects: {_names(named)})" if members[1:] else "")
         times = sum(one.times for one in members)
-        yield Trouble(ACTION_FAILS, first.object, text, _fix(first), first.since, times, at_least=first.at_least)
+        yield Trouble(ACTION_FAILS, named[0], text, _fix(first), first.since, times, at_least=first.at_least)
 
 
 def _fix(failure: Failure) -> str:

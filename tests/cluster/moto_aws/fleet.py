@@ -12,7 +12,7 @@ import itertools
 import json
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
@@ -212,6 +212,14 @@ def _placeable(world: World, response: Any, pool: Pool) -> int:
     return placement.room(world.placement_groups, placed, pool.zone, response.ec2_backend.all_instances())
 
 
+#: Source: EC2 API reference, error codes.
+_NO_CAPACITY: Final = "We currently do not have sufficient {type} capacity in the zone you requested ({zone})."
+_TEXTS: Final = {
+    "InsufficientFreeAddressesInSubnet": "There are not enough free addresses in subnet '{subnet}'.",
+    "VcpuLimitExceeded": "The requested vCPU capacity exceeds the vCPU limit of this account.",
+}
+
+
 def _shortage(world: World, response: Any, order: Order, pool: Pool) -> tuple[str, str]:
     if _placeable(world, response, pool) <= 0:
         return "InstanceLimitExceeded", "You have reached the limit of instances in this spread placement group."
@@ -220,8 +228,9 @@ def _shortage(world: World, response: Any, order: Order, pool: Pool) -> tuple[st
     out = world.stock(pool.instance_type, pool.zone, order.capacity_type)
     if out is None:
         return "InsufficientFreeAddressesInSubnet", f"Not enough free addresses in {pool.override['SubnetId']}"
-    text = f"We currently do not have sufficient {pool.instance_type} capacity in the zone you requested ({pool.zone})."
-    return out.code, text
+    return out.code, _TEXTS.get(out.code, _NO_CAPACITY).format(
+        type=pool.instance_type, zone=pool.zone, subnet=pool.override.get("SubnetId", "")
+    )
 
 
 def _about(order: Order, pool: Pool) -> dict[str, Any]:

@@ -83,6 +83,14 @@ def test_an_action_that_may_come_off_by_itself_is_a_trouble_after_two_minutes(ag
     assert len(list(troubles.failing(rows, NOW))) == count
 
 
+def test_a_launch_is_named_by_a_nodeclaim_of_it() -> None:
+    """Nobody can look up a launch group."""
+    claims = [node_claim(name=name, annotations={labels.LAUNCH_GROUP: group}) for name, group in ("bg", "ag", "ch")]
+    rows = [failure(f"fleet/{group}", verb="LaunchInstances") for group in ("g", "h")]
+    (found,) = troubles.failing(rows, NOW, (), claims)
+    assert (found.object, "(2 objects: nodeclaim/a, nodeclaim/c)" in found.text) == ("nodeclaim/a", True)
+
+
 def test_an_action_whose_failure_a_condition_of_the_class_reports_is_no_second_trouble() -> None:
     failed = failure("ec2nodeclass/c", "failed", "EnsureInstanceProfile")
     broken = node_class(condition("InstanceProfileReady", "False", "RoleNotFound", "no role"))
