@@ -2,8 +2,9 @@
 consolidation.
 
 Each finds the nodes it would like to disrupt, asks what speaks against them, and starts commands as far as budgets go.
-A method that would simulate does so only while the plan has started nothing, because a simulation does not see what was
-started beside it; the next tick follows at once. Source: disruption reference §1.1, §3.6, §4.4.
+A method that would simulate does so only while no other method has started anything in the plan, because its simulation
+does not know of that; the next reconcile follows at once. Drift starts several nodes in a plan (`replacing.py`).
+Source: disruption reference §1.1, §3.6, §4.4.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def quiet_since(found: Candidate) -> datetime:
 
 # --- drift ------------------------------------------------------------------------------------------------------
 def drift(view: View, ledger: Ledger, share: Share) -> Plan:
-    """Drifted nodes: empty ones at once, then the one that has drifted longest, its replacements first."""
+    """Drifted nodes: empty ones at once, then those that have drifted longest, their replacements first."""
     wishes = _wishes(view, ledger)
     keys = [key for key, wish in wishes.items() if wish.drifted]
     waiting, ready = [], []
