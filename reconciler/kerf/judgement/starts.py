@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from statistics import median
-from typing import Final
 
-from kerf.judgement.troubles import SERVES_WITHIN
+from kerf.model.claims import seconds_between
 from kerf_api.v1.conditions import TRUE
 from kerf_api.v1.nodeclaim import NodeClaim
-
-#: A start that took longer was a problem, and no measure for others.
-_LONGEST: Final = SERVES_WITHIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +41,8 @@ def starting(claims: Iterable[NodeClaim], now: datetime) -> Starting | None:
             continue
         if ended is None:
             begun.append((launched, claim.name))
-        elif timedelta(0) <= ended - launched <= _LONGEST:
-            took.append((ended - launched).total_seconds())
+        elif (known := seconds_between(claim, "Launched", "Initialized")) is not None:
+            took.append(known)
     if not begun:
         return None
     since, oldest = min(begun)

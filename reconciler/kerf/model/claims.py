@@ -4,11 +4,15 @@ what is read off a claim's annotations by more than one room."""
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from kerf.model.instants import is_ahead
 from kerf_api import bounds, durations, labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
+
+#: In seconds.
+_LONGEST_STARTUP: Final = 900.0
 
 
 def check(claim: NodeClaim) -> None:
@@ -37,6 +41,18 @@ def since(claim: NodeClaim, type_: str, now: datetime) -> datetime | None:
     known = claim.condition(type_)
     at = known.last_transition_time if known is not None else None
     return claim.metadata.creation_timestamp if at is not None and is_ahead(at, now) else at
+
+
+def seconds_between(claim: NodeClaim, first: str, second: str) -> float | None:
+    """The seconds from the transition of one condition to that of a later one; None unless both are True.
+
+    None as well above 15 minutes: that startup has another cause, such as a manual step, and is no measure for others.
+    """
+    ends = [one.last_transition_time for type_ in (first, second) if (one := claim.condition(type_)) is not None]
+    if len(ends) < 2 or ends[0] is None or ends[1] is None or not (claim.is_true(first) and claim.is_true(second)):
+        return None
+    seconds = (ends[1] - ends[0]).total_seconds()
+    return seconds if 0 <= seconds <= _LONGEST_STARTUP else None
 
 
 def deadline_of(claim: NodeClaim) -> datetime | None:
