@@ -78,8 +78,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/disruption:_Places.successors",
-                "one.key in self._taken or any(map(_minds_others, moving.values()))",
-                "any(map(_minds_others, moving.values()))",
+                "one.key in self._taken or mind_others(self._view, moving.values())",
+                "mind_others(self._view, moving.values())",
             ),
         ),
         (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import cached_property
 from typing import Final, Protocol
@@ -25,6 +25,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
 from kerf.pods.buffer_pods import settled_pods, virtual_pods
+from kerf.pods.default_constraints import DefaultSpread
 from kerf.pods.requirements import own_problem
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.nodes.supposed import standing
@@ -79,6 +80,8 @@ _TOO_MUCH_WORK: Final = Blocker(
     "finding nodes for its pods needs more work than the limit for one node: too many pods, of this node or pending, "
     "have constraints of their own; give them equal affinities and spreads, or drain the node by hand",
 )
+#: A pod has left its node so long after the removal of the node began, unless something keeps it there.
+_MOVED_WITHIN: Final = timedelta(minutes=5)
 #: Of candidates that take pods of nodes that are being removed.
 _PLACE_OF_OTHERS: Final = Blocker(
     "PlaceOfOthers", "pods of nodes that are being removed have their place on it, and no other yet", quiet=True
@@ -224,7 +227,8 @@ def _simulated(
     if homeless - displaced:
         own = {one.key for one in candidates}
         there = ask(asked, exclude - own, manner, beside).placed
-        if any(there.get(key) in own and pods.active(leaving[key]) for key in homeless - displaced):
+        soon = _lately(view)
+        if any(there.get(key) in own and leaving[key].spec.node_name in soon for key in homeless - displaced):
             return Outcome(failed=_PLACE_OF_OTHERS)
     owing = {*moving, *virtual, *displaced}
     staying = {*moving, *displaced, *(settled_pods(view.turn) if manner is not Manner.FREELY else ())}
@@ -248,7 +252,7 @@ def _apart(
     where the answers are no answer for all together: to pods with spreads or inter-pod terms, and with new nodes that
     limits of a NodePool or a reservation count.
     """
-    if any(map(has_terms, (*moving.values(), *others.values()))):
+    if mind_others(view, (*moving.values(), *others.values())):
         return None
     before = ask([others[key] for key in sorted(others)], exclude, Manner.FREELY)
     unready = (key for key, state in view.snapshot.state_nodes.items() if not state.initialized)
@@ -259,6 +263,12 @@ def _apart(
     if any(limited(view, new) for new in alone.new_nodes):
         return None
     return alone if before.price + alone.price <= solution.price else None
+
+
+def mind_others(view: View, some: Iterable[Pod]) -> bool:
+    """Whether more than free resources decides on the places of pods: spreads, default ones included, inter-pod terms,
+    or device claims."""
+    return any(has_terms(pod) or pods.claims_devices(pod) for pod in DefaultSpread(view.snapshot).given(some))
 
 
 def limited(view: View, new: NewNode) -> bool:
@@ -302,6 +312,18 @@ def _going(view: View, others: set[str]) -> list[str]:
     states = view.snapshot.state_nodes
     keys = {*view.commands, *view.turn.all(_DELETING, view.each).spoken} - others
     return [node.name for key in sorted(keys) if (node := states[key].node) is not None]
+
+
+def _lately(view: View) -> set[str]:
+    """The names of those whose removal has begun a short while ago: a pod that is still there later is stuck."""
+    found, before = set(), view.snapshot.now - _MOVED_WITHIN
+    for key in {*view.commands, *view.turn.all(_DELETING, view.each).spoken}:
+        state, command = view.snapshot.state_nodes[key], view.commands.get(key)
+        deleted = [one.metadata.deletion_timestamp for one in (state.claim, state.node) if one is not None]
+        begun = min((at for at in deleted if at is not None), default=command.started if command is not None else None)
+        if state.node is not None and begun is not None and begun > before:
+            found.add(state.node.name)
+    return found
 
 
 def _stranded(view: View, solution: Solution, moving: Collection[str]) -> dict[str, str]:

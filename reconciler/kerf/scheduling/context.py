@@ -90,7 +90,8 @@ class SolveContext:
     def filled(self, arriving: Mapping[str, Iterable[Pod]]) -> SolveContext:
         """The same with these pods on the places of these keys, as far as places know them: what they leave free."""
         places = self.places
-        now = (self.reader.filled(places.targets[places.at[key]], there) for key, there in sorted(arriving.items()))
+        known = ((places.at[key], there) for key, there in sorted(arriving.items()) if key in places.at)
+        now = (self.reader.filled(places.targets[place], there) for place, there in known)
         return replace(self, places=places.without((), now))
 
     def with_pool(self, pool: NodePool) -> SolveContext:

@@ -12,8 +12,12 @@ from kerf.disruption import share
 from kerf.disruption.command import Command, command_of
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.methods import replacing
+from kerf.disruption.simulation import Scheduler
+from kerf.model.kubernetes.objects import Service, TopologySpreadConstraint
 from kerf.model.plan import PatchObject, Plan
+from kerf.model.settings import Settings
 from kerf_api import labels
+from kerf_api.v1.meta import decode
 from tests.unit.disruption import worlds as w
 
 
@@ -90,6 +94,23 @@ def test_where_limits_count_successors_only_one_is_started() -> None:
 def test_nodes_whose_pods_depend_on_others_are_started_alone(own: dict[str, Any]) -> None:
     assert w.started(planned(a=own)) == ["a"]
     assert w.started(planned(b=own)) == ["a", "c"]
+
+
+def test_default_spreads_count_as_those_of_pods() -> None:
+    row = TopologySpreadConstraint(max_skew=1, topology_key=labels.HOSTNAME, when_unsatisfiable="DoNotSchedule")
+    settings = Settings("test", default_constraints=(row,))
+    pods = [w.pod(f"on-{name}", name, **LARGE) for name in "abc"]
+    service = decode(Service, {"metadata": {"name": "s", "namespace": "shop"}, "spec": {"selector": {"app": "web"}}})
+    objects = [w.rolling(), *w.drifted(*"abc"), *pods]
+    assert w.started(disrupt(w.snapshot([*objects, service]))) == ["a", "b", "c"]
+    assert w.started(disrupt(w.snapshot([*objects, service], settings=settings))) == ["a"]
+
+
+def test_a_bug_beside_the_first_costs_only_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scheduler, "filled", lambda *given: 1 / 0)
+    plan = planned()
+    assert w.started(plan) == ["a"]
+    assert w.refusals(plan) == {"disruption/drift": "InternalError"}
 
 
 def test_nodes_whose_pods_claim_devices_are_not_started_beside_others() -> None:

@@ -23,15 +23,13 @@ from kerf.disruption.commands import start
 from kerf.disruption.consolidation.search import without
 from kerf.disruption.on_nodes import tried
 from kerf.disruption.share import NEXT_TIME, Share
-from kerf.disruption.simulation import Manner, Scheduler, closed, leavers, limited, on_the_move, simulate
+from kerf.disruption.simulation import Manner, Scheduler, closed, leavers, limited, mind_others, on_the_move, simulate
 from kerf.disruption.view import View
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.kubernetes.pods import claims_devices
 from kerf.model.plan import NOTHING, Plan
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf.scheduling.nodes.supposed import planned_key
-from kerf.scheduling.placing.pod_parts import has_terms
 from kerf_api.v1.budgets import DRIFTED
 
 #: So many are simulated beside the first in one plan, and fewer where one takes long: about a fifth of a second in all.
@@ -77,7 +75,8 @@ def _beside(
     view: View, ledger: Ledger, first: Candidate, new: Sequence[NewNode], rest: Iterable[Candidate], share: Share
 ) -> Iterator[Plan]:
     """Start those of the rest that can go beside the first; the others wait, and are not refused for it."""
-    places = _Places.of(without(view, [first]), new, share)
+    places, failed = _places(without(view, [first]), new, share)
+    yield failed
     left = min(_BESIDE, max(1, _NODES // len(view.snapshot.state_nodes)))
     for one in rest:
         if places is None or not left or share.used_up:
@@ -86,6 +85,18 @@ def _beside(
             left -= 1
             share.begins((one.key,))
             yield tried(view.snapshot, f"node/{one.state.name}", partial(_one_more, view, ledger, places, one))
+
+
+def _places(view: View, new: Sequence[NewNode], share: Share) -> tuple[_Places | None, Plan]:
+    """The places, or None; with the refusal of a bug, which costs no node that is started."""
+    found: list[_Places | None] = []
+
+    def find() -> Plan:
+        found.append(_Places.of(view, new, share))
+        return NOTHING
+
+    failed = tried(view.snapshot, "disruption/drift", find)
+    return (found or [None])[0], failed
 
 
 def _one_more(view: View, ledger: Ledger, places: _Places, one: Candidate) -> Plan:
@@ -108,7 +119,7 @@ class _Places:
         """With the successors that the plan has started; None where more than free resources decides."""
         _, leaving, virtual = on_the_move(view, ())
         others = {**virtual, **view.snapshot.pods.pending, **leaving}
-        if share.scheduler is None or any(map(_minds_others, others.values())) or _limited(view, new):
+        if share.scheduler is None or mind_others(view, others.values()) or _limited(view, new):
             return None
         found = cls(view, share, share.scheduler)
         placed = share([others[key] for key in sorted(others)], closed(view, ()), Manner.FREELY, new).placed
@@ -122,7 +133,7 @@ class _Places:
         not joined.
         """
         moving = leavers(self._view, (one.node.name,))
-        if one.key in self._taken or any(map(_minds_others, moving.values())):
+        if one.key in self._taken or mind_others(self._view, moving.values()):
             return None
         exclude = closed(self._view, (one,))
         found = self._placed(moving, exclude)
@@ -149,11 +160,6 @@ class _Places:
         self._late |= {planned_key(self._planned + number) for number in range(len(new))}
         self._taken |= arriving.keys()
         self._planned += len(new)
-
-
-def _minds_others(pod: Pod) -> bool:
-    """Whether more than free resources decides on its place."""
-    return has_terms(pod) or claims_devices(pod)
 
 
 def _limited(view: View, new: Iterable[NewNode]) -> bool:

@@ -96,11 +96,12 @@ def test_a_place_that_another_node_s_pod_goes_to_already_is_paid_for() -> None:
     assert (other.blocker, other.new_nodes) == (None, ())
 
 
-@pytest.mark.parametrize(("terminating", "code"), [(False, "PlaceOfOthers"), (True, None)])
-def test_a_node_that_takes_the_pods_of_another_stays_until_they_have_moved(terminating: bool, code: str | None) -> None:
-    """One that terminates has been replaced by a pod that waits, which takes part by itself."""
-    under_way = w.claim("z", annotations={labels.COMMAND: COMMAND})
-    old = w.pod("old", "z", deletion=w.NOW if terminating else None, **LARGE)
+@pytest.mark.parametrize(("minutes", "code"), [(0, "PlaceOfOthers"), (5, None)])
+def test_a_node_that_takes_the_pods_of_another_stays_until_they_have_moved(minutes: int, code: str | None) -> None:
+    """But not for long: one that is still there is stuck, by its PodDisruptionBudget, say."""
+    command = Command(id="c", reason="Drifted", started=w.NOW - minutes * w.MINUTE, created=True)
+    under_way = w.claim("z", annotations={labels.COMMAND: text_of(command)})
+    old = w.pod("old", "z", **LARGE)
     found = simulated(*w.pairs("a"), w.pod("web", "a"), under_way, w.node(under_way), old)
     assert (found.failed.code if found.failed is not None else None) == code
     roomy = simulated(*w.pairs("a"), w.pod("web", "a"), under_way, w.node(under_way), old, *w.pairs("b"))
