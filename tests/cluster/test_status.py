@@ -148,7 +148,9 @@ def test_a_controller_that_is_gone_and_one_in_a_crash_loop(kerf: Installation) -
     where = ("-n", NAMESPACE, "--subresource=status", "--type=merge")
     kerf.kubectl("patch", "pod", name, *where, "-p", json.dumps(patch))
     page = status(kerf, 1, *admin(kerf))
-    assert f"! pod/{NAMESPACE}/{name}: container controller waits: CrashLoopBackOff: back-off 5m0s restarting" in page
+    assert (
+        f"! pod/{NAMESPACE}/{name}: container controller is waiting: CrashLoopBackOff: back-off 5m0s restarting" in page
+    )
     assert "last ended with exit code 2 (Error)" in page
     assert "CLUSTER_NAME is required; 6 restarts" in page
     assert f"fix: kubectl logs -n {NAMESPACE} {name} -c controller --previous" in page

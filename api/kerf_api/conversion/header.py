@@ -69,7 +69,7 @@ def keep_annotations(work: Work, steps: Steps, value: Any, path: Steps) -> None:
         here = (*steps, key)
         new = old_names.RENAMED_ANNOTATIONS.get(key)
         if new is not None and new in value:
-            work.tell(RENAMED, here, f"{key} is {new} now, which is there already; removed")
+            work.tell(RENAMED, here, f"the object has {new} already; {key}, its older name, is removed")
         elif new is not None:
             work.keep((*path, new), here, text)
             work.tell(RENAMED, here, f"{key} is {new} now")

@@ -38,7 +38,7 @@ def _annotations(work: Work, steps: Steps) -> None:
         new = old_names.RENAMED_ANNOTATIONS.get(key)
         if new is not None and work.draft.get(*steps, new) is not None:
             work.draft.remove((*steps, key))
-            work.tell(RENAMED, (*steps, key), f"{key} is {new} now, which is there already; removed")
+            work.tell(RENAMED, (*steps, key), f"the object has {new} already; {key}, its older name, is removed")
         elif new is not None:
             work.draft.rename((*steps, key), new)
             work.tell(RENAMED, (*steps, key), f"{key} is {new} now")

@@ -58,7 +58,7 @@ class Bucket:
             except KeyError as error:
                 problem = f"the answer has no {error.args[0]}; the store must have ListObjectsV2"
                 raise Unavailable(f"s3:ListObjectsV2: {problem}") from error
-        raise Unavailable(f"s3:ListObjectsV2: its pages do not end ({MOST_PAGES})")
+        raise Unavailable(f"s3:ListObjectsV2: more than {MOST_PAGES} pages; use a prefix with fewer objects")
 
     def fetch(self, name: str, path: Path, most_bytes: int) -> int:
         """Save an object as a file; its bytes. It may have grown since it was listed. Raises OSError, too."""

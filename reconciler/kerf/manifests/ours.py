@@ -54,7 +54,7 @@ def misplaced(node: Node) -> Iterator[tuple[Node, Problem]]:
     elif isinstance(value, dict) and value.get("kind") == "List" and _hold_ours(value.get("items")):
         version = value.get("apiVersion")
         if version != "v1":
-            message = f"apiVersion of the List is {'missing' if version is None else shown(version)}"
+            message = f"apiVersion of the List is {'missing' if version is None else f'{shown(version)}, not v1'}"
             yield node, at(("apiVersion",), "KERF-SCHEMA-VERSION", "error", message, "write apiVersion: v1")
 
 

@@ -18,7 +18,7 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE: Final = 256 * 1024
 _TOO_LONG: Final = f"it has more than {_LONGEST // 1024**3} GiB"
-_SECOND: Final = "something follows its end; files that were joined are read one by one"
+_SECOND: Final = "it has data after its end; split files that were joined"
 
 
 def compressed(lines: Iterable[bytes], give_way: Callable[[], object] = lambda: None) -> bytes:

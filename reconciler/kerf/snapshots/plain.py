@@ -39,7 +39,7 @@ def _encoded(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Fraction):
         return str(value)
-    raise NotImplementedError(f"{type(value).__name__} is no value of a snapshot")
+    raise NotImplementedError(f"{type(value).__name__} cannot be stored in a snapshot")
 
 
 def _decoded(kind: type[Any], value: Any) -> Any:
@@ -47,7 +47,7 @@ def _decoded(kind: type[Any], value: Any) -> Any:
         if not isinstance(value, str) or not _FRACTION.fullmatch(value):
             raise ValueError(f"{str(value)[:20]!r} is no fraction")
         return Fraction(value)
-    raise NotImplementedError(f"{kind.__name__} is no value of a snapshot")
+    raise NotImplementedError(f"{kind.__name__} cannot be stored in a snapshot")
 
 
 def _paired(data: Any) -> Any:

@@ -80,7 +80,9 @@ class Reader:
                 self._begin(number, line)
             case End():
                 if line.lines != number - 1 - self.offset:
-                    raise Unreadable(f"line {number}: it ends after {line.lines} lines")
+                    raise Unreadable(
+                        f"line {number}: the record of the end counts {line.lines} lines; save the snapshot again"
+                    )
                 self.complete = True
             case _:
                 self.apply(line)

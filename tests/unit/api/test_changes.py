@@ -55,7 +55,7 @@ def test_what_is_written_otherwise_and_means_the_same_is_no_change_for_nodes() -
         (BUDGETS, [{"nodes": "0"}], [FREEZE], "for Drifted and Empty and Underutilized: until now no node was ever"),
         ("spec.disruption.consolidateAfter", "Never", "1m", "consolidation moves pods from now on"),
         (f"{REQUIREMENTS}[0].values", ["a", "b"], ["b"], "example.com/team: no longer a; nodes that are no longer"),
-        (REQUIREMENTS, [], [{"key": "zone", "operator": "In", "values": ["a"]}], "zone: from now on only a"),
+        (REQUIREMENTS, [], [{"key": "zone", "operator": "In", "values": ["a"]}], "zone: only a from now on"),
         (
             f"{REQUIREMENTS}[0]",
             {"key": "topology.kubernetes.io/zone", "operator": "Exists"},

@@ -31,8 +31,8 @@ def test_text() -> None:
     assert formats.text(report()) == (
         "50%, a:b/wrong.yaml:4:12: warning: NodeClaim general-x7k2p: metadata.labels.true: "
         'the key on is read as "true"; put it in quotes: "on" [KERF-FILE-KEY]\n'
-        '50%, a:b/wrong.yaml:7:16: error: NodeClaim general-x7k2p: spec.expireAfter: "30d" does not have the right '
-        "form; needed is a duration of whole hours, minutes and seconds such as 720h or 1h30m, or Never; "
+        '50%, a:b/wrong.yaml:7:16: error: NodeClaim general-x7k2p: spec.expireAfter: "30d" does not match the '
+        "pattern; needed is a duration of whole hours, minutes and seconds such as 720h or 1h30m, or Never; "
         'did you mean "720h"? [KERF-SCHEMA-PATTERN]\n'
         "50%, a:b/wrong.yaml:12:14: error: NodeClaim general-x7k2p: spec.requirements[0].values[0]: "
         "true is a boolean, a text is needed (unquoted, on is read as true); "
@@ -78,7 +78,7 @@ def test_json() -> None:
         "rule": "KERF-SCHEMA-PATTERN",
         "severity": "error",
         "path": "spec.expireAfter",
-        "message": '"30d" does not have the right form; needed is a duration of whole hours, minutes and seconds such '
+        "message": '"30d" does not match the pattern; needed is a duration of whole hours, minutes and seconds such '
         "as 720h or 1h30m, or Never",
         "hint": 'did you mean "720h"?',
         "value": "30d",

@@ -177,7 +177,7 @@ def test_joined_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[
     """Only the decisions of the first one would be read."""
     (tmp_path / "a.record").write_bytes(RECORD.read_bytes() * 2)
     assert replay.main([str(tmp_path), "--list"]) == 2
-    assert "something follows its end" in _said(capsys)
+    assert "it has data after its end" in _said(capsys)
 
 
 def test_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

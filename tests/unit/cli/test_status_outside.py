@@ -148,8 +148,8 @@ def test_a_crash_loop_is_told_with_the_last_end_and_the_command_for_its_log() ->
     text = page(look(Server(deployments=[broken], pods=[pod(CRASHING)]).leased(None)))
     assert "! deployment/kerf/kerf: 0 of 2 replicas are ready: Min: few" in text
     assert (
-        "! pod/kerf/kerf-1: container controller waits: CrashLoopBackOff: back-off 5m0s; last ended with exit code 2 "
-        "(Error) at 2026-01-01T11:59:00Z: CLUSTER_NAME; 7 restarts [since 2026-01-01T11:59:00Z (1m0s)]\n"
+        "! pod/kerf/kerf-1: container controller is waiting: CrashLoopBackOff: back-off 5m0s; last ended with exit "
+        "code 2 (Error) at 2026-01-01T11:59:00Z: CLUSTER_NAME; 7 restarts [since 2026-01-01T11:59:00Z (1m0s)]\n"
         "    fix: kubectl logs -n kerf kerf-1 -c controller --previous"
     ) in text
     assert "! lease/kerf/own-lease: no replica has it: nothing is decided" in text
@@ -161,7 +161,7 @@ def test_a_crash_loop_is_told_with_the_last_end_and_the_command_for_its_log() ->
         (deployment(0), "deployment/kerf/kerf: is scaled to 0 replicas"),
         (
             pod({"name": "c", "state": {"waiting": {"reason": "ImagePullBackOff"}}}),
-            "container c waits: ImagePullBackOff; 0",
+            "container c is waiting: ImagePullBackOff; 0",
         ),
         (
             pod({"name": "c", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}),

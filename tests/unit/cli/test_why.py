@@ -234,7 +234,7 @@ def test_a_list_that_is_forbidden_is_named_and_nothing_but_reading_was_tried(tmp
         asked_for = {(method, path) for method, path, *_ in api.requests}
     assert done.exit_code == 1
     assert done.stderr.startswith("kerf why: cannot read: ")
-    assert "/apis/karpenter.sh/v1/nodepools" in done.stderr
+    assert "needs permission to list nodepools.karpenter.sh, " in done.stderr
     assert {method for method, _ in asked_for} == {"GET"}
 
 

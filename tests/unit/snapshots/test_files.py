@@ -117,7 +117,9 @@ def test_a_file_that_was_cut_is_unreadable(share: float) -> None:
 
 def test_a_file_without_a_line_is_unreadable() -> None:
     found = written()
-    with pytest.raises(Unreadable, match=rf"line {len(found) - 1}: it ends after {len(found) - 1} lines"):
+    with pytest.raises(
+        Unreadable, match=rf"line {len(found) - 1}: the record of the end counts {len(found) - 1} lines"
+    ):
         read([*found[:3], *found[4:]])
 
 
@@ -152,7 +154,7 @@ def test_compressed_bytes_that_stand_for_nothing_are_given_up(monkeypatch: pytes
 def test_joined_files_are_unreadable() -> None:
     packed = files.compressed(written())
     for apart in ([packed + packed], [packed, packed]):
-        with pytest.raises(Unreadable, match="something follows its end"):
+        with pytest.raises(Unreadable, match="it has data after its end"):
             list(files.lines(apart))
 
 

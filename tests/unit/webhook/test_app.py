@@ -58,7 +58,7 @@ def test_a_refusal_names_place_value_bounds_and_nearest_value(client: FlaskClien
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": 'NodePool default: spec.template.spec.expireAfter: "30d" does not have the right form; '
+        "message": 'NodePool default: spec.template.spec.expireAfter: "30d" does not match the pattern; '
         "needed is a duration of whole hours, minutes and seconds such as 720h or 1h30m, or Never; "
         'did you mean "720h"? [KERF-SCHEMA-PATTERN]',
     }

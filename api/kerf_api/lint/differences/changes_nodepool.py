@@ -111,9 +111,9 @@ def _lost(had: Requirement, has: Requirement) -> str:
     if not had.complement:
         return f"no longer {some([shown(value, quotes=False) for value in had.values - both.values])}"
     if not has.complement:
-        return f"from now on only {some([shown(value, quotes=False) for value in has.values])}"
+        return f"only {some([shown(value, quotes=False) for value in has.values])} from now on"
     excluded = has.values - had.values
-    return f"no longer {some(sorted(excluded))}" if excluded else f"from now on only {has}"
+    return f"no longer {some(sorted(excluded))}" if excluded else f"only {has} from now on"
 
 
 def _limits(before: Manifest, after: Manifest) -> Iterator[Problem]:

@@ -130,7 +130,7 @@ def _pattern(fault: Fault) -> Iterator[Problem]:
     needed = f"; needed is {wanted}" if wanted else f"; it must match {fault.limit}"
     hint = f"did you mean {shown(close)}?" if close and close != value else ""
     yield at(
-        fault.steps, "KERF-SCHEMA-PATTERN", "error", f"{shown(value)} does not have the right form{needed}", hint, value
+        fault.steps, "KERF-SCHEMA-PATTERN", "error", f"{shown(value)} does not match the pattern{needed}", hint, value
     )
 
 

@@ -77,7 +77,7 @@ class Runner:
         if done.code:
             words = " ".join(done.err.decode("utf-8", "replace").split())
             words = words.removeprefix("Error: ").removeprefix("error: ")
-            raise Failed(words[:_MOST_WORDS] or f"{command[0]} ended with the code {done.code}, without a message")
+            raise Failed(words[:_MOST_WORDS] or f"{command[0]} exited with code {done.code}, without a message")
         return done.out
 
     def _environment(self, home: str) -> Mapping[str, str]:

@@ -119,12 +119,12 @@ def _container(row: Manifest, meta: Manifest, created: datetime | None, now: dat
         if reason in _STARTING and created is not None and now - created < _STARTS_WITHIN:
             return None
         words = ": ".join(text for text in (reason, waiting.get("message", "")) if text)
-        text = f"container {row.get('name', '')} waits: {words}{last}; {_times(restarts)}"
+        text = f"container {row.get('name', '')} is waiting: {words}{last}; {_times(restarts)}"
         return Trouble(
             NOT_RUNNING, name, text, f"{logs} --previous" if restarts else _DESCRIBE.format(**meta), finished
         )
     if "terminated" in state or (restarts and finished is not None and now - finished < RESTARTED_WITHIN):
-        text = f"container {row.get('name', '')} {'has ended' if 'terminated' in state else 'has restarted'}{last}"
+        text = f"container {row.get('name', '')} {'has terminated' if 'terminated' in state else 'has restarted'}{last}"
         return Trouble(NOT_RUNNING, name, f"{text}; {_times(restarts)}", f"{logs} --previous", finished)
     return None
 

@@ -38,7 +38,7 @@ def debug(
     level: Annotated[str, typer.Argument(help="of log-level: debug, info or error")] = "",
     span: Annotated[str, typer.Option("--for", help="duration of the log level")] = "",
     seconds: Annotated[float, typer.Option(help="duration of the profile")] = 10,
-    url: Annotated[str, typer.Option(help="where the debug port is")] = "",
+    url: Annotated[str, typer.Option(help="URL of the debug port, such as http://127.0.0.1:8081")] = "",
 ) -> None:
     """Of a running controller: change the log level for a time, show its threads, take a profile."""
     if {"-h", "--help"} & {what, level, *context.args}:

@@ -37,7 +37,7 @@ PASSED, CONTINUED = "CanaryPassed", "Continued"
 _OPEN: Final = frozenset({"", PASSED, CONTINUED})
 AWAITING: Final = "AwaitingCanary"
 #: Why consolidation leaves drifted nodes while the canary is chosen.
-_FIRST: Final = "it replaces no node yet"
+_FIRST: Final = "the canary has not replaced a node yet"
 
 
 class Canary(Value, frozen=True, kw_only=True):

@@ -250,6 +250,6 @@ def _faults(view: View, name: str) -> tuple[tuple[str, ...], None]:
 _ROLES: Final[Step[View, _Role]] = Step(
     "roll-out", "state_nodes", _role, speaks=lambda role: role.part == _BEHIND, counts=lambda role: role.counts
 )
-_HOLDS: Final[Step[View, str]] = Step("holds of the roll-out", "state_nodes", _held, speaks=lambda _: False)
+_HOLDS: Final[Step[View, str]] = Step("blockers of the roll-out", "state_nodes", _held, speaks=lambda _: False)
 _HASHED: Final[Step[View, bool]] = Step("hashed", "node_pools", _hashed, speaks=lambda _: False)
 _FAULTS: Final[Step[View, tuple[str, ...]]] = Step("budget faults", "node_pools", _faults, speaks=lambda _: False)

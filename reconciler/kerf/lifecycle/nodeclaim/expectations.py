@@ -288,7 +288,10 @@ def _taken_back(snapshot: Snapshot, told: Container[Ref]) -> Iterator[PatchObjec
     for name, found in sorted(snapshot.pods.nominated.items()):
         node = snapshot.nodes.get(name)
         if node is None or node.metadata.deleting:
-            every = (_told(pod, None, TAKE_BACK, f"node {name} is gone") for _, pod in sorted(found.items()))
+            every = (
+                _told(pod, None, TAKE_BACK, f"node {name} is deleted or being deleted")
+                for _, pod in sorted(found.items())
+            )
             yield from (action for action in every if action.ref not in told)
 
 

@@ -28,7 +28,7 @@ _FIXES: Final = {
     "SubnetsReady": f"add the tags of subnetSelectorTerms to the subnets: {tag_command('NAME-OF-THE-CLUSTER')}",
     "SecurityGroupsReady": "add the tags of securityGroupSelectorTerms to a group: "
     f"{tag_command('NAME-OF-THE-CLUSTER')}",
-    "InstanceProfileReady": f"deploy {TEMPLATE}, or name in spec.role or spec.instanceProfile what is in IAM",
+    "InstanceProfileReady": f"deploy {TEMPLATE}, or set spec.role or spec.instanceProfile to one that exists in IAM",
     "AMIsReady": "amiSelectorTerms have to name images of this region and of the cluster's Kubernetes version",
 }
 

@@ -95,7 +95,7 @@ def _api_server(world: World, unreachable: Callable[[str], str]) -> tuple[Asker 
         return None, Finding(first.what, WRONG, first.seen, unreachable(first.seen))
     asker = Asker(kube)
     if asker.caller() == ANONYMOUS:
-        seen = f"requests have no credentials: the API server takes them for those of {ANONYMOUS}"
+        seen = f"requests have no credentials: the API server treats them as requests of {ANONYMOUS}"
         return None, Finding(first.what, WRONG, seen, unreachable(seen))
     return asker, first
 

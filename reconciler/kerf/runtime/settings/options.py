@@ -109,7 +109,7 @@ class Options:
         True,
         "EARLY_ORDERS",
         readers.boolean,
-        "order nodes that pods fill at about the best price before the batch ends",
+        "launch nodes that pods fill at about the best price before the batch ends",
     )
     preference_policy: str = _setting(
         "Respect", "PREFERENCE_POLICY", readers.one_of("Respect", "Ignore"), "soft constraints: Respect or Ignore"
@@ -136,7 +136,7 @@ class Options:
         timedelta(0),
         "CONSOLIDATION_PAYBACK_TIME",
         thresholds.span,
-        "a move earns back within it what it costs; 0s: any",
+        "time within which a move has to save as much as it costs; 0s: no limit",
     )
     consolidation_minimum_age: timedelta = _own(
         timedelta(0), "CONSOLIDATION_MINIMUM_AGE", thresholds.span, "younger nodes in use are not consolidated"

@@ -92,9 +92,7 @@ def _require_offering(given: Given, offered: Iterable[Requirements]) -> None:
         if not any(Requirements((row,)).conflict(one) is None for one in offered):
             known = {value for one in offered if key in one for value in one[key].values}
             raise refused(given, (*_TEMPLATE, "requirements"), _absent(row, known))
-    words = (
-        "no instance type of this world meets all of them together; change one, or world.zones or world.instanceTypes"
-    )
+    words = "no instance type of this world meets all requirements; change one, or world.zones or world.instanceTypes"
     raise refused(given, (*_TEMPLATE, "requirements"), words)
 
 

@@ -59,8 +59,20 @@ PODS: Final = (
     ),
     ListedEvent(_POD, "Disrupted", NORMAL, "Kerf deletes the pod: the termination grace period of its node is over"),
     ListedEvent(_POD, "InvalidDoNotDisruptAnnotation", WARNING, "Neither `true` nor a duration", "1 h"),
-    ListedEvent(_POD, "DoNotDisruptUntil", NORMAL, "The end of the pod's protection", "1 h"),
-    ListedEvent(_POD, "DoNotDisruptGracePeriodElapsed", NORMAL, "The pod's protection has ended", "1 h"),
+    ListedEvent(
+        _POD,
+        "DoNotDisruptUntil",
+        NORMAL,
+        "The time until which the pod's do-not-disrupt annotation blocks disruption",
+        "1 h",
+    ),
+    ListedEvent(
+        _POD,
+        "DoNotDisruptGracePeriodElapsed",
+        NORMAL,
+        "The duration of the pod's do-not-disrupt annotation is over",
+        "1 h",
+    ),
 )
 
 NODES: Final = (
