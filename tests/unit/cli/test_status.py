@@ -171,17 +171,18 @@ def starting(seconds: float, nodes: int = 1, longest: float | None = 70.0) -> di
     ("row", "first", "line"),
     [
         (starting(40), "all is well", "1 node, NodeClaim general-1 since 40s; usual 45s, at most 1m10s"),
-        (starting(70), "all is well", "1 node, NodeClaim general-1 since 1m10s; usual 45s, at most 1m10s"),
+        (starting(140), "all is well", "1 node, NodeClaim general-1 since 2m20s; usual 45s, at most 1m10s"),
         (
             starting(240, 2),
             "no problem yet, but a node has been starting for longer than any earlier one took",
             "2 nodes, the oldest of NodeClaim general-1 since 4m0s; usual 45s, at most 1m10s",
         ),
         (
-            starting(5, longest=None),
-            "no problem yet, but a node has been starting for longer than any earlier one took",
-            "1 node, NodeClaim general-1 since 5s; no earlier start is known",
+            starting(121, longest=None),
+            "no problem yet, but a node has been starting for longer than 2 minutes",
+            "1 node, NodeClaim general-1 since 2m1s; no earlier start is known",
         ),
+        (starting(5, longest=None), "all is well", "1 node, NodeClaim general-1 since 5s; no earlier start is known"),
     ],
 )
 def test_all_is_well_only_while_nodes_start_as_fast_as_earlier_ones(row: Any, first: str, line: str) -> None:

@@ -15,8 +15,8 @@ from kerf_api.texts import counted
 #: So many troubles of one code about objects of one kind are printed, and so much of a text.
 _ALIKE: Final = 10
 _LONGEST: Final = 700
-#: In place of "all is well".
-_LATE: Final = "no problem yet, but a node has been starting for longer than any earlier one took"
+#: A start that is shorter is no reason to look, whatever earlier ones took.
+_UNUSUAL_SECONDS: Final = 120
 
 
 def page(found: Mapping[str, Any]) -> str:
@@ -60,16 +60,22 @@ def _lines(
 def _calm(replica: Mapping[str, Any], starting: Mapping[str, Any] | None) -> Iterator[str]:
     """What no problem means: a replica that does not lead knows no action, so that it cannot know one that fails."""
     if replica["leading"]:
-        yield _LATE if _is_late(starting) else "all is well"
+        yield _late(starting) or "all is well"
         return
     namespace, pod = str(replica["lease"]).partition("/")[0], str(replica["leader"]).partition("_")[0]
     yield "no problem known to this replica, which does not lead; failing actions are known to the leader:"
     yield f"    kubectl exec -n {namespace or 'NAMESPACE'} {pod or 'POD'} -- kerf status"
 
 
-def _is_late(starting: Mapping[str, Any] | None) -> bool:
-    """Whether a node has started for longer than any node of the cluster has taken."""
-    return starting is not None and starting["seconds"] > (starting["longest_seconds"] or 0)
+def _late(starting: Mapping[str, Any] | None) -> str:
+    """That a node starts for much longer than any node of the cluster has taken; empty if none does."""
+    if starting is None:
+        return ""
+    longest = starting["longest_seconds"]
+    if starting["seconds"] <= max(_UNUSUAL_SECONDS, 2 * (longest or 0)):
+        return ""
+    than = "2 minutes" if longest is None else "any earlier one took"
+    return f"no problem yet, but a node has been starting for longer than {than}"
 
 
 def _starting(row: Mapping[str, Any] | None) -> Iterator[str]:
@@ -93,7 +99,7 @@ def _outside(found: Mapping[str, Any], at: str) -> Iterator[str]:
     if not found["checked"]:
         yield "nothing was checked: no read of the API server succeeded"
     elif not found["problems"]:
-        calm = _LATE if _is_late(found["starting"]) else "no problem found in the API server"
+        calm = _late(found["starting"]) or "no problem found in the API server"
         yield calm + (", as far as it was checked" if found["not_checked"] else "")
     yield ""
     yield f"source    the API server: {found['silent']}"
