@@ -38,6 +38,11 @@ class Kind:
         """Its name for several objects, as `EC2NodeClasses`."""
         return f"{self.name}{'es' if self.name.endswith('s') else 's'}"
 
+    @property
+    def resource(self) -> str:
+        """As messages about permissions name it, such as `nodepools.karpenter.sh`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, an object or its subresource."""
         prefix = f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"

@@ -94,7 +94,7 @@ def _listed(kube: Reads, found: Found, namespace: str) -> list[Any]:
 
 
 def _objects(kube: Reads, found: Found, kind: Kind) -> list[Any] | None:
-    listing = found.read(kind.names, lambda: kube.list(kind), f"list {kind.plural}.{kind.group}")
+    listing = found.read(kind.names, lambda: kube.list(kind), f"list {kind.resource}")
     return None if listing is None else [one for one in listing.items if kinds.own(one) is not None]
 
 
@@ -120,9 +120,8 @@ def _exists(kube: Reads, found: Found, subject: Subject) -> bool | None:
             return False
         return True
 
-    resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     place = f" in namespace {subject.namespace}" if subject.namespace else ""
-    return found.read(str(subject), asked, f"get {resource}{place}")
+    return found.read(str(subject), asked, f"get {kind.resource}{place}")
 
 
 def ago(now: datetime, span: timedelta | None) -> datetime | None:

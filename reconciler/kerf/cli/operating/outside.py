@@ -188,7 +188,7 @@ def _is_later(created: datetime | None, failure: Failure) -> bool:
 
 
 def _objects(kube: Reads, found: Outside, kind: Kind) -> tuple[Any, ...] | None:
-    listing = found.read(kind.names, lambda: kube.list(kind), f"list {kind.plural}.{kind.group}")
+    listing = found.read(kind.names, lambda: kube.list(kind), f"list {kind.resource}")
     return None if listing is None else tuple(kinds.own(one) for one in listing.items if kinds.own(one) is not None)
 
 

@@ -107,7 +107,7 @@ def _listed(kube: Lists, settings: Settings) -> Iterator[tuple[Kind, Listing]]:
         except Forbidden as error:
             if ": 401" in str(error):  # of credentials that are not valid the error has the details
                 raise
-            missing.append(f"{kind.plural}.{kind.group}" if kind.group else kind.plural)
+            missing.append(kind.resource)
         else:
             yield kind, found
     if missing:
