@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
-from kerf.model.claims import seconds_between
-from kerf_api.v1.conditions import TRUE
+from kerf.model.claims import seconds_between, since
 from kerf_api.v1.nodeclaim import NodeClaim
 
 
@@ -36,23 +35,15 @@ def starting(claims: Iterable[NodeClaim], now: datetime) -> Starting | None:
     begun: list[tuple[datetime, str]] = []
     took: list[float] = []
     for claim in claims:
-        launched, ended = _since(claim, "Launched"), _since(claim, "Initialized")
-        if launched is None or claim.metadata.deleting:
+        if claim.metadata.deleting or not claim.is_true("Launched"):
             continue
-        if ended is None:
+        if claim.is_true("Initialized"):
+            if (known := seconds_between(claim, "Launched", "Initialized")) is not None:
+                took.append(known)
+        elif (launched := since(claim, "Launched", now) or claim.metadata.creation_timestamp) is not None:
             begun.append((launched, claim.name))
-        elif (known := seconds_between(claim, "Launched", "Initialized")) is not None:
-            took.append(known)
     if not begun:
         return None
-    since, oldest = min(begun)
-    seconds = round(max((now - since).total_seconds(), 0.0), 1)
+    earliest, oldest = min(begun)
+    seconds = round(max((now - earliest).total_seconds(), 0.0), 1)
     return Starting(len(begun), oldest, seconds, median(took) if took else None, max(took, default=None))
-
-
-def _since(claim: NodeClaim, type_: str) -> datetime | None:
-    """Return since when a condition is True."""
-    condition = claim.condition(type_)
-    if condition is None or condition.status != TRUE:
-        return None
-    return condition.last_transition_time or claim.metadata.creation_timestamp
