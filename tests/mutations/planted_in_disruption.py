@@ -93,9 +93,9 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/disruption:_Places.successors",
-                "found.unplaced or _limited(self._view, found.new_nodes) or "
+                "found.unplaced or limited(self._view, found.new_nodes) or "
                 "(not self._late.isdisjoint(found.placed.values()))",
-                "found.unplaced or _limited(self._view, found.new_nodes)",
+                "found.unplaced or limited(self._view, found.new_nodes)",
             ),
         ),
         (

@@ -123,7 +123,7 @@ def _new_here(snapshot: Snapshot) -> Plan | None:
 
 
 def waits_for_first_pass(snapshot: Snapshot) -> bool:
-    """Whether pods wait, and this process has not looked yet where they may go."""
+    """Whether pods wait, and this process has not decided yet where they may be placed."""
     return snapshot.batch is not None and snapshot.batch.maiden
 
 

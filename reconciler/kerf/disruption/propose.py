@@ -29,7 +29,7 @@ from kerf.disruption.methods.methods import by_savings
 from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.view import View, view
 from kerf.model import backoff
-from kerf.model.kubernetes.pods import protection_ends
+from kerf.model.kubernetes.pods import next_protection_end
 from kerf.model.memory import Memory
 from kerf.model.plan import Reason
 from kerf.model.snapshot import Findings, Proposal, Snapshot
@@ -104,8 +104,8 @@ def _ends(seen: View, proposals: Iterable[Proposal]) -> Iterator[datetime]:
         if state.claim is not None and pool is not None:
             waits = (one.until for one in consolidation_blockers(seen, state, pool))
             yield from (end for end in waits if end is not None and end > now)
-        for pod in seen.snapshot.pods.on(state.name):
-            yield from (end for end in protection_ends(pod) if end > now)
+        if (end := next_protection_end(seen.snapshot.pods.on(state.name), now)) is not None:
+            yield end
     for pool in seen.snapshot.node_pools.values():
         held = backoff.until(pool, now)
         if held is not None and held > now:

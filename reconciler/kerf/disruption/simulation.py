@@ -260,7 +260,7 @@ def _apart(
     alone = ask([moving[key] for key in sorted(moving)], shut, Manner.FREELY)
     if alone.unplaced or not before.unplaced.keys() <= solution.unplaced.keys():
         return None
-    if any(limited(view, new) for new in alone.new_nodes):
+    if limited(view, alone.new_nodes):
         return None
     return alone if before.price + alone.price <= solution.price else None
 
@@ -271,9 +271,10 @@ def mind_others(view: View, some: Iterable[Pod]) -> bool:
     return any(has_terms(pod) or pods.claims_devices(pod) for pod in DefaultSpread(view.snapshot).given(some))
 
 
-def limited(view: View, new: NewNode) -> bool:
-    """Whether limits of its NodePool or a reservation count the new node."""
-    return labels.RESERVED in new.capacity_types or bool(view.snapshot.node_pools[new.pool].spec.limits)
+def limited(view: View, new: Iterable[NewNode]) -> bool:
+    """Whether limits of a NodePool or a reservation count one of the new nodes."""
+    pools = view.snapshot.node_pools
+    return any(labels.RESERVED in one.capacity_types or pools[one.pool].spec.limits for one in new)
 
 
 def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open_new: bool) -> dict[str, PodRefusal]:
@@ -302,22 +303,25 @@ def leavers(view: View, node_names: Iterable[str]) -> Pods:
     """The pods of these nodes that can be evicted at all, now or later; one that cannot stays until its node's end."""
     each, found = view.each, Pods()
     for name in node_names:
-        leavers: Pods = _leavers_of(view, name)[0] if view.supposed else view.turn.one(_LEAVERS, each, name)
-        found |= leavers
+        own: Pods = _leavers_of(view, name)[0] if view.supposed else view.turn.one(_LEAVERS, each, name)
+        found |= own
     return found
 
 
 def _going(view: View, others: set[str]) -> list[str]:
     """The names of the nodes that are being deleted or are about to be, besides others."""
     states = view.snapshot.state_nodes
-    keys = {*view.commands, *view.turn.all(_DELETING, view.each).spoken} - others
-    return [node.name for key in sorted(keys) if (node := states[key].node) is not None]
+    return [node.name for key in sorted(_removed(view) - others) if (node := states[key].node) is not None]
+
+
+def _removed(view: View) -> set[str]:
+    return {*view.commands, *view.turn.all(_DELETING, view.each).spoken}
 
 
 def _lately(view: View) -> set[str]:
     """The names of those whose removal has begun a short while ago: a pod that is still there later is stuck."""
     found, before = set(), view.snapshot.now - _MOVED_WITHIN
-    for key in {*view.commands, *view.turn.all(_DELETING, view.each).spoken}:
+    for key in _removed(view):
         state, command = view.snapshot.state_nodes[key], view.commands.get(key)
         deleted = [one.metadata.deletion_timestamp for one in (state.claim, state.node) if one is not None]
         begun = min((at for at in deleted if at is not None), default=command.started if command is not None else None)

@@ -54,8 +54,8 @@ def _one(view: View, key: str) -> Plan:
         told_elsewhere = _told_elsewhere(view, state)
         told = Plan(events=() if told_elsewhere else unconsolidatable(view, state), next_due=_waits_until(view, state))
         return _without_pool(view, key) + told
-    ends = pods.next_protection_end(view.snapshot.pods.on(state.name), now)
-    told = Plan(events=tuple(_protections(view, state.name)), next_due=ends)
+    due = pods.next_protection_end(view.snapshot.pods.on(state.name), now)
+    told = Plan(events=tuple(_protections(view, state.name)), next_due=due)
     if _told_elsewhere(view, state):
         return told
     found = backing_off(view, state)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from kerf.disruption.candidates.candidates import Blocker, refused
-from kerf.disruption.command import failure_of
+from kerf.disruption.command import failure_due, failure_of
 from kerf.disruption.view import View
 from kerf.model.instants import rfc3339
 from kerf.model.plan import Plan, Reason, Refusal
@@ -36,6 +36,11 @@ def next_try(view: View, state: StateNode) -> Blocker | None:
     if found is None or found.until is None:
         return None
     return replace(found, text=f"{found.text}; next try at {rfc3339(found.until)}")
+
+
+def next_change(view: View, state: StateNode) -> datetime | None:
+    """When the failure of such a node counts in another way; None without one, or if it counts no more."""
+    return failure_due(state.claim.metadata.annotations, view.snapshot.now) if state.claim is not None else None
 
 
 def backing_off(view: View, state: StateNode) -> Plan | None:

@@ -18,8 +18,7 @@ from typing import Final
 
 from kerf.disruption.candidates import approval, canary
 from kerf.disruption.candidates.candidates import Blocker, known_candidate
-from kerf.disruption.candidates.pacing import next_try
-from kerf.disruption.command import failure_due
+from kerf.disruption.candidates.pacing import next_change, next_try
 from kerf.disruption.drift import approvals, canaries
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.on_nodes import rows_with, tried
@@ -232,8 +231,7 @@ def _role(view: View, key: str) -> tuple[_Role, None]:
 def _held(view: View, key: str) -> tuple[str, datetime | None]:
     """What holds a drifted node, until its last failure counts in another way at the latest."""
     state = view.snapshot.state_nodes[key]
-    claim = state.claim
-    return _hold(view, state), failure_due(claim.metadata.annotations, view.snapshot.now) if claim is not None else None
+    return _hold(view, state), next_change(view, state)
 
 
 def _hashed(view: View, name: str) -> tuple[bool, None]:

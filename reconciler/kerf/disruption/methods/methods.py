@@ -20,8 +20,8 @@ from kerf.disruption import announcing
 from kerf.disruption.candidates import canary, costs
 from kerf.disruption.candidates.budgets import Ledger, reported
 from kerf.disruption.candidates.candidates import Blocker, Candidate, known_candidate, refused
-from kerf.disruption.candidates.pacing import backing_off, no_budget, probed, settled, soon
-from kerf.disruption.command import command_id, failure_due
+from kerf.disruption.candidates.pacing import backing_off, next_change, no_budget, probed, settled, soon
+from kerf.disruption.command import command_id
 from kerf.disruption.commands import start, start_together
 from kerf.disruption.consolidation.eligibility import rest_blockers
 from kerf.disruption.consolidation.moves import DELETE, Move, judge
@@ -157,11 +157,10 @@ def _unsure(waiting: Iterable[Plan]) -> bool:
 
 def _drifted(view: View, key: str) -> tuple[Candidate | Plan, datetime | None]:
     state = view.snapshot.state_nodes[key]
-    held = backing_off(view, state)
+    due, held = next_change(view, state), backing_off(view, state)
     if held is not None:
-        return held, held.next_due
+        return held, due
     found = canary.drift_blocker(view, state) or known_candidate(view, key, eventual=True)
-    due = failure_due(state.claim.metadata.annotations, view.snapshot.now) if state.claim is not None else None
     return (refused(state, found) if isinstance(found, Blocker) else found), due
 
 

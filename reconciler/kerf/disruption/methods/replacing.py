@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
 from typing import Final
 
 from kerf.disruption.candidates import canary
@@ -26,7 +25,7 @@ from kerf.disruption.share import NEXT_TIME, Share
 from kerf.disruption.simulation import Manner, Scheduler, closed, leavers, limited, mind_others, on_the_move, simulate
 from kerf.disruption.view import View
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.plan import NOTHING, Plan
+from kerf.model.plan import NOTHING, Plan, joined
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf.scheduling.nodes.supposed import planned_key
@@ -54,7 +53,8 @@ def replaced(
         plans.append(_started(view, ledger, found, outcome.new_nodes))
         tried_already = {one.key for one in chosen[: number + 1]}
         rest = [one for one in order if one.key not in tried_already]
-        return [*plans, *_beside(view, ledger, found, outcome.new_nodes, rest, share)]
+        others = _beside(view, ledger, found, outcome.new_nodes, rest, share)
+        return [*plans, tried(view.snapshot, "disruption/drift", partial(joined, others))]
     return plans
 
 
@@ -75,8 +75,7 @@ def _beside(
     view: View, ledger: Ledger, first: Candidate, new: Sequence[NewNode], rest: Iterable[Candidate], share: Share
 ) -> Iterator[Plan]:
     """Start those of the rest that can go beside the first; the others wait, and are not refused for it."""
-    places, failed = _places(without(view, [first]), new, share)
-    yield failed
+    places = _Places.of(without(view, [first]), new, share)
     left = min(_BESIDE, max(1, _NODES // len(view.snapshot.state_nodes)))
     for one in rest:
         if places is None or not left or share.used_up:
@@ -85,18 +84,6 @@ def _beside(
             left -= 1
             share.begins((one.key,))
             yield tried(view.snapshot, f"node/{one.state.name}", partial(_one_more, view, ledger, places, one))
-
-
-def _places(view: View, new: Sequence[NewNode], share: Share) -> tuple[_Places | None, Plan]:
-    """The places, or None; with the refusal of a bug, which costs no node that is started."""
-    found: list[_Places | None] = []
-
-    def find() -> Plan:
-        found.append(_Places.of(view, new, share))
-        return NOTHING
-
-    failed = tried(view.snapshot, "disruption/drift", find)
-    return (found or [None])[0], failed
 
 
 def _one_more(view: View, ledger: Ledger, places: _Places, one: Candidate) -> Plan:
@@ -119,7 +106,7 @@ class _Places:
         """With the successors that the plan has started; None where more than free resources decides."""
         _, leaving, virtual = on_the_move(view, ())
         others = {**virtual, **view.snapshot.pods.pending, **leaving}
-        if share.scheduler is None or mind_others(view, others.values()) or _limited(view, new):
+        if share.scheduler is None or mind_others(view, others.values()) or limited(view, new):
             return None
         found = cls(view, share, share.scheduler)
         placed = share([others[key] for key in sorted(others)], closed(view, ()), Manner.FREELY, new).placed
@@ -140,12 +127,11 @@ class _Places:
         if not self._late.isdisjoint(found.placed.values()):
             alone = self._placed(moving, exclude | self._late)
             found = alone if alone.price <= found.price else found
-        if found.unplaced or _limited(self._view, found.new_nodes) or not self._late.isdisjoint(found.placed.values()):
+        if found.unplaced or limited(self._view, found.new_nodes) or not self._late.isdisjoint(found.placed.values()):
             return None
         self._view = without(self._view, (one,))
-        keys = (planned_key(number) for number in count(self._planned))
-        own = {pod: key for new, key in zip(found.new_nodes, keys, strict=False) for pod in new.pods}
-        self._fill(found.new_nodes, moving, {**found.placed, **own})
+        new = {pod: planned_key(key) for key, one in enumerate(found.new_nodes, self._planned) for pod in one.pods}
+        self._fill(found.new_nodes, moving, {**found.placed, **new})
         return found.new_nodes
 
     def _placed(self, pods: Mapping[str, Pod], exclude: frozenset[str]) -> Solution:
@@ -160,7 +146,3 @@ class _Places:
         self._late |= {planned_key(self._planned + number) for number in range(len(new))}
         self._taken |= arriving.keys()
         self._planned += len(new)
-
-
-def _limited(view: View, new: Iterable[NewNode]) -> bool:
-    return any(limited(view, one) for one in new)
