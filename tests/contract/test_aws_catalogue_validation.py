@@ -47,7 +47,7 @@ def templates(aws: MotoAws) -> set[str]:
     [
         (BOUNDARY, "A permissions boundary denies the action"),
         (SCP, "A service control policy denies the action"),
-        ("no", "No identity-based policy allows the action"),
+        ("no", "AWS does not authorize the action"),
     ],
 )
 def test_185_a_denied_call_is_reported_with_the_policy(

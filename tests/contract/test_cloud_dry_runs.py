@@ -20,4 +20,4 @@ def test_what_a_policy_denies_is_told(account: Account, group: str) -> None:
     problem = account.cloud.dry_run(request(account, group, types=["m5.large"]))
     assert problem is not None
     assert problem[0] == "RunInstancesAuthCheckFailed"
-    assert "No identity-based policy allows the action" in problem[1]
+    assert "AWS does not authorize the action" in problem[1]

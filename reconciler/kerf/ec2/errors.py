@@ -47,7 +47,21 @@ SPOT_ROLE_CODE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 #: What EC2 says when a placement group of strategy spread has as many machines in a zone as it may.
 _SPREAD_LIMIT = "limit of instances in this spread placement group"
 
-_BOUNDARY, _SCP = "with an explicit deny in a permissions boundary", "with an explicit deny in a service control policy"
+#: Of a denial: text to look for, its words; the first that is found counts. EC2 often names no cause.
+_DENIALS = (
+    ("with an explicit deny in a permissions boundary", "A permissions boundary denies the action"),
+    ("with an explicit deny in a service control policy", "A service control policy denies the action"),
+    ("with an explicit deny in a resource control policy", "A resource control policy denies the action"),
+    ("with an explicit deny in an identity-based policy", "An identity-based policy denies the action"),
+    ("with an explicit deny in a resource-based policy", "A resource-based policy denies the action"),
+    ("with an explicit deny in a session policy", "A session policy denies the action"),
+    ("with an explicit deny in a VPC endpoint policy", "A VPC endpoint policy denies the action"),
+    ("no permissions boundary allows", "No permissions boundary allows the action"),
+    ("no service control policy allows", "No service control policy allows the action"),
+    ("no session policy allows", "No session policy allows the action"),
+    ("no VPC endpoint policy allows", "No VPC endpoint policy allows the action"),
+    ("no identity-based policy allows", "No identity-based policy allows the action"),
+)
 _AUTHORIZATION = ("UnauthorizedOperation", "AccessDenied", "AuthFailure")
 
 #: Text to look for, reason, message; the first that is found counts.
@@ -132,10 +146,7 @@ def classify(text: str) -> tuple[str, str]:
 
 
 def _unauthorized(text: str) -> tuple[str, str]:
-    if _BOUNDARY in text:
-        return "Unauthorized", "A permissions boundary denies the action"
-    if _SCP in text:
-        return "Unauthorized", "A service control policy denies the action"
     if "Not authorized for images" in text:
         return "AMIAuthorizationFailure", "The account may not use the AMI"
-    return "Unauthorized", "No identity-based policy allows the action"
+    found = (gist for words, gist in _DENIALS if words in text)
+    return "Unauthorized", next(found, "AWS does not authorize the action")

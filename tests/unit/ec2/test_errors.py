@@ -27,7 +27,19 @@ def test_no_error_is_no_lack_of_capacity() -> None:
     ("code", "text", "reason", "words"),
     [
         (SPOT_ROLE.code, "x", "SpotSLRCreationFailed", "service-linked role"),
-        ("UnauthorizedOperation", DENIED, "Unauthorized", "No identity-based policy"),
+        ("UnauthorizedOperation", DENIED, "Unauthorized", "AWS does not authorize the action"),
+        (
+            "UnauthorizedOperation",
+            f"{DENIED} because no identity-based policy allows the ec2:CreateFleet action",
+            "Unauthorized",
+            "No identity-based policy allows the action",
+        ),
+        (
+            "UnauthorizedOperation",
+            f"{DENIED} with an explicit deny in an identity-based policy",
+            "Unauthorized",
+            "An identity-based policy denies the action",
+        ),
         (
             "UnauthorizedOperation",
             f"{DENIED} with an explicit deny in a permissions boundary",

@@ -86,7 +86,7 @@ def untried(world: World) -> None:
     [
         ("with an explicit deny in a permissions boundary", "A permissions boundary denies the action"),
         ("with an explicit deny in a service control policy", "A service control policy denies the action"),
-        ("", "No identity-based policy allows the action"),
+        ("", "AWS does not authorize the action"),
     ],
 )
 def test_185_a_denial_is_reported_with_the_reason_and_nothing_is_launched(call: str, text: str, words: str) -> None:
