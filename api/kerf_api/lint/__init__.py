@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import chain, islice
 from typing import Any, Final
 
-from kerf_api import crds
+from kerf_api import crds, old_names
 from kerf_api.defaulting import default
 from kerf_api.foreign import is_foreign
 from kerf_api.lint import nearest
@@ -35,6 +35,7 @@ from kerf_api.lint.rules import (
     rules_nodepool,
     written_annotations,
 )
+from kerf_api.lint.rules.old_names import old_kind
 from kerf_api.lint.settings import STANDARD, LintSettings
 from kerf_api.lint.shape import schema
 
@@ -151,6 +152,8 @@ def _advised(problem: Problem) -> Problem:
 def _kind(manifest: Mapping[str, Any]) -> tuple[str | None, list[Problem]]:
     """The kind, when it is one of ours in a version of ours, or else what is wrong with it."""
     kind, version = manifest.get("kind"), manifest.get("apiVersion")
+    if isinstance(kind, str) and kind in old_names.KINDS:
+        return None, [old_kind(kind)]
     if not isinstance(kind, str) or kind not in crds.kinds():
         close = nearest.name(kind, crds.kinds()) if isinstance(kind, str) else None
         message = f"{shown(kind)} is no kind that is known here; known are {', '.join(crds.kinds())}"

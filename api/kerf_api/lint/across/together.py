@@ -41,7 +41,7 @@ _MOST_NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A NodePool as the others see it; `index` is its place among the manifests."""
+    """A NodePool as the others see it; `index` is its place among the manifests; `name` is empty when it has none."""
 
     index: int
     name: str
@@ -102,7 +102,7 @@ def _pool(index: int, manifest: dict[str, Any]) -> Iterator[Pool]:
     hard = [taint for _, taint in entries(whole, *_TEMPLATE, "taints") if taint.get("effect") in _HARD]
     yield Pool(
         index,
-        str(part(whole, "metadata", "name")),
+        str(part(whole, "metadata", "name") or ""),
         whole,
         weight if isinstance(weight, int) else 0,
         frozenset((str(t.get("key")), str(t.get("value") or ""), str(t.get("effect"))) for t in hard),
@@ -177,6 +177,7 @@ def _unbounded(pool: Mapping[str, Any]) -> bool:
 def _alike(pools: Sequence[Pool]) -> Found:
     """Pools of one weight between which nothing decides for a pod that asks for nothing special."""
     groups: dict[tuple[int, frozenset[tuple[str, str, str]]], Counter[str]] = {}
+    pools = [pool for pool in pools if pool.name]
     for pool in pools:
         groups.setdefault((pool.weight, pool.taints), Counter())[pool.name] += 1
     first = {key: sorted(names.elements()) for key, names in groups.items()}

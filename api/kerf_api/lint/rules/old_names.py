@@ -20,14 +20,16 @@ _ADVICE: Final[Mapping[str, str]] = {
 }
 
 
+def old_kind(kind: str) -> Problem:
+    """What is wrong with a kind of an older version, one of `old_names.KINDS`: no cluster has it any more."""
+    new = old_names.KINDS[kind]
+    message = f"{kind} is a kind of older versions; nothing reads it any more"
+    hint = f"kerf convert makes {'an' if new[0] in 'AEIO' else 'a'} {new} of it"
+    return at(("kind",), "KERF-OLD-303", "error", message, hint, kind)
+
+
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
-    """Every old name in a manifest of any kind."""
-    group = str(manifest.get("apiVersion")).partition("/")[0]
-    kind = str(manifest.get("kind"))
-    if group in (labels.GROUP, labels.AWS_GROUP) and kind in old_names.KINDS:
-        message = f"{kind} is a kind of older versions; nothing reads it any more"
-        hint = f"kerf convert makes a {old_names.KINDS[kind]} of it"
-        yield at(("kind",), "KERF-OLD-303", "warning", message, hint, kind)
+    """Every old annotation and label in a manifest of any kind."""
     for place in (
         ("metadata",),
         ("spec", "template", "metadata"),

@@ -299,5 +299,5 @@ REFUSED: Final = (
     Row(NP, "spec.template.metadata.annotations[karpenter.sh/nodepool-hash]", ("1",), "KERF-NP-126"),
     Row(NP, "metadata.finalizers", ("x",), TYPE),
     Row(NP, "apiVersion", ("karpenter.sh/v1beta1", "v1"), "KERF-SCHEMA-VERSION"),
-    Row(NP, "kind", ("Nodepool", "Provisioner"), "KERF-SCHEMA-KIND"),
+    Row(NP, "kind", ("Nodepool",), "KERF-SCHEMA-KIND"),
 )
