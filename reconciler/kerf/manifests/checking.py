@@ -14,6 +14,7 @@ from kerf.manifests import documents, file_rules, ignores, ours, worlds
 from kerf.manifests.documents import Document
 from kerf.manifests.nodes import Node, Place, Unreadable, locate, locate_key
 from kerf.manifests.ours import is_ours, mentions_ours
+from kerf.manifests.unreplaced import placeholders_of
 from kerf_api import lint
 from kerf_api.lint import LintSettings, Problem, Severity, Steps
 from kerf_api.lint.problem import RANK, shown
@@ -270,7 +271,8 @@ def _manifest(document: Document, node: Node, prefix: Steps) -> Manifest | None:
 
 def _findings(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
     """A manifest's problems at their places, and what is odd about how it is written."""
-    yield from placed(file, manifest, problems)
+    unreplaced = placeholders_of(manifest.node) if manifest.ours else ()
+    yield from placed(file, manifest, (*problems, *unreplaced))
     for place, problem in oddities(manifest) if manifest.ours else ():
         yield Finding(file, place, place, manifest.name, problem)
 

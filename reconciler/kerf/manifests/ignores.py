@@ -18,6 +18,7 @@ from kerf.manifests.texts import Texts
 from kerf_api.lint import Problem, Steps, nearest
 
 WORD: Final = "kerf:ignore"
+_PREFIX: Final = "KERF-"
 _COMMENT = re.compile(rf"(?:^|(?<=\s))#\s*{WORD}(?:[ \t:]++([^\r\n]*+))?$")
 _TEXT = re.compile(r"(KERF-[\w-]++(?:,\s*KERF-[\w-]++)*+)(?:[\s:-]++(.*))?", re.ASCII | re.IGNORECASE)
 _NO_CONTENT = re.compile(r"\s*(?:#.*|---\s*(?:#.*)?)?")
@@ -83,8 +84,8 @@ def _understood(text: str, known: frozenset[str]) -> tuple[tuple[str, ...], Prob
 @lru_cache(maxsize=256)
 def did_you_mean(rule: str, known: frozenset[str]) -> str:
     """The nearest rule as a question; empty when none is near."""
-    close = nearest.name(rule, known)
-    return f"did you mean {close}?" if close else ""
+    close = nearest.name(rule.removeprefix(_PREFIX), (one.removeprefix(_PREFIX) for one in known))
+    return f"did you mean {_PREFIX}{close}?" if close else ""
 
 
 def _fault(message: str, hint: str) -> Problem:

@@ -44,7 +44,7 @@ from .table.rows import requirement
         ("$(CLUSTER)", "$(CLUSTER)", "a placeholder of kustomize vars or make"),
         ("<<AZ>>", "<<AZ>>", "a placeholder to be filled in by hand"),
         ("<your zone>", "<your zone>", "a placeholder to be filled in by hand"),
-        ("al2023@{version}", "{version}", "a placeholder to be filled in by hand"),
+        ("al2023@{version}", "{version}", "a placeholder of a script"),
     ],
 )
 def test_each_system_is_known(text: str, placeholder: str, kind: str) -> None:

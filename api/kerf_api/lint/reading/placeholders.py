@@ -25,14 +25,18 @@ _FORMS: Final = re.compile(
     |(?P<reference>ref\+[a-z0-9]{2,20}://[^\n]{0,80})
     |(?P<angle><{1,2}[A-Za-z_][^<>\n]{0,80}>{1,2})
     |(?P<marked>@@?[A-Z_][A-Z0-9_]{1,80}@@?|__[A-Z][A-Z0-9_]{0,80}__|%[A-Z_][A-Z0-9_]{1,80}%|\#\{[^}\n]{1,80}\})
-    |(?P<brace>\{[A-Za-z_][\w-]{0,80}\})""",
+    |(?P<brace>\{[A-Za-z_][\w-]{0,80}\})
+    |(?P<words>\b(?i:change|replace|fill)[_-]?(?i:me)\b|\bYOUR[_-][A-Z][A-Z0-9_-]{0,80}\b)""",
     re.VERBOSE | re.ASCII,
 )
+#: One of these is in every placeholder; to look for them first takes a tenth of the time.
+_SIGNS: Final = re.compile(r"[$<{%@#+]|__|(?i:change|replace|fill)|YOUR")
 _ENVSUBST: Final = "substitute it first: envsubst < FILE | kerf validate -"
 _FLUX: Final = "substitute it first: flux envsubst < FILE | kerf validate -"
 _TERRAFORM: Final = "let Terraform render it first, and check what templatefile() returns"
 _HELM: Final = "render it first: helm template … | kerf validate -"
 _OTHER: Final = "let that tool replace it first, and check its output"
+_BY_HAND: Final = "a placeholder to be filled in by hand"
 #: By form, whose it is and how it is replaced.
 _SYSTEMS: Final = {
     "expression": ("an expression of GitHub Actions or its kind", _OTHER),
@@ -44,8 +48,9 @@ _SYSTEMS: Final = {
     "dollar": ("a placeholder of Flux, envsubst or Terraform", _FLUX),
     "round": ("a placeholder of kustomize vars or make", _OTHER),
     "bare": ("a placeholder of envsubst", _ENVSUBST),
-    "angle": ("a placeholder to be filled in by hand", "replace the placeholder by the value"),
-    "brace": ("a placeholder to be filled in by hand", "replace the placeholder by the value"),
+    "angle": (_BY_HAND, "replace the placeholder by the value"),
+    "brace": ("a placeholder of a script", _OTHER),
+    "words": (_BY_HAND, "replace the placeholder by the value"),
 }
 #: Expressions, which Flux and envsubst do not have; and defaults, which Terraform does not have.
 _EXPRESSION: Final = re.compile(r"\$\{(?:[a-z_]+[.(\[]|[^}?]{1,80} \? )")
@@ -61,6 +66,11 @@ class Placeholder:
     text: str
     kind: str
     remedy: str
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether no tool replaces it."""
+        return self.kind == _BY_HAND
 
 
 def of(problem: Problem) -> Placeholder | None:
@@ -79,7 +89,7 @@ def explained(problem: Problem) -> Problem:
 def find(text: str) -> Placeholder | None:
     """Return the first placeholder of a text; of one that is long or has several lines only the braces of Helm."""
     if len(text) <= _LONGEST and "\n" not in text:
-        return search(text)
+        return search(text) if _SIGNS.search(text) else None
     return search("{{") if "{{" in text else None
 
 
