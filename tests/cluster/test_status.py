@@ -118,7 +118,7 @@ def test_pods_that_no_node_can_take(kerf: Installation) -> None:
     }
     kerf.kubectl("apply", "-f", "-", input_=json.dumps(pod))
     kerf.wait(lambda: named(problems(kerf), "pod/default/huge: has no place"), 90, "the pod is named with the cause")
-    assert "fix: kerf why pod default/huge names the smallest edit that helps" in status(kerf, 1)
+    assert "fix: kerf why pod default/huge shows the cause and what helps" in status(kerf, 1)
     seen = kerf.kerf("status", *admin(kerf), code=1)
     assert "! pod/default/huge: has no place: the kube-scheduler reports: 0/" in seen
     assert "source    the API server: --kubeconfig or --context names the cluster" in seen

@@ -45,6 +45,8 @@ _SET_ORDER = (
 )
 #: The reason of a condition that is not known yet.
 AWAITING = "AwaitingReconciliation"
+#: The reason of a NodePool's condition NodeClassReady while the Ready of its class is Unknown.
+READINESS_UNKNOWN = "NodeClassReadinessUnknown"
 #: One more dependent of an EC2NodeClass, with the gate ReservedCapacity.
 RESERVATIONS_READY = "CapacityReservationsReady"
 

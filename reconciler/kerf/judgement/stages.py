@@ -78,7 +78,9 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
     said = _said(claim, type_)
     if said:
         yield Fact(said)
-    for one in failures.of(view.snapshot.failures, f"nodeclaim/{claim.name}", f"fleet/{_group(view, claim)}"):
+    known = list(failures.of(view.snapshot.failures, f"nodeclaim/{claim.name}"))
+    launch = failures.launch(view.snapshot.failures, claim.pool_name) if type_ == "Launched" else None
+    for one in (*known, *([launch] if launch is not None else ())):
         yield Fact(one.standing(view.snapshot.now))
     replaced = replaced_by(claim)
     if replaced:
@@ -88,10 +90,6 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
         yield Fact("its NodeClaim is deleted, and created again if it is needed, at", until)
     elif type_ == "Initialized":
         yield Fact("no time limit; before it is initialized, it is neither replaced for drift nor consolidated")
-
-
-def _group(view: View, claim: NodeClaim) -> str:
-    return LifeView(view.snapshot).group_of(claim)
 
 
 def _said(claim: NodeClaim, type_: str) -> str:

@@ -28,7 +28,6 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import INTERNAL_ERROR, Reason, Refusal
 from kerf.model.snapshot import LaunchFailure
 from kerf.provisioning.provision import NOT_YET
-from kerf_api import labels
 from kerf_api.texts import shortened
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
@@ -134,21 +133,10 @@ class Trouble:
 
 
 # --- actions ----------------------------------------------------------------------------------------------------
-def failing(
-    known: Iterable[Failure],
-    now: datetime,
-    classes: Iterable[EC2NodeClass] = (),
-    claims: Iterable[NodeClaim] = (),
-) -> Iterator[Trouble]:
+def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeClass] = ()) -> Iterator[Trouble]:
     """The actions that fail: at once where no further attempt helps, else after `PATIENCE`. A permission that is
     missing is missing for all objects: one trouble. What a condition of these classes reports is left to `not_ready`.
-    A launch is named by the first of its NodeClaims.
     """
-    launched = {
-        f"fleet/{group}": f"nodeclaim/{one.name}"
-        for one in sorted(claims, key=lambda one: one.name, reverse=True)
-        if (group := one.metadata.annotations.get(labels.LAUNCH_GROUP))
-    }
     groups: dict[tuple[str, ...], list[Failure]] = {}
     reported = {
         (verb, f"ec2nodeclass/{one.name}")
@@ -164,10 +152,10 @@ def failing(
             groups.setdefault((one.verb, one.outcome, *alone), []).append(one)
     for members in groups.values():
         first = members[0]  # the error names its object: that of another member would contradict the subject
-        named = [launched.get(one.object, one.object) for one in members]
-        text = first.text + (f" ({len(members)} objects: {_names(named)})" if members[1:] else "")
+        named = _names(one.object for one in members)
+        text = first.text + (f" ({len(members)} objects: {named})" if members[1:] else "")
         times = sum(one.times for one in members)
-        yield Trouble(ACTION_FAILS, named[0], text, _fix(first), first.since, times, at_least=first.at_least)
+        yield Trouble(ACTION_FAILS, first.object, text, _fix(first), first.since, times, at_least=first.at_least)
 
 
 def _fix(failure: Failure) -> str:
@@ -219,7 +207,7 @@ def unschedulable(rows: Iterable[Unplaced], now: datetime) -> Iterator[Trouble]:
         others = (
             f" (and {len(waiting) - 1} more: {_names(r.pod for r in waiting if r != first)})" if waiting[1:] else ""
         )
-        fix = f"kerf why pod {first.pod} names the smallest edit that helps"
+        fix = f"kerf why pod {first.pod} shows the cause and what helps"
         words = f"has no place{others}: {text}"
         yield Trouble(PODS_UNSCHEDULABLE, f"pod/{first.pod}", words, fix, first.since, len(waiting))
 
@@ -266,7 +254,8 @@ def _unready(
     if first is None or (first.type == HEALTHY and first.status != FALSE):
         return
     since = first.last_transition_time or meta.creation_timestamp
-    if first.status != FALSE and since is not None and now - since < PATIENCE:
+    unknown = first.status != FALSE or first.reason == conditions.READINESS_UNKNOWN
+    if unknown and since is not None and now - since < PATIENCE:
         return
     kind, _, own = name.partition("/")
     fix = f"kerf why nodepool {own} shows the cause" if kind == "nodepool" else _class_fix(first)
@@ -282,10 +271,10 @@ def _class_fix(broken: Condition) -> str:
 def stuck_claims(claims: Iterable[NodeClaim], known: Mapping[str, Failure], now: datetime) -> Iterator[Trouble]:
     """NodeClaims whose launch, registration, initialization or end fails, as far as their conditions say so.
 
-    Of an end whose failing action is among `known` there is a trouble already.
+    Of an end or a launch whose failing action is among `known` there is a trouble already.
     """
     for claim in claims:
-        found = _failed_end(claim, known) if claim.metadata.deleting else _not_arrived(claim, now)
+        found = _failed_end(claim, known) if claim.metadata.deleting else _not_arrived(claim, known, now)
         if found is not None:
             since = found.last_transition_time or claim.metadata.creation_timestamp
             fix = f"kerf why nodeclaim {claim.name} shows the cause"
@@ -298,9 +287,9 @@ def _failed_end(claim: NodeClaim, known: Mapping[str, Failure]) -> Condition | N
     return next((one for one in unmet if not failures.known_end(known, one.reason)), None)
 
 
-def _not_arrived(claim: NodeClaim, now: datetime) -> Condition | None:
+def _not_arrived(claim: NodeClaim, known: Mapping[str, Failure], now: datetime) -> Condition | None:
     first = conditions.first_broken(claim.status.conditions, ("Launched", "Registered", "Initialized"))
-    if first is None:
+    if first is None or (first.type == "Launched" and failures.launch(known, claim.pool_name) is not None):
         return None
     since = first.last_transition_time or claim.metadata.creation_timestamp or now
     if first.type == "Launched":

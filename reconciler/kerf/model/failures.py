@@ -17,6 +17,8 @@ EVICTION_FAILED: Final = "EvictionFailed"
 TERMINATION_FAILED: Final = "TerminationFailed"
 #: The reason of the event of a NodeClaim that Kerf deletes, for EC2 refused its launch.
 NO_CAPACITY: Final = "InsufficientCapacityError"
+#: The verb of launches; its object is the NodePool.
+LAUNCH: Final = "LaunchInstances"
 #: The verb of reads of AWS.
 READ: Final = "Read"
 #: The verb, the object and the outcome of slow answers of the API server.
@@ -89,6 +91,12 @@ def known_end(failures: Mapping[str, Failure], reason: str) -> bool:
 def eviction(failures: Mapping[str, Failure], pod: str) -> Failure | None:
     """The failure of the eviction of a pod (`namespace/name`), if it fails."""
     return failures.get(key("EvictPod", f"pod/{pod}"))
+
+
+def launch(failures: Mapping[str, Failure], pool: str) -> Failure | None:
+    """The failure of the launches of a NodePool, by its name, if they fail. Each attempt is a new fleet: only what they
+    are made for stays."""
+    return failures.get(key(LAUNCH, f"nodepool/{pool}"))
 
 
 def of(failures: Mapping[str, Failure], *subjects: str) -> tuple[Failure, ...]:

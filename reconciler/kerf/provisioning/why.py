@@ -192,9 +192,10 @@ def _of_launch(snapshot: Snapshot, state: StateNode) -> Iterator[str]:
     condition = conditions.first_broken(claim.status.conditions, conditions.NODECLAIM_DEPENDENTS)
     if condition is not None and condition.message:
         yield conditions.words(condition)
-    yield from _failing(
-        snapshot, f"nodeclaim/{claim.name}", f"fleet/{claim.metadata.annotations.get(labels.LAUNCH_GROUP)}"
-    )
+    yield from _failing(snapshot, f"nodeclaim/{claim.name}")
+    launch = None if claim.is_true("Launched") else failures.launch(snapshot.failures, claim.pool_name)
+    if launch is not None:
+        yield launch.standing(snapshot.now)
 
 
 def _waits_for(state: StateNode) -> str:

@@ -191,7 +191,7 @@ def _troubles(state: State, plan: Plan, now: datetime) -> Iterator[Trouble]:
     """What the loop knows to be wrong, the most telling first."""
     pools, classes = state.cluster.objects(kinds.NODE_POOL), state.cluster.objects(kinds.NODE_CLASS)
     claims, known = state.cluster.objects(kinds.NODE_CLAIM), state.failures.at(now)
-    yield from troubles.failing(known.values(), now, classes.values(), claims.values())
+    yield from troubles.failing(known.values(), now, classes.values())
     yield from troubles.not_ready(pools.values(), classes.values(), now)
     yield from troubles.stuck_claims(claims.values(), known, now)
     yield from troubles.refused(state.fleet.failures(now).values(), state.cluster.pending_count, now)

@@ -165,7 +165,7 @@ def failure(verb: str, subject: str, outcome: str = "forbidden") -> Failure:
         ("TerminateInstance", "instance/i-a"),
         ("Taint", "node/node-a"),
         ("CreateNodeClaim", "nodeclaim/{successor}"),
-        ("LaunchInstances", "fleet/g"),
+        ("LaunchInstances", "nodepool/default"),
     ],
 )
 def test_a_node_on_which_an_action_fails_is_not_said_to_be_replaced(verb: str, subject: str) -> None:

@@ -79,16 +79,8 @@ def test_what_aws_forbids_is_a_matter_of_the_iam_role() -> None:
 
 @pytest.mark.parametrize(("ago", "count"), [(1, 0), (2, 1)])
 def test_an_action_that_may_come_off_by_itself_is_a_trouble_after_two_minutes(ago: float, count: int) -> None:
-    rows = [failure("fleet/g", "throttled", "LaunchInstances", ago)]
+    rows = [failure("nodepool/p", "throttled", "LaunchInstances", ago)]
     assert len(list(troubles.failing(rows, NOW))) == count
-
-
-def test_a_launch_is_named_by_a_nodeclaim_of_it() -> None:
-    """Nobody can look up a launch group."""
-    claims = [node_claim(name=name, annotations={labels.LAUNCH_GROUP: group}) for name, group in ("bg", "ag", "ch")]
-    rows = [failure(f"fleet/{group}", verb="LaunchInstances") for group in ("g", "h")]
-    (found,) = troubles.failing(rows, NOW, (), claims)
-    assert (found.object, "(2 objects: nodeclaim/a, nodeclaim/c)" in found.text) == ("nodeclaim/a", True)
 
 
 def test_an_action_whose_failure_a_condition_of_the_class_reports_is_no_second_trouble() -> None:
@@ -271,6 +263,8 @@ def test_a_class_that_is_not_ready_is_told_with_the_first_condition_that_is_fals
 def test_a_condition_that_is_not_known_is_a_trouble_after_two_minutes(ago: float, count: int) -> None:
     found = list(troubles.not_ready([], [node_class(condition("SubnetsReady", "Unknown", ago=ago))], NOW))
     assert len(found) == count
+    unknown = condition("NodeClassReady", "False", "NodeClassReadinessUnknown", "not ready yet", ago)
+    assert len(list(troubles.not_ready([node_pool(unknown)], [], NOW))) == count
 
 
 def test_a_pool_is_told_with_its_class_or_its_registrations() -> None:
@@ -314,6 +308,18 @@ def test_what_is_ready_foreign_or_going_is_no_trouble() -> None:
 def test_a_claim_whose_launch_or_registration_fails(conditions: list[dict[str, Any]], words: str) -> None:
     found = list(troubles.stuck_claims([node_claim(*conditions)], {}, NOW))
     assert [one.text for one in found] == ([words] if words else [])
+
+
+def test_a_claim_whose_launch_is_a_trouble_already_is_no_second_one() -> None:
+    claims = [
+        node_claim(condition("Launched", "Unknown", "LaunchFailed", "no policy", 2), labels={labels.NODEPOOL: pool})
+        for pool in ("p", "q")
+    ]
+    fails = failure("nodepool/p", verb="LaunchInstances")
+    (found,) = troubles.stuck_claims(claims, {key(fails.verb, fails.object): fails}, NOW)
+    assert found.object == f"nodeclaim/{claims[1].name}"
+    joins = node_claim(condition("Registered", "Unknown", "NodeNotFound", "", 6), labels={labels.NODEPOOL: "p"})
+    assert list(troubles.stuck_claims([joins], {key(fails.verb, fails.object): fails}, NOW))
 
 
 def test_a_drain_that_fails_is_told_by_a_replica_that_does_not_know_the_failures() -> None:

@@ -7,13 +7,23 @@ from typing import Any
 
 import pytest
 
-from kerf.model.failures import PROPOSE, key
+from kerf.model.aws.cloud import FleetRequest
+from kerf.model.failures import PROPOSE, key, launch
 from kerf.model.kinds import NODE_CLAIM, NODE_POOL, Ref
-from kerf.model.plan import CreateNodeClaim, EnsureInstanceProfile, EvictPod, Reason, TagInstance, TerminateInstance
+from kerf.model.plan import (
+    CreateNodeClaim,
+    EnsureInstanceProfile,
+    EvictPod,
+    LaunchInstances,
+    Reason,
+    TagInstance,
+    TerminateInstance,
+)
 from kerf.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Invalid, NotLeading, Unavailable
 from kerf.runtime.act.results import absorb, known_of
 from kerf.runtime.inbox import ChoreFailed, ChoreRecovered, Done, Reported
 from kerf.runtime.state.failures import FORGOTTEN_AFTER, Failures
+from kerf_api import labels
 from tests.unit.disruption.worlds import claim, pool
 from tests.unit.runtime.test_own_writes import NOW, after, state
 
@@ -110,6 +120,20 @@ def test_a_nodeclaim_that_cannot_be_created_is_a_matter_of_its_nodepool() -> Non
     create = CreateNodeClaim(claim=claim("a", pool_name="p"), reason=Reason("Test"))
     assert known_of(create, known) == own
     assert known_of(EVICT, known) is None
+
+
+def test_launches_fail_by_nodepool_until_one_succeeds() -> None:
+    """Each attempt is a fleet of its own: of one that is given up no success is ever heard."""
+    known = state()
+    for seconds, group, outcome in ((0, "a", "forbidden"), (9, "b", "forbidden"), (18, "c", "ok")):
+        (pools,) = {one.object for one in known.snapshot(after(seconds)).failures.values()} or {""}
+        assert pools == ("nodepool/p" if seconds else "")
+        tags = {labels.TAG_NODEPOOL: "p"}
+        call = FleetRequest(group=group, capacity_type="spot", members=("x",), templates=(), overrides=(), tags=tags)
+        one = LaunchInstances(request=call, claims=("x",), reason=Reason("Test"))
+        absorb(done(outcome, seconds, Forbidden("no") if outcome == "forbidden" else None, one), known)
+        found = launch(known.snapshot(after(seconds)).failures, "p")
+        assert (found.times if found else 0) == {0: 1, 9: 2, 18: 0}[seconds]
 
 
 def test_what_fails_with_an_instance_is_reported_at_its_nodeclaim() -> None:

@@ -142,7 +142,7 @@ def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]
     listed = {kind: _objects(kube, found, kind) for kind in (kinds.NODE_CLASS, kinds.NODE_POOL, kinds.NODE_CLAIM)}
     values = {kind: rows or () for kind, rows in listed.items()}
     known = _of_living(kube, events.failures, listed)
-    yield from troubles.failing(known.values(), now, values[kinds.NODE_CLASS], values[kinds.NODE_CLAIM])
+    yield from troubles.failing(known.values(), now, values[kinds.NODE_CLASS])
     yield from troubles.not_ready(values[kinds.NODE_POOL], values[kinds.NODE_CLASS], now)
     yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known, now)
     found.starting = starting(values[kinds.NODE_CLAIM], now)

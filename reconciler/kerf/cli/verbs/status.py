@@ -162,5 +162,5 @@ def _look(silent: Unreached, namespace: str, where: tuple[str, str]) -> tuple[Ou
         now = outside.time(kube, now)
         return outside.look(kube, namespace, now), rfc3339(now)
     except PortError as error:
-        text = f"{silent}\n\nThe API server does not answer either: {with_fix(error)}"
+        text = f"the API server does not answer: {with_fix(error)}\n\nThe debug port: {silent}"
         raise debug_port.fail("status", Silent(text)) from error

@@ -24,6 +24,7 @@ from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.on_nodes import rows_with, tried
 from kerf.disruption.view import View
 from kerf.model import failures, kinds
+from kerf.model.failures import Failure
 from kerf.model.memory import Step
 from kerf.model.plan import NOTHING, Event, Plan, Reason, joined
 from kerf.model.snapshot import Snapshot, StateNode
@@ -140,8 +141,8 @@ def _failing(view: View, pool: NodePool) -> dict[str, str]:
         for new in command.replacements:  # nodes that are disrupted together share theirs
             replaced.setdefault(new, []).append(name)
     for one in failures.ordered(view.snapshot.failures.values()):
-        claim = _claim_of(view.snapshot, one.object) if one.outcome in failures.STUCK else ""
-        for key in replaced.get(claim, [claim]):
+        claims = _claims_of(view.snapshot, one) if one.outcome in failures.STUCK else ()
+        for key in (key for claim in claims for key in replaced.get(claim, [claim])):
             if key in view.snapshot.state_nodes:
                 role = view.turn.one(_ROLES, view.each, key)
                 if (role.pool, role.part) == (pool.name, _LEAVING):
@@ -149,9 +150,10 @@ def _failing(view: View, pool: NodePool) -> dict[str, str]:
     return found
 
 
-def _claim_of(snapshot: Snapshot, subject: str) -> str:
-    """The NodeClaim, by name, of the object of a failing action: itself, its launch, Node, instance or a pod there."""
-    kind, _, name = subject.partition("/")
+def _claims_of(snapshot: Snapshot, failure: Failure) -> list[str]:
+    """The NodeClaims, by name, of the object of a failing action: itself, that of its Node, of its instance or of a pod
+    there, or those of the NodePool that wait to be launched."""
+    kind, _, name = failure.object.partition("/")
     if kind == "pod" and name in snapshot.pods:
         kind, name = "node", snapshot.pods[name].spec.node_name
     claims: Iterable[NodeClaim] = ()
@@ -159,9 +161,9 @@ def _claim_of(snapshot: Snapshot, subject: str) -> str:
         claims = snapshot.claims_by_provider.get(snapshot.nodes[name].spec.provider_id, ())
     elif kind == "instance":
         claims = snapshot.claims_by_instance.get(name, ())
-    elif kind == "fleet":
-        claims = snapshot.claims_by_group.get(name, ())
-    return name if kind == "nodeclaim" else next((claim.name for claim in claims), "")
+    elif kind == "nodepool" and failure.verb == failures.LAUNCH:
+        return sorted(one.name for one in snapshot.claims_by_pool.get(name, ()) if not one.is_true("Launched"))
+    return [name] if kind == "nodeclaim" else [claim.name for claim in claims]
 
 
 def _up_to_date(number: int, nodes: int) -> str:

@@ -23,13 +23,14 @@ from kerf.lifecycle.nodeclaim.pool_limits import PoolLimits, Used
 from kerf.lifecycle.nodeclaim.progress import begin, finish
 from kerf.lifecycle.nodeclaim.subnet_room import SubnetRoom
 from kerf.lifecycle.view import View
+from kerf.model import failures
 from kerf.model.annotations import read, text_of
 from kerf.model.aws.cloud import FleetRequest, Instance
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.boundaries import broken, guarded
 from kerf.model.claims import check
-from kerf.model.failures import NO_CAPACITY, key
+from kerf.model.failures import NO_CAPACITY
 from kerf.model.plan import NOTHING, Event, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import coming
 from kerf.model.snapshot import LaunchFailure
@@ -238,7 +239,7 @@ def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Pl
     due = min((end.next_due for c in members if (end := give_up(begin(view, c))).next_due), default=None)
     wait = view.snapshot.not_before.get(f"launch/{request.group}")
     if wait is not None and wait > view.snapshot.now:
-        failure = view.snapshot.failures.get(key("LaunchInstances", f"fleet/{request.group}"))
+        failure = failures.launch(view.snapshot.failures, request.tags.get(labels.TAG_NODEPOOL, ""))
         waits = [_wait(view, claim, "LaunchFailed", failure.text) for claim in members] if failure is not None else []
         return joined((Plan(next_due=wait), *waits))
     names = tuple(claim.name for claim in members)

@@ -299,5 +299,5 @@ def _class_readiness(node_class: EC2NodeClass | None) -> Verdict:
     broken = conditions.first_broken(node_class.status.conditions, of)
     cause = f": {conditions.words(broken)}" if broken is not None else ""
     if ready is None or ready.status == UNKNOWN:
-        return FALSE, "NodeClassReadinessUnknown", f"the node class is not ready yet{cause}"
+        return FALSE, conditions.READINESS_UNKNOWN, f"the node class is not ready yet{cause}"
     return FALSE, ready.reason, f"{ready.message}{cause}"

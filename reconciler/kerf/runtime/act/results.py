@@ -115,9 +115,11 @@ def known_of(action: Action, state: State) -> Any:
 
 
 def _about(action: Action) -> str:
-    """The object of a failure. A NodeClaim that was never created has another name each time."""
+    """The object of a failure. A NodeClaim that was never created has another name each time, as a fleet has."""
     if isinstance(action, CreateNodeClaim):
         return f"nodepool/{action.claim.pool_name}"
+    if isinstance(action, LaunchInstances):
+        return f"nodepool/{action.request.tags.get(labels.TAG_NODEPOOL, '')}"
     ref = concerned(action)
     return action.lane if ref is None else str(ref)
 
