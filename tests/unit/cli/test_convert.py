@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,13 @@ def test_in_place_writes_what_changes_and_nothing_else(tmp_path: Path, capsys: p
     assert sorted(os.listdir(tmp_path)) == ["a.yaml", "b.yaml"]
     assert run("--in-place", tmp_path) == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_in_place_keeps_a_byte_order_mark(tmp_path: Path) -> None:
+    path = write(tmp_path, a=POOL)["a"]
+    path.write_bytes(BOM_UTF8 + path.read_bytes())
+    assert run("--in-place", path) == 0
+    assert path.read_bytes() == BOM_UTF8 + NEW_POOL.encode()
 
 
 def test_in_place_writes_through_a_link(tmp_path: Path) -> None:

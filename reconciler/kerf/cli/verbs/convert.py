@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import unified_diff
@@ -121,7 +122,8 @@ def _write(files: Sequence[Converted], found: Sequence[Source], contents: Sequen
         elif file.changed:
             try:
                 source.require_inside()
-                replacing.replace(source.name, content.data, file.after.encode())
+                mark = BOM_UTF8 if content.data.startswith(BOM_UTF8) else b""
+                replacing.replace(source.name, content.data, mark + file.after.encode())
                 done = "converted"
             except OSError as error:
                 written, done = False, f"cannot be written: {error.strerror}"

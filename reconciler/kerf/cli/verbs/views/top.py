@@ -54,7 +54,8 @@ def top(
 
     with exits("top"):
         if not sys.stdin.isatty():
-            raise Mistake("standard input: not a terminal, and kerf top reads keys from it: save the objects to a file")
+            fix = "save the objects to a file" if "-" in (file or []) else "use kerf ui, or kerf why"
+            raise Mistake(f"standard input: not a terminal, and kerf top reads keys from it: {fix}")
         if not width(sys.stdout) or dumb():
             raise Mistake("standard output: not a terminal with a cursor: use kerf ui, or kerf why")
         _run(context.args, file or [], (kubeconfig, kube_context))
