@@ -6,6 +6,7 @@ from tests.mutations.bug import Bug
 from tests.mutations.edits import Edit
 
 _DEBUGGING = "tests/unit/runtime/test_debugging.py::"
+_STATUS = "tests/unit/runtime/test_status_page.py::"
 _LOGS = "tests/unit/telemetry/test_logs.py::"
 
 BUGS = (
@@ -49,7 +50,7 @@ BUGS = (
                 "one.age_seconds is None",
             ),
         ),
-        (_DEBUGGING + "test_old_news_are_named_with_their_age",),
+        (_STATUS + "test_old_news_are_named_with_their_age",),
     ),
     Bug(
         "each lost line is told of",

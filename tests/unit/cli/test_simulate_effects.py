@@ -14,7 +14,7 @@ from kerf.cli.arguments import Mistake
 from kerf.cli.verbs.simulation.loading import File
 from kerf.cli.verbs.simulation.simulate import main
 from tests.unit.cli.test_simulate_input import written
-from tests.unit.simulating.faults import WORLD, objects, web
+from tests.unit.simulating.changes import WORLD, objects, web
 from tests.worlds import deployment, node_class, node_pool
 
 

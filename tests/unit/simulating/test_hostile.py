@@ -9,7 +9,7 @@ import yaml
 
 from kerf.cli.arguments import Mistake
 from kerf.cli.verbs.simulation.loading import File
-from tests.unit.simulating.faults import SCENARIO
+from tests.unit.simulating.changes import SCENARIO
 
 TEXT = yaml.safe_dump(SCENARIO, sort_keys=False)
 #: Nine levels of nine aliases each.
