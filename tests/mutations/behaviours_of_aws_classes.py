@@ -233,7 +233,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A permissions boundary is not told from other policies.",
         (
             Edit(
-                "reconciler/kerf/ec2:_unauthorized",
+                "reconciler/kerf/ec2:_DENIALS",
                 "'A permissions boundary denies the action'",
                 "'A service control policy denies the action'",
             ),

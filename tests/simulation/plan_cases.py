@@ -216,8 +216,8 @@ LONG: Final[Mapping[str, Callable[[], Case]]] = {
 EXPLAINED: Final[Mapping[str, str]] = {
     "startup taint that no agent removes": (
         "nodes that never become ready are replaced until the horizon, and the plan stops a few seconds "
-        "before or after the next one comes"
+        "before or after the launch of the next one"
     ),
-    "consolidation after ten minutes": "three nodes are alike in type, zone, age and pods; another one of them goes",
+    "consolidation after ten minutes": "three nodes are alike in type, zone, age and pods; another one of them is removed",
 }
 CASES: Final[Mapping[str, Callable[[], Case]]] = {**SHORT, **LONG}
