@@ -115,6 +115,16 @@ def test_062_one_that_is_shutting_down_may_be_ended_and_one_that_is_gone_is_gone
     real.eventually(lambda: listed(real, launched.id) is None)
 
 
+def test_an_address_is_free_again_when_its_instance_is_terminated(aws: MotoAws, real: MotoAccount) -> None:
+    """Else a new machine joins as a node that is still there."""
+    (first,) = real.cloud.create_fleet(request(real, "addressed")).instances
+    real.cloud.terminate(first.id)
+    (second,) = real.cloud.create_fleet(request(real, "beside")).instances
+    address = {one["id"]: one["private_ip"] for one in aws.instances()}
+    assert address[first.id]
+    assert address[second.id] != address[first.id]
+
+
 def test_063_what_ec2_does_not_know_is_gone_and_what_it_does_not_say_is_not(aws: MotoAws, real: MotoAccount) -> None:
     with pytest.raises(AlreadyGone):
         real.cloud.terminate(UNKNOWN)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any
 
 import msgspec
@@ -93,6 +94,8 @@ class World:
     #: Instance ID → when it becomes visible; and (when, next state name, code) of those about to change.
     visible_at: dict[str, float] = field(default_factory=dict)
     changes: dict[str, tuple[float, Any, str, int]] = field(default_factory=dict)
+    #: Instance ID → subnet and address of each interface of an instance that shuts down.
+    addresses: dict[str, list[tuple[Any, str]]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def record(self, call: tuple[str, str, str], body: bytes, caller: str) -> None:
@@ -125,11 +128,21 @@ class World:
     def end(self, instance: Any) -> dict[str, Any]:
         """Terminate an instance, which is `shutting-down` for a while first; what TerminateInstances says of it.
 
-        Source: EC2 user guide, "Instance lifecycle".
+        It has its addresses until it is terminated. Source: EC2 user guide, "Instance lifecycle".
         """
         before = {"Code": instance.state_code, "Name": instance.state}
         if instance.state not in ("shutting-down", "terminated"):
+            addresses = [
+                (nic.subnet, one["PrivateIpAddress"])
+                for nic in instance.nics.values()
+                for one in nic.private_ip_addresses
+                if ip_address(one["PrivateIpAddress"]) in nic.subnet.cidr  # not of one whose subnet moto made up
+            ]
             instance.ec2_backend.terminate_instances([instance.id])
+            for subnet, address in addresses:
+                subnet.del_subnet_ip(address)
+                subnet.request_ip(address, instance)
+            self.addresses[instance.id] = addresses
             instance._state.name, instance._state.code = "shutting-down", 32
             instance.ended = time.time()
             self.later(instance, self.settings.shutting_down, "terminated", 48)
@@ -145,7 +158,13 @@ class World:
                 if due <= now:
                     instance._state.name, instance._state.code = state, code
                     del self.changes[instance_id]
+                    if state == "terminated":
+                        self._release(instance_id)
             yield
+
+    def _release(self, instance_id: str) -> None:
+        for subnet, address in self.addresses.pop(instance_id, ()):
+            subnet.del_subnet_ip(address)
 
     def hidden(self) -> set[str]:
         """Instances that DescribeInstances does not show yet."""
