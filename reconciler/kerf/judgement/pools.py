@@ -10,6 +10,7 @@ from typing import Final
 
 from kerf.disruption.drift.approvals import CHANGE_APPROVED
 from kerf.disruption.drift.canaries import CANARY_PASSED
+from kerf.disruption.drift.rollout import STALLED
 from kerf.disruption.view import view
 from kerf.ec2 import refused_launches
 from kerf.judgement.allowances import budgets
@@ -18,6 +19,7 @@ from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model import backoff, failures
 from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot
+from kerf.provisioning import hindrances
 from kerf_api.resources import Resources
 from kerf_api.texts import counted
 from kerf_api.v1 import conditions
@@ -26,13 +28,14 @@ from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
 #: The verdicts.
-UNKNOWN, NOT_OURS, GOING, NOT_READY, BACKS_OFF, FULL, READY = (
+UNKNOWN, NOT_OURS, GOING, NOT_READY, BACKS_OFF, FULL, HINDERED, READY = (
     "NotFound",
     "NotOurs",
     "Going",
     "NotReady",
     "BacksOff",
     "LimitsReached",
+    "Hindered",
     "Ready",
 )
 _MOST_NAMES: Final = 5
@@ -73,6 +76,9 @@ def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | N
     if pool.metadata.deleting:
         return GOING, "is being deleted", pool.metadata.deletion_timestamp
     broken = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
+    health = conditions.get(pool.status.conditions, HEALTHY)
+    if broken is None and health is not None and health.status == conditions.FALSE:
+        broken = health
     if broken is not None:
         return NOT_READY, f"is not Ready: {conditions.words(broken)}", broken.last_transition_time
     until = backoff.until(pool, snapshot.now)
@@ -81,6 +87,11 @@ def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | N
     full = _reached(pool)
     if full:
         return FULL, f"has reached its limits: {', '.join(full)}", None
+    if pool.static and not snapshot.settings.gates.static_capacity:
+        return NOT_READY, "gets no nodes: the feature gate StaticCapacity is off", None
+    hindered = next(hindrances.of(snapshot, pool), None)
+    if hindered is not None:
+        return HINDERED, f"gets no nodes now: {hindered}", hindered.since
     return READY, "is ready: Kerf can launch nodes from it", None
 
 
@@ -112,6 +123,9 @@ def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
             and condition.status != conditions.TRUE
         ):
             yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
+    stalled = conditions.get(pool.status.conditions, STALLED)
+    if stalled is not None and stalled.status == conditions.TRUE:
+        yield Fact(f"the roll-out is stalled: {stalled.reason}: {stalled.message}; since", stalled.last_transition_time)
     node_class = snapshot.node_classes.get(pool.class_name)
     of = (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY)
     for condition in node_class.status.conditions if node_class is not None else ():
@@ -126,8 +140,9 @@ def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
     yield from _launching(snapshot, pool)
     known = backoff.remembered(pool, snapshot.now)
     if known is not None:
-        text = f"failed launches in a row: {known.count}; no node is launched from it until"
-        yield Fact(text, backoff.ends(known, pool))
+        text = f"failed launches in a row: {known.count}"
+        until = backoff.ends(known, pool)
+        yield Fact(f"{text}; no node is launched from it until", until) if until > snapshot.now else Fact(text)
     if pool.spec.limits:
         used = Resources.parse(pool.status.resources).texts()
         rows = ", ".join(f"{name} {used.get(name, '0')} of {limit}" for name, limit in sorted(pool.spec.limits.items()))

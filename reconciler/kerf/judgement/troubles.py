@@ -21,7 +21,7 @@ from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model import failures, overlays
 from kerf.model.boundaries import MALFORMED
 from kerf.model.ends import HELD
-from kerf.model.failures import READ, STUCK, Failure
+from kerf.model.failures import STUCK, Failure
 from kerf.model.instants import rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
@@ -73,27 +73,6 @@ SERVES_WITHIN: Final = timedelta(minutes=10)
 #: Pods that opted out, or that have a place in a later pass.
 _NO_TROUBLE: Final = NOT_YET | {"OptedOut"}
 _GUARDS: Final = (HALTED, HELD)
-_OF_AWS: Final = frozenset(
-    {
-        "DeleteClassResources",
-        "DeleteMessage",
-        "DeleteUnused",
-        "EnsureInstanceProfile",
-        "EnsureTemplate",
-        "LaunchInstances",
-        READ,
-        "TagInstance",
-        "TerminateInstance",
-        "ValidateClass",
-    }
-)
-_FIXES: Final = {
-    "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
-    "invalid": "correct the field that the error names",
-    "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
-    failures.SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
-}
-_IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
 #: The condition of an EC2NodeClass that reports the failure of an action.
 _REPORTED_BY: Final = {"EnsureInstanceProfile": profile_verdicts.CONDITION, "ValidateClass": "ValidationSucceeded"}
 #: By the code of a refusal of an object.
@@ -155,17 +134,7 @@ def failing(known: Iterable[Failure], now: datetime, classes: Iterable[EC2NodeCl
         named = _names(one.object for one in members)
         text = first.text + (f" ({len(members)} objects: {named})" if members[1:] else "")
         times = sum(one.times for one in members)
-        yield Trouble(ACTION_FAILS, first.object, text, _fix(first), first.since, times, at_least=first.at_least)
-
-
-def _fix(failure: Failure) -> str:
-    if failure.object == failures.of_aws("queue") and failure.outcome != "forbidden":
-        return "create the queue, or correct settings.interruptionQueue; kerf preflight checks queue and rules"
-    if failure.outcome == "forbidden" and failure.verb in _OF_AWS:
-        return _IAM_FIX
-    return _FIXES.get(
-        failure.outcome, "Kerf tries again by itself; if it persists, check the network and the API's limits"
-    )
+        yield Trouble(ACTION_FAILS, first.object, text, first.fix, first.since, times, at_least=first.at_least)
 
 
 def _names(names: Iterable[str]) -> str:

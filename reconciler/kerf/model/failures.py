@@ -17,7 +17,8 @@ EVICTION_FAILED: Final = "EvictionFailed"
 TERMINATION_FAILED: Final = "TerminationFailed"
 #: The reason of the event of a NodeClaim that Kerf deletes, for EC2 refused its launch.
 NO_CAPACITY: Final = "InsufficientCapacityError"
-#: The verb of launches; its object is the NodePool.
+#: The verbs of new NodeClaims and of launches; their object is the NodePool.
+CREATE: Final = "CreateNodeClaim"
 LAUNCH: Final = "LaunchInstances"
 #: The verb of reads of AWS.
 READ: Final = "Read"
@@ -31,6 +32,29 @@ PROPOSE: Final = ("ProposeDisruption", "loop")
 WRITE_EVENTS: Final = ("WriteEvents", "kubernetes/events")
 #: The action whose failure a condition reports, by the reason of the condition.
 _REPORTED: Final = {EVICTION_FAILED: "EvictPod", TERMINATION_FAILED: "TerminateInstance"}
+
+#: The verbs of the actions that AWS answers.
+_OF_AWS: Final = frozenset(
+    {
+        "DeleteClassResources",
+        "DeleteMessage",
+        "DeleteUnused",
+        "EnsureInstanceProfile",
+        "EnsureTemplate",
+        LAUNCH,
+        READ,
+        "TagInstance",
+        "TerminateInstance",
+        "ValidateClass",
+    }
+)
+_FIXES: Final = {
+    "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
+    "invalid": "correct the field that the error names",
+    "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
+    SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
+}
+_IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +87,17 @@ class Failure:
         if self.outcome == SLOW:
             return f"answers slowly: {self.error}"
         return f"{self.verb} {'is forbidden' if self.outcome == 'forbidden' else 'fails'}: {self.error or self.outcome}"
+
+    @property
+    def fix(self) -> str:
+        """What helps, by what failed and how."""
+        if self.object == of_aws("queue") and self.outcome != "forbidden":
+            return "create the queue, or correct settings.interruptionQueue; kerf preflight checks queue and rules"
+        if self.outcome == "forbidden" and self.verb in _OF_AWS:
+            return _IAM_FIX
+        return _FIXES.get(
+            self.outcome, "Kerf tries again by itself; if it persists, check the network and the API's limits"
+        )
 
     def standing(self, now: datetime) -> str:
         """The failure in words, with how often and for how long."""
@@ -102,6 +137,13 @@ def launch(failures: Mapping[str, Failure], pool: str) -> Failure | None:
 def of(failures: Mapping[str, Failure], *subjects: str) -> tuple[Failure, ...]:
     """The failures about some objects, the oldest first."""
     return ordered(one for one in failures.values() if one.object in subjects)
+
+
+def of_class(failures: Mapping[str, Failure], name: str) -> tuple[Failure, ...]:
+    """The failing reads of AWS and the dry run that an EC2NodeClass, by its name, waits for; the oldest first."""
+    asked = [key(READ, of_aws(one)) for one in ("cluster", f"class/{name}", "region")]
+    asked.append(key("ValidateClass", f"ec2nodeclass/{name}"))
+    return ordered(failures[one] for one in asked if one in failures)
 
 
 def ordered(failures: Iterable[Failure]) -> tuple[Failure, ...]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
+from kerf.provisioning import hindrances
 from kerf.scheduling.answers.patches import (
     CORRECT,
     CREATE,
@@ -99,6 +100,9 @@ def _to_create(kind: str, name: str, named_by: FieldRef, meant: str | None = Non
 # --- what a NodePool names --------------------------------------------------------------------------------------
 def cause_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> Cause:
     """Of a NodePool that no node can be made from, whatever the pod."""
+    found = next(hindrances.of(snapshot, pool), None)
+    if found is not None:
+        return Cause(f"NodePool {pool.name}: {verdict}; {found.text}", (FieldRef("NodePool", pool.name),))
     return Cause(f"NodePool {pool.name}: {verdict}", tuple(_refs(snapshot, pool)))
 
 
@@ -106,6 +110,9 @@ def patches_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> tuple[P
     """What a user has to set right; nothing for a NodePool that is being deleted."""
     if pool.metadata.deleting or pool.static:
         return ()
+    found = next(hindrances.of(snapshot, pool), None)
+    if found is not None:
+        return (Patch(CORRECT, "NodePool", pool.name, f"for NodePool {pool.name}: {found.fix}"),)
     if OUT_OF_STOCK in verdict:
         text = f"wait until EC2 has capacity again, or allow more in {_REQUIREMENTS} of NodePool {pool.name}"
         return (Patch(WAIT, "NodePool", pool.name, text),)

@@ -60,12 +60,10 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
 
 def _with_failure(view: View, name: str, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
     """The status, in which conditions that wait for AWS say so if the read or the dry run that they wait for fails."""
-    known = view.snapshot.failures
-    asked = [failures.key(failures.READ, failures.of_aws(one)) for one in ("cluster", f"class/{name}", "region")]
-    found = [known[key] for key in (*asked, failures.key("ValidateClass", f"ec2nodeclass/{name}")) if key in known]
+    found = failures.of_class(view.snapshot.failures, name)
     if not found:
         return status
-    first = failures.ordered(found)[0]
+    first = found[0]
     rows = (
         replace(one, reason=f"{first.verb}Failed", message=first.text)
         if one.status == UNKNOWN and one.reason in (AWAITING, f"{first.verb}Failed") and one.type != READY

@@ -1,0 +1,56 @@
+"""What keeps Kerf from getting nodes from a NodePool although every field of it is right: a missing permission, an
+exhausted account, an EC2NodeClass that is being deleted, nodes that are never initialized."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from kerf.ec2 import refused_launches
+from kerf.model import failures
+from kerf.model.failures import STUCK
+from kerf.model.snapshot import Snapshot
+from kerf.scheduling.facts import joining
+from kerf_api.v1 import conditions
+from kerf_api.v1.nodepool import NodePool
+
+
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """Why no node comes of a NodePool, in words without a subject; what helps; and since when."""
+
+    text: str
+    fix: str
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"{self.text}; {self.fix}"
+
+
+def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
+    """The hindrances of a NodePool, the most certain first. Attempts that may come off by themselves are none."""
+    node_class = snapshot.node_classes.get(pool.class_name)
+    if node_class is not None and node_class.metadata.deleting:
+        fix = f"let spec.template.spec.nodeClassRef of NodePool {pool.name} name another EC2NodeClass"
+        yield Hindrance(f"EC2NodeClass {pool.class_name} is being deleted", fix, node_class.metadata.deletion_timestamp)
+    own = failures.of(snapshot.failures, f"nodepool/{pool.name}")
+    makes = (one for one in own if one.verb in (failures.CREATE, failures.LAUNCH))
+    for one in (*makes, *failures.of_class(snapshot.failures, pool.class_name)):
+        if one.outcome in STUCK:
+            yield Hindrance(one.text, one.fix, one.since)
+    for refused in refused_launches.refused(snapshot.launch_failures.values(), snapshot.now, pool.name):
+        if refused.fix:
+            yield Hindrance(f"EC2 refuses launches: {refused.text}", refused.fix, refused.since)
+    if joining.nodes_left(snapshot, pool.name) is not None:
+        yield from _not_initialized(snapshot, pool)
+
+
+def _not_initialized(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
+    for claim in sorted(snapshot.claims_by_pool.get(pool.name, ()), key=lambda one: one.name):
+        late = joining.late_at(claim)
+        broken = conditions.first_broken(claim.status.conditions, ("Initialized",))
+        if late is not None and late <= snapshot.now and broken is not None:
+            fix = f"kerf why nodeclaim {claim.name} shows the cause"
+            words = f"the node of NodeClaim {claim.name} is not initialized: {conditions.words(broken)}"
+            yield Hindrance(words, fix, broken.last_transition_time)
