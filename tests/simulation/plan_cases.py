@@ -218,6 +218,8 @@ EXPLAINED: Final[Mapping[str, str]] = {
         "nodes that never become ready are replaced until the horizon, and the plan stops a few seconds "
         "before or after the launch of the next one"
     ),
-    "consolidation after ten minutes": "three nodes are alike in type, zone, age and pods; another one of them is removed",
+    "consolidation after ten minutes": (
+        "three nodes are alike in type, zone, age and pods; another one of them is removed"
+    ),
 }
 CASES: Final[Mapping[str, Callable[[], Case]]] = {**SHORT, **LONG}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.cli.test_exceptions import report
+from .test_checking import report
 
 CLASS = """\
 apiVersion: karpenter.k8s.aws/v1

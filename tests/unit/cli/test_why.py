@@ -54,6 +54,18 @@ def test_help_says_how() -> None:
     assert (alone.exit_code, alone.stdout) == (2, "")
 
 
+@pytest.mark.parametrize("arguments", [("pod", "/"), ("pod", "default/web/x"), ("pod", "a/b/c/d"), ("node", "a/b")])
+def test_what_is_no_name_is_refused(arguments: tuple[str, str]) -> None:
+    done = run(*arguments, f"--file={CASES / 'cluster.yaml'}")
+    assert done.exit_code == 2
+    assert f"'{arguments[1]}' is no name of a {arguments[0]}" in done.output
+
+
+@pytest.mark.parametrize("name", ["nodepool/general", "nodepools/general", "general"])
+def test_a_name_may_have_its_kind(name: str) -> None:
+    assert "NodePool general" in run("nodepool", name, f"--file={CASES / 'cluster.yaml'}").output
+
+
 def test_what_can_be_asked_about_is_named() -> None:
     done = run("service", "a")
     assert done.exit_code == 2

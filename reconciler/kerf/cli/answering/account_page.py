@@ -92,7 +92,8 @@ def _fixes(account: Account) -> Iterator[str]:
         yield "Any one of these edits is enough; each was tried with all pending pods:"
         yield from (f"  - {_edit(str(fix))}" for fix in account.fixes)
     elif account.tried:
-        yield f"No single edit of the pod or of one NodePool would do; {account.tried} were tried."
+        tried = f"{account.tried} {'was' if account.tried == 1 else 'were'} tried"
+        yield f"No single edit of the pod or of one NodePool would do; {tried}."
     else:
         yield "There is no edit of the pod or of a NodePool to try."
 

@@ -56,7 +56,7 @@ def _totals(state: State, name: str) -> Text:
 def _views(state: State) -> Text:
     names = "  ".join(f"[{key} {name}]" if name == state.view else f" {key} {name} " for key, name in VIEWS.items())
     order = f"  sorted by {state.order}" if state.view == NODES else ""
-    return _line(f"{names}{order}  {len(state.rows):,} rows", "dim")
+    return _line(f"{names}{order}  {counted(len(state.rows), 'row')}", "dim")
 
 
 def _foot(state: State, problem: str) -> Text:

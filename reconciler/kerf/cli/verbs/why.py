@@ -43,7 +43,8 @@ Failing actions are named with their error, as events report them. The command o
 
 With a live cluster AWS is asked as the controller does, with your own credentials. Settings are those of `kerf run`
 (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
-Exit codes: 0 an answer; 1 there is no such object, or something cannot be read; 2 the command is wrong."""
+Exit codes: 0 an answer; 1 there is no such object, or the cluster does not answer; 2 the command or a
+file is wrong."""
 
 
 Answered = Callable[["Snapshot", str, bool], tuple[str, bool]]
@@ -73,7 +74,7 @@ def why(
         raise typer.Exit(2)
 
     with exits("why"):
-        answered = _asked_about(kind, name)
+        answered, name = _asked_about(kind, name)
         if output not in ("text", "json"):
             raise Mistake(f"--output: {output!r} is neither text nor json")
         found = _found(context.args, file or [], (kubeconfig, kube_context), told=output == "text")
@@ -96,8 +97,8 @@ def _found(arguments: list[str], paths: list[str], where: tuple[str, str], *, to
     return origin.read()
 
 
-def _asked_about(kind: str, name: str) -> Answered:
-    """Who answers. Raises Mistake."""
+def _asked_about(kind: str, name: str) -> tuple[Answered, str]:
+    """Who answers, and the name without its kind. Raises Mistake."""
     noun = _NOUNS.get(kind.lower())
     if noun is None:
         known = "kerf why pod NAMESPACE/NAME, kerf why node NAME, kerf why nodepool NAME"
@@ -105,7 +106,12 @@ def _asked_about(kind: str, name: str) -> Answered:
         raise Mistake(f"{kind!r} is neither pod, node, nodeclaim nor nodepool{near}; write {known}")
     if not name or name.startswith("-"):
         raise Mistake(f"which {noun}? kerf why {noun} {'NAMESPACE/NAME' if noun == 'pod' else 'NAME'}")
-    return {"pod": _pod, "node": _node, "nodepool": _pool}[noun]
+    parts = name.split("/")
+    if len(parts) > (1 if noun == "pod" else 0) + 1 and _NOUNS.get(parts[0].lower()) == noun:
+        parts = parts[1:]
+    if not all(parts) or len(parts) > (2 if noun == "pod" else 1):
+        raise Mistake(f"{name!r} is no name of a {noun}; write {'NAMESPACE/NAME' if noun == 'pod' else 'NAME'}")
+    return {"pod": _pod, "node": _node, "nodepool": _pool}[noun], "/".join(parts)
 
 
 def _pod(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
@@ -124,7 +130,7 @@ def _node(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
     from kerf.judgement.judge import why
     from kerf.judgement.values import UNKNOWN
 
-    found = why(snapshot, name.removeprefix("node/"))
+    found = why(snapshot, name)
     return answers.as_json(found, snapshot.now) if as_json else node_page.page(
         found, snapshot.now
     ), found.code != UNKNOWN
@@ -135,7 +141,7 @@ def _pool(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
     from kerf.cli.answering import answers, pool_page
     from kerf.judgement.pools import UNKNOWN, why
 
-    found = why(snapshot, name.removeprefix("nodepool/"))
+    found = why(snapshot, name)
     return answers.as_json(found, snapshot.now) if as_json else pool_page.page(
         found, snapshot.now
     ), found.code != UNKNOWN

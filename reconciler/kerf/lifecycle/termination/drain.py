@@ -19,6 +19,7 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import Event, EvictPod, Plan, Reason, Source, joined
 from kerf.model.writes import deletion, normal, warning
+from kerf_api.texts import counted
 
 #: How long a drain sleeps when nothing wakes it earlier.
 _LOOK_AGAIN = timedelta(seconds=10)
@@ -42,7 +43,8 @@ def drain(view: View, node: Node, deadline: datetime | None, cause: str) -> Plan
     rest = [pod for pod in waiting if not must_go(pod, now, deadline)]
     wave = min((wave_of(pod) for pod in rest), default=0)
     evictions = tuple(_evict(pod, node, cause) for pod in rest if wave_of(pod) == wave and _may_evict(view, pod))
-    held_up = warning(node, "FailedDraining", f"{len(waiting)} pods are waiting to be evicted").standing()
+    verb = "is" if len(waiting) == 1 else "are"
+    held_up = warning(node, "FailedDraining", f"{counted(len(waiting), 'pod')} {verb} waiting to be evicted").standing()
     told = (held_up, *_refused(view, [pod for pod in rest if wave_of(pod) == wave], node))
     plan = Plan(actions=evictions, events=told, next_due=_due(view, waiting, deadline))
     if deadline is None:
