@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from kerf.ec2 import refused_launches
 from kerf.model import failures
@@ -13,7 +14,11 @@ from kerf.model.failures import STUCK
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.facts import joining
 from kerf_api.v1 import conditions
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodepool import NodePool
+
+#: The conditions of an EC2NodeClass that AWS is asked for.
+_ASKED: Final = (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +44,21 @@ def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
     for one in (*makes, *failures.of_class(snapshot.failures, pool.class_name)):
         if one.outcome in STUCK:
             yield Hindrance(one.text, one.fix, one.since)
+    if node_class is not None:
+        yield from _unanswered(node_class)
     for refused in refused_launches.refused(snapshot.launch_failures.values(), snapshot.now, pool.name):
         if refused.fix:
             yield Hindrance(f"EC2 refuses launches: {refused.text}", refused.fix, refused.since)
     if joining.nodes_left(snapshot, pool.name) is not None:
         yield from _not_initialized(snapshot, pool)
+
+
+def _unanswered(node_class: EC2NodeClass) -> Iterator[Hindrance]:
+    """A question about the class that AWS does not answer: no field of the class is wrong as far as that is known."""
+    for one in node_class.status.conditions:
+        if one.type in _ASKED and one.status == conditions.UNKNOWN and one.reason != conditions.AWAITING:
+            fix = "correct what the error names; kerf preflight checks the account and the permissions"
+            yield Hindrance(f"EC2NodeClass {node_class.name}: {conditions.words(one)}", fix, one.last_transition_time)
 
 
 def _not_initialized(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:

@@ -102,7 +102,7 @@ def cause_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> Cause:
     """Of a NodePool that no node can be made from, whatever the pod."""
     found = next(hindrances.of(snapshot, pool), None)
     if found is not None:
-        return Cause(f"NodePool {pool.name}: {verdict}; {found.text}", (FieldRef("NodePool", pool.name),))
+        return Cause(f"NodePool {pool.name}: {found.text}", (FieldRef("NodePool", pool.name),))
     return Cause(f"NodePool {pool.name}: {verdict}", tuple(_refs(snapshot, pool)))
 
 

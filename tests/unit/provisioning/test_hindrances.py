@@ -52,6 +52,13 @@ def going() -> EC2NodeClass:
     return decode(EC2NodeClass, {"metadata": meta, "spec": {}})
 
 
+def unanswered() -> EC2NodeClass:
+    asked = condition("ValidationSucceeded", NOW - MINUTE, "UnauthorizedOperation", "Unknown")
+    known = {**asked, "message": "ec2:RunInstances"}
+    meta = {"name": "default", "uid": "u"}
+    return decode(EC2NodeClass, {"metadata": meta, "spec": {}, "status": {"conditions": [known]}})
+
+
 def told(given: Snapshot) -> tuple[str, str, str]:
     """The first line of the NodePool, the cause and the edit of a pod that it refuses."""
     own = given.node_pools["default"]
@@ -70,6 +77,7 @@ def told(given: Snapshot) -> tuple[str, str, str]:
         ([], refusing("VcpuLimitExceeded"), "The account's vCPU quota is used up", "request a higher quota"),
         ([], refusing("InsufficientFreeAddressesInSubnet"), "EC2 refuses launches: ", "free addresses"),
         ([going()], {}, "EC2NodeClass default is being deleted", "name another EC2NodeClass"),
+        ([unanswered()], {}, "UnauthorizedOperation: ec2:RunInstances", "kerf preflight checks the account"),
         ([late("a"), late("b")], {}, "StartupTaintsExist: agent=y", "kerf why nodeclaim a shows the cause"),
     ],
 )
