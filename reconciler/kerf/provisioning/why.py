@@ -16,7 +16,7 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot, StateNode
-from kerf.provisioning import missing
+from kerf.provisioning import hindrances, missing
 from kerf.provisioning.boundary import solve_apart
 from kerf.provisioning.causes import cause_of, of_problem, patches_of
 from kerf.provisioning.pending import pending_pods, rehoused_pods
@@ -154,16 +154,30 @@ def decided(snapshot: Snapshot, solution: Solution, key: str) -> Answer:
     if key in solution.placed:
         target = solution.placed[key]
         state = snapshot.state_nodes[target]
-        return Answer(key, PLACED, f"has a place on {_named(state)}", (_waits_for(state), *_of_launch(snapshot, state)))
+        place = f"has a place on {_named(state)}{_but(snapshot, state)}"
+        return Answer(key, PLACED, place, (_waits_for(state), *_of_launch(snapshot, state)))
     node = next((node for node in solution.new_nodes if key in node.pods), None)
     if node is not None:
         waits = _waits_for_others(snapshot, snapshot.pods[key])
         failing = (*_refused(snapshot, node.pool), *_failing(snapshot, f"nodepool/{node.pool}"))
-        return Answer(key, PLANNED, f"gets a new node of NodePool {node.pool}", (*failing, *waits, *_about(node)))
+        gets = f"gets a new node of NodePool {node.pool}{_hindered(snapshot, node.pool)}"
+        return Answer(key, PLANNED, gets, (*failing, *waits, *_about(node)))
     refusal = solution.unplaced[key]
     pod = snapshot.pods[key]
     cause, patches = cause_of(snapshot, pod, refusal), patches_of(snapshot, pod, refusal)
     return Answer(key, REFUSED, refusal.text, (), refusal, cause, patches)
+
+
+def _but(snapshot: Snapshot, state: StateNode) -> str:
+    launched = state.claim is None or state.claim.is_true("Launched")
+    return "" if launched else _hindered(snapshot, state.pool_name)
+
+
+def _hindered(snapshot: Snapshot, pool_name: str) -> str:
+    """Return the end of an answer that rests on a node which cannot be launched now."""
+    pool = snapshot.node_pools.get(pool_name)
+    found = next(hindrances.of(snapshot, pool), None) if pool is not None else None
+    return f", but the NodePool gets no nodes now: {found}" if found is not None else ""
 
 
 def _named(state: StateNode) -> str:

@@ -213,4 +213,8 @@ def test_a_planned_node_whose_nodeclaim_cannot_be_created_is_said_with_the_error
     failed = Failure("CreateNodeClaim", "nodepool/default", "forbidden", "no permission", w.NOW, w.NOW, 2)
     found = asked(w.pod("p"), failures={key(failed.verb, failed.object): failed})
     assert found.code == "Planned"
+    assert found.text == (
+        "gets a new node of NodePool default, but the NodePool gets no nodes now: "
+        "CreateNodeClaim is forbidden: no permission; give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones"
+    )
     assert "CreateNodeClaim is forbidden: no permission (2 attempts" in found.details[0]
