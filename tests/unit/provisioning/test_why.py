@@ -215,6 +215,7 @@ def test_a_planned_node_whose_nodeclaim_cannot_be_created_is_said_with_the_error
     assert found.code == "Planned"
     assert found.text == (
         "gets a new node of NodePool default, but the NodePool gets no nodes now: "
-        "CreateNodeClaim is forbidden: no permission; give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones"
+        "CreateNodeClaim is forbidden: no permission; give Kerf's account the rules of the chart's ClusterRole; "
+        "kerf preflight lists the missing ones"
     )
     assert "CreateNodeClaim is forbidden: no permission (2 attempts" in found.details[0]
