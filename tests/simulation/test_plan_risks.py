@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from kerf.model.failures import Failure, key
 from kerf.planning.changes import Change
 from kerf.planning.forecast import Forecast, Manner, forecast
 from kerf.planning.risks import Risk
@@ -48,6 +50,22 @@ def test_a_limit_that_is_reached(*, simulate: bool) -> None:
 def test_a_limit_with_free_resources_is_no_risk() -> None:
     case = Case((node_class(), pool(limits={"cpu": "8"}), web()))
     assert "LimitReached" not in {one.code for one in _forecast(case, simulate=False).risks}
+
+
+@pytest.mark.parametrize("simulate", [True, False])
+def test_launches_that_fail_at_the_time_of_the_snapshot(*, simulate: bool) -> None:
+    case = Case((node_class(), pool(), web()))
+    captured = saved(*prepared(case))
+    now = captured.snapshot.now
+    fails = Failure("LaunchInstances", "nodepool/general", "forbidden", "no permission", now, now)
+    known = replace(captured.snapshot, failures={key(fails.verb, fails.object): fails})
+    found = forecast(replace(captured, snapshot=known), Change(), Manner(timedelta(hours=24), simulate=simulate))
+    row = _risk(found, "LaunchesFail")
+    assert row.subject == "nodepool/general"
+    assert row.text == (
+        "NodePool general: gets no nodes now, but the plan assumes that it does: LaunchInstances is forbidden: "
+        "no permission; give Kerf's IAM role the permission; kerf preflight lists the missing ones"
+    )
 
 
 def test_nodes_that_expire_before_the_horizon() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from kerf.model.snapshot import Snapshot
@@ -14,17 +14,20 @@ from kerf.planning.estimates import Estimate
 from kerf.planning.lives import DAY, Life, Progress
 from kerf.planning.outcomes import Departure, Outcome, PlannedNode, Waiting
 from kerf.planning.risks import Ending, Risk, risks
+from kerf.provisioning import hindrances
 from kerf.snapshots.captured import Captured
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The cluster in the snapshot. `cost` is by NodePool, in millionths of a dollar per hour."""
+    """The cluster in the snapshot. `cost` is by NodePool, in millionths of a dollar per hour; `hindered` has the
+    NodePools that get no nodes, with cause and fix: the simulation has neither permissions nor quotas."""
 
     nodes: int
     pods: int
     waiting: int
     cost: Mapping[str, int]
+    hindered: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -114,7 +117,7 @@ def _found(
     life: Life, now: Present, planned: Outcome, otherwise: Outcome, nodes: Sequence[PlannedNode], manner: Manner
 ) -> Forecast:
     snapshot = life.controller.state.snapshot(life.world.clock.now())
-    ending = Ending(snapshot, planned, nodes, manner.horizon, life.diary.guarded)
+    ending = Ending(snapshot, planned, nodes, manner.horizon, life.diary.guarded, now.hindered)
     return Forecast(now, planned, otherwise, risks(ending), tuple(life.guesses), life.approvals.found())
 
 
@@ -130,8 +133,14 @@ def _present(life: Life, snapshot: Snapshot) -> Present:
     for claim in snapshot.node_claims.values():
         machine = life.world.ec2.instances.get(claim.instance_id)
         cost[claim.pool_name] += machine.price if machine is not None else 0
-    pods = len(snapshot.pods)
-    return Present(len(snapshot.node_claims), pods, len(snapshot.pods.pending), dict(sorted(cost.items())))
+    first = {name: next(hindrances.of(snapshot, pool), None) for name, pool in snapshot.node_pools.items()}
+    return Present(
+        nodes=len(snapshot.node_claims),
+        pods=len(snapshot.pods),
+        waiting=len(snapshot.pods.pending),
+        cost=dict(sorted(cost.items())),
+        hindered={name: str(found) for name, found in sorted(first.items()) if found is not None},
+    )
 
 
 def _beyond(some: tuple[Waiting, ...], others: tuple[Waiting, ...]) -> tuple[Waiting, ...]:

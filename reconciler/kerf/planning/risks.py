@@ -59,6 +59,7 @@ class Ending:
         nodes: the remaining nodes.
         horizon: the time that the plan covers, from the start of the simulation.
         guarded: by NodePool, the NodeClaims whose drain the deletion guard has delayed.
+        hindered: by NodePool, why it gets no nodes at the start of the simulation, and what helps.
     """
 
     snapshot: Snapshot
@@ -66,11 +67,12 @@ class Ending:
     nodes: Sequence[PlannedNode]
     horizon: timedelta
     guarded: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hindered: Mapping[str, str] = field(default_factory=dict)
 
 
 def risks(ending: Ending) -> tuple[Risk, ...]:
     """Return all risks, those of the whole cluster first."""
-    nodes = (_spot(ending), _zones(ending), _limits(ending), _unready(ending), _expiry(ending))
+    nodes = (_spot(ending), _zones(ending), _limits(ending), _unready(ending), _hindered(ending), _expiry(ending))
     rest = (_pdbs(ending), _guard(ending), _blocked(ending), _horizon(ending))
     return tuple(risk for part in (*nodes, *rest) for risk in part)
 
@@ -141,6 +143,14 @@ def _unready(ending: Ending) -> Iterator[Risk]:
         if wanted not in ending.snapshot.node_classes:
             cause = f"EC2NodeClass {wanted} does not exist; add its manifest or change spec.template.spec.nodeClassRef"
         yield Risk("NotReady", f"{words}: {cause}", f"nodepool/{name}")
+
+
+def _hindered(ending: Ending) -> Iterator[Risk]:
+    """Return NodePools that get no nodes now: the simulation launches them all the same."""
+    for name, found in ending.hindered.items():
+        if name in ending.snapshot.node_pools:
+            text = f"NodePool {name}: gets no nodes now, but the plan assumes that it does: {found}"
+            yield Risk("LaunchesFail", text, f"nodepool/{name}")
 
 
 def _expiry(ending: Ending) -> Iterator[Risk]:
