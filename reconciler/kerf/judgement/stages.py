@@ -78,9 +78,8 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
     said = _said(claim, type_)
     if said:
         yield Fact(said)
-    known = list(failures.of(view.snapshot.failures, f"nodeclaim/{claim.name}"))
-    launch = failures.launch(view.snapshot.failures, claim.pool_name) if type_ == "Launched" else None
-    for one in (*known, *([launch] if launch is not None else ())):
+    launched = type_ != "Launched"
+    for one in failures.of_coming(view.snapshot.failures, claim.name, claim.pool_name, launched=launched):
         yield Fact(one.standing(view.snapshot.now))
     replaced = replaced_by(claim)
     if replaced:

@@ -139,6 +139,13 @@ def of(failures: Mapping[str, Failure], *subjects: str) -> tuple[Failure, ...]:
     return ordered(one for one in failures.values() if one.object in subjects)
 
 
+def of_coming(failures: Mapping[str, Failure], claim: str, pool: str, *, launched: bool) -> tuple[Failure, ...]:
+    """The failures that delay a NodeClaim of a NodePool, both by name: its own, and before its launch those of the
+    launches of the NodePool."""
+    failed = None if launched else launch(failures, pool)
+    return (*of(failures, f"nodeclaim/{claim}"), *(() if failed is None else (failed,)))
+
+
 def of_class(failures: Mapping[str, Failure], name: str) -> tuple[Failure, ...]:
     """The failing reads of AWS and the dry run that an EC2NodeClass, by its name, waits for; the oldest first."""
     asked = [key(READ, of_aws(one)) for one in ("cluster", f"class/{name}", "region")]

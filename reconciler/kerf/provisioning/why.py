@@ -206,10 +206,9 @@ def _of_launch(snapshot: Snapshot, state: StateNode) -> Iterator[str]:
     condition = conditions.first_broken(claim.status.conditions, conditions.NODECLAIM_DEPENDENTS)
     if condition is not None and condition.message:
         yield conditions.words(condition)
-    yield from _failing(snapshot, f"nodeclaim/{claim.name}")
-    launch = None if claim.is_true("Launched") else failures.launch(snapshot.failures, claim.pool_name)
-    if launch is not None:
-        yield launch.standing(snapshot.now)
+    launched = claim.is_true("Launched")
+    for one in failures.of_coming(snapshot.failures, claim.name, claim.pool_name, launched=launched):
+        yield one.standing(snapshot.now)
 
 
 def _waits_for(state: StateNode) -> str:

@@ -106,10 +106,10 @@ def _asked_about(kind: str, name: str) -> tuple[Answered, str]:
         raise Mistake(f"{kind!r} is neither pod, node, nodeclaim nor nodepool{near}; write {known}")
     if not name or name.startswith("-"):
         raise Mistake(f"which {noun}? kerf why {noun} {'NAMESPACE/NAME' if noun == 'pod' else 'NAME'}")
-    parts = name.split("/")
-    if len(parts) > (1 if noun == "pod" else 0) + 1 and _NOUNS.get(parts[0].lower()) == noun:
+    parts, most = name.split("/"), 2 if noun == "pod" else 1
+    if len(parts) > most and _NOUNS.get(parts[0].lower()) == noun:
         parts = parts[1:]
-    if not all(parts) or len(parts) > (2 if noun == "pod" else 1):
+    if not all(parts) or len(parts) > most:
         raise Mistake(f"{name!r} is no name of a {noun}; write {'NAMESPACE/NAME' if noun == 'pod' else 'NAME'}")
     return {"pod": _pod, "node": _node, "nodepool": _pool}[noun], "/".join(parts)
 
