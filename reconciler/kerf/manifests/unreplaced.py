@@ -10,8 +10,13 @@ from kerf.manifests.nodes import Node, Steps
 from kerf_api.lint.problem import Problem, path_text
 from kerf_api.lint.reading import placeholders
 
-#: What is nothing but texts for people, or a program of its own; of the metadata only names and labels are values.
-_LEFT_OUT: Final = (("metadata", "annotations"), ("spec", "template", "metadata", "annotations"), ("spec", "userData"))
+#: Texts for people, a program of its own, and what the cluster writes.
+_LEFT_OUT: Final = (
+    ("metadata", "annotations"),
+    ("spec", "template", "metadata", "annotations"),
+    ("spec", "userData"),
+    ("status",),
+)
 
 
 def placeholders_of(node: Node) -> Iterator[Problem]:
@@ -28,8 +33,10 @@ def _texts(node: Node) -> Iterator[tuple[Steps, str]]:
     waiting: list[tuple[Steps, Any]] = [((), node.value)]
     while waiting:
         steps, value = waiting.pop()
+        if steps in _LEFT_OUT:
+            continue
         if isinstance(value, str):
             yield steps, value
-        elif steps not in _LEFT_OUT and isinstance(value, (dict, list)):
+        elif isinstance(value, (dict, list)):
             rows = value.items() if isinstance(value, dict) else enumerate(value)
-            waiting += reversed([((*steps, step), below) for step, below in rows if step != "status" or steps])
+            waiting += reversed([((*steps, step), below) for step, below in rows])

@@ -41,6 +41,15 @@ def test_a_value_like_one_is_none(name: str) -> None:
     assert not [f for f in found.findings if f.problem.rule == "KERF-FILE-TEMPLATE"]
 
 
+def test_user_data_of_one_line_is_a_program() -> None:
+    lines = "  userData: |\n    #!/bin/bash\n    echo ${HOME}\n"
+    assert lines in CLASS
+    found = report(
+        CLASS.replace(lines, '  userData: "#!/bin/mail <root>"\n').replace("ROLE", "node").replace("VALUE", "c")
+    )
+    assert not [f for f in found.findings if f.problem.rule == "KERF-FILE-TEMPLATE"]
+
+
 @pytest.mark.parametrize(
     "text", ["${CLUSTER}", "{{ cluster }}", "$(CLUSTER)", "@CLUSTER@", "__CLUSTER__", "{cluster}", "%{ if x }"]
 )
