@@ -31,6 +31,7 @@ from .certificates import CertificateAuthority
 from .control_plane import ControlPlane
 from .moto_aws import MotoAws
 from .moto_aws.settings import FAMILIES
+from .pressure import processor_waits
 from .processes import free_ports
 from .proxy import Proxy
 
@@ -363,13 +364,18 @@ class Installation:
         return sum(self.price(i["instance_type"], i["zone"], i["capacity_type"]) for i in rows) / 1e6
 
     def wait(self, reached: Callable[[], bool], seconds: float, what: str) -> float:
-        """Wait until it is so; the seconds it took. Fails with the end of the controller's log when it is not."""
-        begun = time.monotonic()
+        """Wait until it is so; the seconds it took. Fails with the end of the controller's log when it is not.
+
+        Time in which processes of the machine waited for a processor is given in addition, up to three times as much:
+        tests run side by side, and a bound is to end a test that hangs.
+        """
+        begun, waited = time.monotonic(), processor_waits()
         while not reached():
             for name, process in list(self._processes.items()):
                 if process.poll() is not None:
                     self._look_after(name)
-            assert time.monotonic() - begun < seconds, f"not within {seconds:.0f} s: {what}\n{self.tail('controller')}"
+            given = seconds + min(processor_waits() - waited, 3 * seconds)
+            assert time.monotonic() - begun < given, f"not within {given:.0f} s: {what}\n{self.tail('controller')}"
             time.sleep(0.25)
         return time.monotonic() - begun
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from tests.simulation.plan_table import Played, planned_starts, table, written
 from .control_plane import ControlPlane
 from .fleet import is_true
 from .installation import CLUSTER_NAME, Installation
+from .pressure import processor_waits
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(3600)]
 
@@ -84,9 +84,9 @@ def test_plans_come_true_on_the_real_control_plane(own_control_plane: ControlPla
         deleted = [(kind, ns, _named(it, name)) for name, case in cases.items() for kind, ns, it in case.deleted]
         captured = reading.read(files.lines(file.read_bytes()))
         plan = forecast(captured, Change(tuple(applied), tuple(deleted)), Manner(timedelta(hours=1)))
-        waited, began = _processor_waits(), time.monotonic()
+        waited, began = processor_waits(), time.monotonic()
         seen = _lived(kerf, cases, applied, deleted)
-        waiting = (_processor_waits() - waited) / (time.monotonic() - began)
+        waiting = (processor_waits() - waited) / (time.monotonic() - began)
     rows = {name: _played(plan, one) for name, one in seen.items()}
     _publish(rows, waiting)
     full = [one for one in rows.values() if one.planned or one.gone]
@@ -96,16 +96,6 @@ def test_plans_come_true_on_the_real_control_plane(own_control_plane: ControlPla
     assert waiting > _MOST_WAITING or late == []
     assert len(rows) >= 15
     assert len(full) >= 10
-
-
-def _processor_waits() -> float:
-    """Seconds since the start of the machine in which a process waited for a processor; 0 where that is not counted.
-
-    Source: the kernel's documentation, "PSI - Pressure Stall Information".
-    """
-    file = Path("/proc/pressure/cpu")
-    found = re.search(r"^some .*total=(\d+)$", file.read_text() if file.exists() else "", re.MULTILINE)
-    return int(found[1]) / 1e6 if found is not None else 0.0
 
 
 def _publish(rows: Mapping[str, Played], waiting: float) -> None:
