@@ -59,11 +59,15 @@ class Share:
         Then these and the `others`, which want a turn too, are left over.
         """
         if self.used_up:
-            self._refused |= {*keys, *others}
+            self.leave((*keys, *others))
             return False
         self._tried |= {*keys}
         self._left = None
         return True
+
+    def leave(self, keys: Iterable[str]) -> None:
+        """Those of them that have no turn in this pass are left over."""
+        self._refused |= {*keys}
 
     @property
     def scheduler(self) -> Scheduler | None:

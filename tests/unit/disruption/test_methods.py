@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from kerf.disruption.command import Command, Failure
 from kerf.disruption.disrupt import disrupt
+from kerf.disruption.methods import replacing
 from kerf.disruption.simulation import Manner
 from kerf.kube.salvage import salvage
 from kerf.model.annotations import text_of
@@ -155,12 +157,29 @@ def test_pending_pods_and_pods_of_leaving_nodes_take_part_but_do_not_decide() ->
     assert started(plan) == ["a"]
 
 
-def test_with_many_stuck_nodes_every_one_is_tried_in_turn() -> None:
+def test_nodes_whose_pods_have_no_place_hold_up_no_other() -> None:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
+        (one,) = pods
+        return Solution(placed={one.key: "z"}) if one.metadata.name == "n11" else nowhere(pods, exclude, manner)
+
     names = [f"n{i:02}" for i in range(12)]
-    world = [rolling(), *drifted(*names), *(pod(n, n) for n in names)]
-    tried = [set(refusals(disrupt(snapshot(world, now=NOW + i * MINUTE / 6), nowhere))) for i in range(11)]
-    assert all("node/node-n00" in some and len(some) == 2 for some in tried)
-    assert set.union(*tried) == {f"node/node-{n}" for n in names}
+    plan = disrupt(snapshot([rolling(), *drifted(*names), *(pod(n, n) for n in names), *pairs("z")]), ask)
+    assert started(plan) == ["n11"]
+    assert refusals(plan).keys() == {f"node/node-{n}" for n in names[:11]}
+
+
+def test_with_many_stuck_nodes_every_one_is_tried_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacing, "_PROBED_STEPS", 0)
+    names = [f"n{i:02}" for i in range(11)]
+    seen = snapshot([rolling(), *drifted(*names), *(pod(n, n) for n in names)])
+    tried = []
+    for _ in range(6):
+        plan = disrupt(seen, nowhere)
+        tried.append({subject.removeprefix("node/node-") for subject in refusals(plan)})
+        seen = dataclasses.replace(seen, candidates_left_over=plan.candidates_left_over)
+    assert [len(some) for some in tried] == [2, 2, 2, 2, 2, 1]
+    assert set.union(*tried) == set(names)
+    assert not seen.candidates_left_over
 
 
 # --- what fails -------------------------------------------------------------------------------------------------
@@ -240,6 +259,7 @@ def test_an_idle_world_asks_for_nothing() -> None:
 _PROGRAM = """
 from tests.unit.disruption.test_methods import busy
 from kerf.disruption.disrupt import disrupt
+from kerf.disruption.methods import replacing
 from tests.unit.disruption.worlds import on_new_nodes, snapshot
 print(repr(disrupt(snapshot(busy()), on_new_nodes("m5.large"))))
 """

@@ -20,7 +20,7 @@ from kerf.disruption import announcing
 from kerf.disruption.candidates import canary, costs
 from kerf.disruption.candidates.budgets import Ledger, reported
 from kerf.disruption.candidates.candidates import Blocker, Candidate, known_candidate, refused
-from kerf.disruption.candidates.pacing import backing_off, next_change, no_budget, probed, settled, soon
+from kerf.disruption.candidates.pacing import backing_off, next_change, no_budget, settled, soon
 from kerf.disruption.command import command_id
 from kerf.disruption.commands import start, start_together
 from kerf.disruption.consolidation.eligibility import rest_blockers
@@ -118,10 +118,7 @@ def drift(view: View, ledger: Ledger, share: Share) -> Plan:
     if full or _unsure(waiting):
         plans += [Plan(next_due=soon(view))]
     if full and not ledger.used and settled(view):
-        order = _in_turns(view, full)
-        late = share.first(order, [{found.key} for found in order])
-        chosen = late[:_PROBES] if late is not order else probed(order, view, 1, _PROBES)
-        plans += replaced(view, ledger, chosen, order, share)
+        plans += replaced(view, ledger, _in_turns(view, full), share)
     return joined(plans)
 
 

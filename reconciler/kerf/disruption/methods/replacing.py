@@ -34,24 +34,31 @@ from kerf_api.v1.budgets import DRIFTED
 #: So many are simulated beside the first in one plan, and fewer where one takes long: about a fifth of a second in all.
 _BESIDE: Final = 20
 _NODES: Final = 20_000
+#: So many are simulated until one has a place for its pods, and more while these took few steps: a tenth of a
+#: second or two.
+_PROBES: Final = 2
+_PROBED_STEPS: Final = 10_000
 
 
-def replaced(
-    view: View, ledger: Ledger, chosen: Sequence[Candidate], order: Sequence[Candidate], share: Share
-) -> list[Plan]:
-    """Start the first of the `chosen` whose pods have a place, and others beside it; those before it are refused.
-    `order` are all that want a turn."""
-    plans, wanted = [], {found.key for found in order}
-    for number, found in enumerate(chosen):
+def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Share) -> list[Plan]:
+    """Start the first of the order whose pods have a place, and others beside it; those before it are refused.
+
+    Where many have none, so many are simulated as little work allows, and the next pass begins with the others.
+    """
+    plans, wanted = list[Plan](), {found.key for found in order}
+    late = share.first(order, [{found.key} for found in order])
+    for number, found in enumerate(late):
+        if number >= _PROBES and share.used >= _PROBED_STEPS:
+            share.leave(wanted)
+            return plans
         if not share.begins((found.key,), wanted):
-            plans.append(refused(found.state, NEXT_TIME, soon(view)))
-            continue
+            return [*plans, refused(found.state, NEXT_TIME, soon(view))]
         outcome = simulate(view, [found], share, Manner.FREELY)
         if outcome.blocker is not None:
             plans.append(refused(found.state, outcome.blocker, soon(view)))
             continue
         plans.append(_started(view, ledger, found, outcome.new_nodes))
-        tried_already = {one.key for one in chosen[: number + 1]}
+        tried_already = {one.key for one in late[: number + 1]}
         rest = [one for one in order if one.key not in tried_already]
         others = _beside(view, ledger, found, outcome.new_nodes, rest, share)
         return [*plans, tried(view.snapshot, "disruption/drift", partial(joined, others))]
