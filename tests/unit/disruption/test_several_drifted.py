@@ -96,6 +96,13 @@ def test_nodes_whose_pods_depend_on_others_are_started_alone(own: dict[str, Any]
     assert w.started(planned(b=own)) == ["a", "c"]
 
 
+@pytest.mark.parametrize(("cpu", "begun"), [("1500m", ["a"]), ("500", ["a", "b", "c"])])
+def test_a_pending_pod_that_depends_on_others_counts_if_it_has_a_place(cpu: str, begun: list[str]) -> None:
+    waits = ({"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},)
+    pending = w.pod("waits", "", phase="Pending", pod_conditions=waits, **{**SPREAD, **sized(cpu)})
+    assert w.started(planned(w.rolling(), pending)) == begun
+
+
 def test_default_spreads_count_as_those_of_pods() -> None:
     row = TopologySpreadConstraint(max_skew=1, topology_key=labels.HOSTNAME, when_unsatisfiable="DoNotSchedule")
     settings = Settings("test", default_constraints=(row,))

@@ -112,12 +112,15 @@ class _Places:
     def of(cls, view: View, new: Sequence[NewNode], share: Share) -> _Places | None:
         """With the successors that the plan has started; None where more than free resources decides."""
         _, leaving, virtual = on_the_move(view, ())
-        others = {**virtual, **view.snapshot.pods.pending, **leaving}
-        if share.scheduler is None or mind_others(view, others.values()) or limited(view, new):
+        if share.scheduler is None or mind_others(view, (*virtual.values(), *leaving.values())) or limited(view, new):
             return None
+        others = {**virtual, **view.snapshot.pods.pending, **leaving}
         found = cls(view, share, share.scheduler)
-        placed = share([others[key] for key in sorted(others)], closed(view, ()), Manner.FREELY, new).placed
-        found._fill(new, others, placed)
+        answer = share([others[key] for key in sorted(others)], closed(view, ()), Manner.FREELY, new)
+        # A pending pod that gets no place takes none from others, whatever it asks for.
+        if mind_others(view, (others[key] for key in answer.order)):
+            return None
+        found._fill(new, others, answer.placed)
         return found
 
     def successors(self, one: Candidate) -> Sequence[NewNode] | None:
