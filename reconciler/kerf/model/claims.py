@@ -12,7 +12,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
 #: In seconds.
-_LONGEST_STARTUP: Final = 900.0
+LONGEST_STARTUP: Final = 900.0
 
 
 def check(claim: NodeClaim) -> None:
@@ -52,7 +52,7 @@ def seconds_between(claim: NodeClaim, first: str, second: str) -> float | None:
     if len(ends) < 2 or ends[0] is None or ends[1] is None or not (claim.is_true(first) and claim.is_true(second)):
         return None
     seconds = (ends[1] - ends[0]).total_seconds()
-    return seconds if 0 <= seconds <= _LONGEST_STARTUP else None
+    return seconds if 0 <= seconds <= LONGEST_STARTUP else None
 
 
 def deadline_of(claim: NodeClaim) -> datetime | None:

@@ -69,7 +69,7 @@ class SnapshotWorld(World):
             start=snapshot.now,
             cluster_name=snapshot.settings.cluster_name,
             zones=tuple(sorted({zone for zones in region.zones_by_type.values() for zone in zones})),
-            weather=waits.observed(snapshot.node_claims.values()),
+            weather=waits.observed(snapshot.node_claims.values(), snapshot.pods.by_key.values()),
             faults=faults,
         )
         self.server.version = _newest(snapshot)

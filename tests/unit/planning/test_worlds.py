@@ -13,7 +13,7 @@ from kerf.ec2.quotas import STANDARD, closed_by_quota, group_of
 from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.kubernetes import workloads
-from kerf.model.kubernetes.objects import Node
+from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.snapshot import LaunchFailure, Snapshot
 from kerf.planning import owners, waits
 from kerf.planning.lives import Life
@@ -176,6 +176,23 @@ def test_starts_take_as_long_as_the_cluster_has_shown() -> None:
 )
 def test_what_shows_nothing_changes_nothing(claims: list[NodeClaim]) -> None:
     assert waits.observed(claims).boot_seconds == Weather().boot_seconds
+
+
+def _pod(owner: str = "ReplicaSet", **seconds: int) -> Pod:
+    rows = [
+        {"type": type_, "status": "True", "lastTransitionTime": f"2026-01-01T00:{at // 60:02}:{at % 60:02}Z"}
+        for type_, at in seconds.items()
+    ]
+    owners_ = [{"apiVersion": "apps/v1", "kind": owner, "name": "o", "uid": "u", "controller": True}]
+    return decode(Pod, {"metadata": {"name": "p", "ownerReferences": owners_}, "status": {"conditions": rows}})
+
+
+def test_pods_start_as_fast_as_the_cluster_has_shown() -> None:
+    pods = [_pod(PodScheduled=10, Ready=10 + start) for start in (20, 30, 31)]
+    others = [_pod("DaemonSet", PodScheduled=0, Ready=1), _pod(PodScheduled=0), _pod(PodScheduled=0, Ready=3000)]
+    assert waits.observed([], [*pods, *others]).pod_start_seconds == 30
+    assert waits.observed([], others).pod_start_seconds == Weather().pod_start_seconds
+    assert 0 < waits.observed([], [_pod(PodScheduled=10, Ready=10)]).pod_start_seconds < 1
 
 
 def test_objects_survive_the_way() -> None:
