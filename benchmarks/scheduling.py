@@ -29,6 +29,7 @@ from kerf.model.cluster import build
 from kerf.model.kubernetes.objects import Pod, PodCondition, PodStatus
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Snapshot
+from kerf.runtime.process.collecting import THRESHOLDS
 from kerf.scheduling.solve import SolveOptions, solve
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
@@ -188,7 +189,7 @@ def snapshot_of(pods: Iterable[Pod], catalogue: Catalogue, capacity_type: str | 
 def run(
     workload: Path, catalogue: Path, capacity_type: str | None = None, *, improve: float = 0.0, judged: bool = True
 ) -> Outcome:
-    """Read both, schedule once, judge. The collector of garbage rests meanwhile, as it does in the controller.
+    """Read both, schedule once, judge. The collector of garbage has the thresholds of the controller.
 
     `improve`: seconds of work for a cheaper answer, as the controller counts them. Raises UnusableInput.
     """
@@ -196,6 +197,7 @@ def run(
     pods = _read(workload, "workload", read_pods)
     snapshot = snapshot_of(pods, _read(catalogue, "catalogue", read_catalogue), capacity_type)
     parsed = perf_counter()
+    gc.set_threshold(*THRESHOLDS)
     gc.collect()
     gc.freeze()
     started, cpu = perf_counter(), process_time()

@@ -191,7 +191,8 @@ def _queue(
         turns=turns,
     )
     foresee(topology.groups.values(), classes, templates)
-    waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
+    late = {cls.number for cls in classes if virtual(cls.sample)}
+    waves = tuple([cls for cls in classes if (cls.number in late) is wave] for wave in (False, True))
     places, kept = places.kept_for(waiting, promises) if waiting else (places, {})
     waiting = [pod for pod in waiting if pod.key not in kept]
     return _Queue(topology, places, classes, waves, promises, turns, malformed, waiting, kept)

@@ -51,6 +51,11 @@ def ask(need: Ints, ports: Sequence[HostPort], company: int) -> Ask:
     return need.tobytes(), tuple(ports), company
 
 
+def asks_of(needs: Iterable[Ints], company: int = _MANY) -> dict[Ask, Ints]:
+    """The needs of pods without host ports, by what their unit costs are known by."""
+    return {ask(need, (), company): need for need in needs}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class InstanceTypeOptions:
     """Types (as places in the table) with an offering under the requirements, cheapest first, then by name.
@@ -300,10 +305,10 @@ class NodeClaimTemplate:
             (known[key],) = self._reckoned(self.shape(requirements), need[None], ports, company)
         return known[key]
 
-    def reckon(self, requirements: Requirements, needs: Iterable[Ints], company: int = _MANY) -> None:
-        """Work out many unit costs at once (of pods without host ports), before they are asked for one by one."""
+    def reckon(self, requirements: Requirements, asked: Mapping[Ask, Ints], company: int = _MANY) -> None:
+        """Work out many unit costs at once, of `asks_of` needs, before they are asked for one by one."""
         known = self.unit_costs(requirements)
-        new = {key: need for need in needs if (key := ask(need, (), company)) not in known}
+        new = {key: need for key, need in asked.items() if key not in known}
         keys, shape = list(new), self.shape(requirements)
         for start in range(0, len(keys), _CHUNK):
             part = keys[start : start + _CHUNK]

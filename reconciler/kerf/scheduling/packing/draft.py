@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kerf.pods.host_ports import HeldPorts
 from kerf.pods.topology_constraints import AFFINITY, ANTI, SPREAD, TopologyConstraint, TopologyGroup
 from kerf.scheduling.offerings.instance_types import Ints
-from kerf.scheduling.offerings.nodepools import NodeClaimTemplate
+from kerf.scheduling.offerings.nodepools import NodeClaimTemplate, asks_of
 from kerf.scheduling.placing.daemon_company import beside_daemons
 from kerf.scheduling.placing.ways import PodGroup
 from kerf.scheduling.topology.admits import MANY, apart, bounds
@@ -60,9 +60,9 @@ class PoolDemand:
             worth,
             steps,
             hosts,
-            tuple(group for group in item.cls.counted if group.key == labels.HOSTNAME),
-            tuple(constraint.group for constraint in hosts if constraint.group.kind == ANTI and constraint.required),
-            host_limits(item, hosts),
+            tuple([group for group in item.cls.counted if group.key == labels.HOSTNAME]) if item.cls.counted else (),
+            tuple([one.group for one in hosts if one.group.kind == ANTI and one.required]) if hosts else (),
+            host_limits(item, hosts) if hosts else (),
         )
 
     @property
@@ -207,7 +207,7 @@ def stocks_of(
     for item in items:
         if left[item] and item.relaxation.demand.tolerates(template.taints):
             served = template.serve(item.requirements)
-            if served is None or any(template.open_domains(key, served) for key in item.unpinned):
+            if served is None or (item.unpinned and any(template.open_domains(key, served) for key in item.unpinned)):
                 continue
             if within:
                 served = template.join(served, within)
@@ -216,13 +216,13 @@ def stocks_of(
     found: list[PoolDemand] = []
     steps: dict[int, Steps] = {}  # equal pods share one vector
     for lane, (served, there) in enumerate(lanes.items()):
-        template.reckon(served, [item.need for item in there if not item.cls.ports])
+        template.reckon(served, asks_of(item.need for item in there if not item.cls.ports))
         for item in there:
             worth = template.unit_cost(served, item.need, item.cls.ports)
             beside = beside_daemons(template, served, item.cls, item.relaxation) if worth is not None else None
             if worth is not None and beside is not None:
-                if id(item.need) not in steps:
-                    steps[id(item.need)] = steps_of(item.need)
-                taken = steps[id(item.need)]
+                taken = steps.get(id(item.need))
+                if taken is None:
+                    taken = steps[id(item.need)] = steps_of(item.need)
                 found.append(PoolDemand.of(item, served, lane, left[item], max(worth, 1), taken, beside.hosts))
     return found

@@ -44,9 +44,10 @@ def _new_node(
         listed = known[key] = _listed(done)
     pods: list[str] = []
     for stock, number in done.content:
-        start = dealt.get(stock.item, 0)
-        pods += [pod.key for pod in stock.item.pods[start : start + number]]
-        dealt[stock.item] = start + number
+        item = stock.item
+        start = dealt.get(item, 0)
+        dealt[item] = end = start + number
+        pods += [pod.key for pod in item.pods[start:end]]
     return NewNode(
         pool=done.template.name,
         requirements=listed.requirements,

@@ -222,11 +222,13 @@ def _drafts(readable: Sequence[tuple[Pod, Shape]], keys: Set[str], facts: PodFac
         own = pod.metadata.labels
         chosen = marks.get(id(own)) if read and own else ()
         if chosen is None:
-            chosen = marks[id(own)] = tuple(sorted([item for item in own.items() if item[0] in read]))
+            some = [item for item in own.items() if item[0] in read]
+            chosen = marks[id(own)] = tuple(sorted(some) if len(some) > 1 else some)
         place = pod.metadata.namespace if local else ""
         if not plain:
             particulars = facts.of(pod.key)
-        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, particulars)
+        virtual = bool(pod.metadata.annotations) and pods.virtual(pod)
+        key = (shape, pod.spec.priority, virtual, place, chosen, particulars)
         draft = drafts.get(key)
         if draft is None:
             draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), particulars)
@@ -325,9 +327,10 @@ def _beside_daemons(cls: PodClass) -> bool:
 
 
 def age(pod: Pod) -> tuple[float, str, str]:
-    """Oldest first; ties by UID, then key."""
-    created = pod.metadata.creation_timestamp
-    return (created.timestamp() if created is not None else -inf, pod.metadata.uid, pod.key)
+    """Oldest first; ties by UID, which is the pod's own where it has one, then key."""
+    meta = pod.metadata
+    created = meta.creation_timestamp
+    return (created.timestamp() if created is not None else -inf, meta.uid, "" if meta.uid else pod.key)
 
 
 class _Order:

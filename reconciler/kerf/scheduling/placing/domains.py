@@ -12,7 +12,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.pods.topology_constraints import AFFINITY, TopologyConstraint, TopologyGroup
 from kerf.scheduling.devices.ledger import DeviceLedger
 from kerf.scheduling.offerings.instance_types import Ints
-from kerf.scheduling.offerings.nodepools import Ask, NodeClaimTemplate, ask
+from kerf.scheduling.offerings.nodepools import Ask, NodeClaimTemplate, ask, asks_of
 from kerf.scheduling.placing.classes import PodClass, Relaxation
 from kerf.scheduling.placing.packing_work import Packing
 from kerf.scheduling.placing.routes import Route, Wide, expect_daemons, routes
@@ -254,9 +254,10 @@ class Opening:
         chosen = self._pins_of(cls, need)
         if gates or inverse:
             chosen = tuple([pins for pins in chosen if admits.admits_pins(pins, gates, inverse)])
-        if chosen not in self._domains:
-            self._domains[chosen] = by_key(chosen)
-        return self._domains[chosen]
+        known = self._domains.get(chosen)
+        if known is None:
+            known = self._domains[chosen] = by_key(chosen)
+        return known
 
     def _pins_of(self, cls: PodClass, need: Ints) -> tuple[Pins, ...]:
         """The labels of the nodes that can be made for a pod of the class; key by key where there are too many."""
@@ -270,8 +271,8 @@ class Opening:
         return known
 
     def _open_pins(self, choice: Choice, cls: PodClass, need: Ints) -> list[Pins]:
-        routes = [way.route for way in choice.ways if not self._caps or self._room(way.key) != 0]
-        found = [route.pins for route in routes if route.affords(need)]
+        ways = [way for way in choice.ways if self._room(way.key) != 0] if self._caps else choice.ways
+        found = [way.route.pins for way in ways if way.route.template.remaining is None or way.route.affords(need)]
         if choice.wide is not None:
             found += [((key, domain),) for key, domain in choice.wide.domains(self._cost(choice, cls, need))]
         return found
@@ -339,10 +340,16 @@ class Opening:
     ) -> Choice:
         company = 1 << (self._looking // max(len(listed), 1 if wide is None else wide.size)).bit_length()
         choice, asked = Choice([], wide, company), ask(need, cls.ports, company)
+        plain, numbers, spent = not cls.claiming, (cls.number, number), self._spent
+        alike = asks_of(together, company) if together else {}
         for route in listed:
-            if together:
-                route.template.reckon(route.served, together, company)
-            self._add_way(choice, route, cls, number, need, asked)
+            if alike:
+                route.template.reckon(route.served, alike, company)
+            cost = route.costs.get(asked)
+            if plain and cost is not None:  # most often
+                choice.ways.append(Way(route, cost, (*numbers, route.alternative, route.pins), spent[route.pins]))
+            else:
+                self._add_way(choice, route, cls, number, need, asked)
         return choice
 
     def _add_way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints, asked: Ask) -> None:
