@@ -126,13 +126,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:Opening._open_pins",
-                "[route.pins for route in routes if route.affords(need)]",
-                "[route.pins for route in routes]",
+                "[way.route.pins for way in ways if way.route.template.remaining is None or way.route.affords(need)]",
+                "[way.route.pins for way in ways]",
             ),
             Edit(
                 "reconciler/kerf/scheduling:Opening._open_pins",
-                "[way.route for way in choice.ways if not self._caps or self._room(way.key) != 0]",
-                "[way.route for way in choice.ways]",
+                "[way for way in choice.ways if self._room(way.key) != 0] if self._caps else choice.ways",
+                "choice.ways",
             ),
         ),
     ),

@@ -183,12 +183,12 @@ def waits_for_eviction(pod: Pod, now: datetime) -> bool:
 
 def claims_devices(pod: Pod) -> bool:
     """Whether it, or a container of it, asks for devices by claim (dynamic resource allocation)."""
-    spec = pod.spec
-    if spec.resource_claims:
+    if pod.spec.resource_claims:
         return True
-    for container in (*spec.containers, *spec.init_containers) if spec.init_containers else spec.containers:
-        if container.resources.claims:
-            return True
+    for containers in (pod.spec.containers, pod.spec.init_containers):
+        for container in containers:
+            if container.resources.claims:
+                return True
     return False
 
 
