@@ -198,7 +198,7 @@ def test_a_pod_on_a_node_is_told_with_its_eviction_that_fails() -> None:
 
 def test_a_pool_that_is_not_ready_is_told_with_the_words_of_its_class() -> None:
     """Pool and class agree, so this is no matter of seconds."""
-    words = "InstanceProfileReady=False: InstanceProfileReady is False: RoleNotFound: iam:GetRole: NoSuchEntity"
+    words = "InstanceProfileReady=False: RoleNotFound: iam:GetRole: NoSuchEntity"
     pool = w.pool(ready="False")
     broken = Condition(type="NodeClassReady", status="False", reason="UnhealthyDependents", message=words)
     pool = msgspec.structs.replace(
@@ -207,6 +207,7 @@ def test_a_pool_that_is_not_ready_is_told_with_the_words_of_its_class() -> None:
     found = why(w.world(pool, w.pod("p")), "default/p")
     assert found.refusal is not None
     assert words in str(found.refusal) + str(found.refusal.pools)
+    assert str(found.refusal).count("NodeClassReady") == 1
 
 
 def test_a_planned_node_whose_nodeclaim_cannot_be_created_is_said_with_the_error() -> None:
