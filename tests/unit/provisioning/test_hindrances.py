@@ -110,6 +110,43 @@ def test_what_concerns_others_or_comes_off_by_itself_is_none(facts: dict[str, An
     assert pools.why(given, "default").code == "Ready"
 
 
+def answered(status: str, generation: int = 1) -> EC2NodeClass:
+    """A class of generation 1."""
+    ready = {**condition("Ready", NOW - MINUTE, "Ready", status), "observedGeneration": generation}
+    meta = {"name": "default", "uid": "u", "generation": 1}
+    return decode(EC2NodeClass, {"metadata": meta, "spec": {}, "status": {"conditions": [ready]}})
+
+
+@pytest.mark.parametrize(
+    ("node_class", "count"), [(answered("True"), 0), (answered("False"), 1), (answered("True", 2), 1)]
+)
+def test_a_read_that_fails_hinders_no_launch_of_a_class_that_is_ready(node_class: EC2NodeClass, count: int) -> None:
+    """Launches use the earlier answers of AWS."""
+    given = snapshot([pool(), node_class], **failing("Read", "aws/class/default"))
+    assert len(list(hindrances.of(given, given.node_pools["default"]))) == count
+
+
+@pytest.mark.parametrize(("after", "count"), [(timedelta(seconds=3), 0), (-MINUTE, 1)])
+def test_a_refused_launch_is_none_once_a_node_has_been_launched(after: timedelta, count: int) -> None:
+    """Without a quota of spot vCPUs, say, Kerf gets on-demand instances."""
+    one = late("a")
+    rows = [condition("Launched", NOW - MINUTE + after), condition("Registered", NOW), condition("Initialized", NOW)]
+    one = decode(NodeClaim, {**msgspec.to_builtins(one), "status": {"conditions": rows}})
+    given = snapshot([pool(), one], **refusing("MaxSpotInstanceCountExceeded"))
+    assert len(list(hindrances.of(given, given.node_pools["default"]))) == count
+
+
+def test_every_quota_that_is_used_up_is_named() -> None:
+    errors = (FleetError("VcpuLimitExceeded", "4 of 4"), FleetError("MaxSpotInstanceCountExceeded", "0 of 0"))
+    given = snapshot([pool()], launch_failures={"g": LaunchFailure(errors, NOW - MINUTE, pool="default")})
+    (found,) = hindrances.of(given, given.node_pools["default"])
+    assert ("0 of 0" in found.text, "4 of 4" in found.text, found.fix.count("request a higher quota")) == (
+        True,
+        True,
+        1,
+    )
+
+
 def test_a_static_nodepool_without_the_gate_and_one_whose_nodes_never_register_are_not_ready() -> None:
     static = replace(pool(), spec=replace(pool().spec, replicas=3))
     assert pools.why(snapshot([static]), "default").text == "gets no nodes: the feature gate StaticCapacity is off"
