@@ -75,23 +75,29 @@ def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | N
         return NOT_OURS, text, None
     if pool.metadata.deleting:
         return GOING, "is being deleted", pool.metadata.deletion_timestamp
+    hindered = next(hindrances.of(snapshot, pool), None)
     broken = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
-    health = conditions.get(pool.status.conditions, HEALTHY)
-    if broken is None and health is not None and health.status == conditions.FALSE:
-        broken = health
     if broken is not None:
-        return NOT_READY, f"is not Ready: {conditions.words(broken)}", broken.last_transition_time
-    until = backoff.until(pool, snapshot.now)
-    if until is not None and until > snapshot.now:
-        return BACKS_OFF, "is skipped after failed launches", None
+        fix = f"; {hindered.fix}" if hindered is not None else ""
+        return NOT_READY, f"is not Ready: {conditions.words(broken)}{fix}", broken.last_transition_time
     full = _reached(pool)
     if full:
         return FULL, f"has reached its limits: {', '.join(full)}", None
     if pool.static and not snapshot.settings.gates.static_capacity:
         return NOT_READY, "gets no nodes: the feature gate StaticCapacity is off", None
-    hindered = next(hindrances.of(snapshot, pool), None)
-    if hindered is not None:
+    if hindered is not None:  # it is the cause of failed launches
         return HINDERED, f"gets no nodes now: {hindered}", hindered.since
+    return _of_launches(snapshot, pool)
+
+
+def _of_launches(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | None]:
+    """Return the verdict by the latest launches, for a NodePool that nothing else keeps from nodes."""
+    health = conditions.get(pool.status.conditions, HEALTHY)
+    if health is not None and health.status == conditions.FALSE:
+        return NOT_READY, f"is unhealthy: {conditions.words(health)}", health.last_transition_time
+    until = backoff.until(pool, snapshot.now)
+    if until is not None and until > snapshot.now:
+        return BACKS_OFF, "is skipped after failed launches", None
     return READY, "is ready: Kerf can launch nodes from it", None
 
 

@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from kerf.ec2 import refused_launches
+from kerf.ec2.errors import UNAUTHORIZED
+from kerf.ec2.nodeclass import profile_verdicts
 from kerf.model import failures
 from kerf.model.failures import STUCK
 from kerf.model.snapshot import Snapshot
@@ -47,6 +49,8 @@ def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
     for one in (*makes, *asks):
         if one.outcome in STUCK:
             yield Hindrance(one.text, one.fix, one.since)
+    if not any(one.verb == failures.LAUNCH for one in own):
+        yield from _unauthorized(snapshot, pool)
     if node_class is not None:
         yield from _unanswered(node_class)
     yield from _refused(snapshot, pool)
@@ -54,8 +58,17 @@ def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
         yield from _not_initialized(snapshot, pool)
 
 
+def _unauthorized(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
+    """A launch that AWS does not authorize, by the oldest NodeClaim that waits for it."""
+    waiting = (one for one in snapshot.claims_by_pool.get(pool.name, ()) if not one.metadata.deleting)
+    told = (one for claim in waiting if (one := claim.condition("Launched")) is not None and one.reason == UNAUTHORIZED)
+    first = min(told, key=lambda one: (one.last_transition_time or snapshot.now, one.message), default=None)
+    if first is not None:
+        yield Hindrance(f"launches fail: {conditions.words(first)}", failures.IAM_FIX, first.last_transition_time)
+
+
 def _ready(node_class: EC2NodeClass) -> bool:
-    """Whether nodes of the class as it is now can be launched: by earlier answers of AWS, while a new question fails."""
+    """Whether nodes of the class can be launched as it is now, if by earlier answers of AWS."""
     ready = conditions.get(node_class.status.conditions, conditions.READY)
     if ready is None or ready.status != conditions.TRUE:
         return False
@@ -84,6 +97,9 @@ def _launched_last(snapshot: Snapshot, pool: str) -> datetime | None:
 def _unanswered(node_class: EC2NodeClass) -> Iterator[Hindrance]:
     """A question about the class that AWS does not answer: no field of the class is wrong as far as that is known."""
     for one in node_class.status.conditions:
+        if one.status == conditions.FALSE and one.reason == profile_verdicts.ACCESS_DENIED:
+            text = f"EC2NodeClass {node_class.name}: {conditions.words(one)}"
+            yield Hindrance(text, failures.IAM_FIX, one.last_transition_time)
         if one.type in _ASKED and one.status == conditions.UNKNOWN and one.reason != conditions.AWAITING:
             fix = "correct what the error names; kerf preflight checks the account and the permissions"
             yield Hindrance(f"EC2NodeClass {node_class.name}: {conditions.words(one)}", fix, one.last_transition_time)

@@ -356,5 +356,14 @@ def test_without_the_failures_the_conditions_of_the_claim_are_told() -> None:
 def test_a_launch_that_is_refused_is_told_beside_what_the_claim_waits_for() -> None:
     coming = replace(claim("a"), status=type(claim("a").status)())
     found = judged(pool(), coming, failures=refused("UpdateClaim", "nodeclaim/a", 2))
-    assert found.text == "waits for its instance to be launched"
+    fix = "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones"
+    assert found.text == f"waits for its instance to be launched, but UpdateClaim is forbidden: no permission; {fix}"
     assert told(found)[0].startswith("UpdateClaim is forbidden: no permission (2 attempts, since ")
+
+
+def test_an_unauthorized_launch_is_told_by_the_condition_alone() -> None:
+    row = condition("Launched", NOW - MINUTE, "Unauthorized", "Unknown") | {"message": "ec2:CreateFleet: denied"}
+    fix = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
+    assert judged(pool(), young(row, provider="")).text == (
+        f"waits for its instance to be launched, but ec2:CreateFleet: denied; {fix}"
+    )

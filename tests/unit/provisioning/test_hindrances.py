@@ -153,7 +153,41 @@ def test_a_static_nodepool_without_the_gate_and_one_whose_nodes_never_register_a
     health = {**condition("NodeRegistrationHealthy", NOW, "RegistrationFailed", "False"), "message": "none has joined"}
     manifest = {**msgspec.to_builtins(pool()), "status": {"conditions": [health]}}
     found = pools.why(snapshot([decode(NodePool, manifest)]), "default")
-    assert found.text == "is not Ready: NodeRegistrationHealthy is False: RegistrationFailed: none has joined"
+    assert found.text == "is unhealthy: NodeRegistrationHealthy is False: RegistrationFailed: none has joined"
+    denied = failing("LaunchInstances", "nodepool/default")
+    found = pools.why(snapshot([decode(NodePool, manifest)], **denied), "default")
+    assert found.text == f"gets no nodes now: LaunchInstances is forbidden: no permission; {IAM}"
+
+
+def test_a_nodepool_that_is_not_ready_has_the_fix_of_its_cause() -> None:
+    broken = {**condition("NodeClassReady", NOW, "NodeClassReadinessUnknown", "False"), "message": "not yet"}
+    manifest = {**msgspec.to_builtins(pool()), "status": {"conditions": [broken]}}
+    found = pools.why(snapshot([decode(NodePool, manifest)], **failing("Read", "aws/region")), "default")
+    assert (found.code, found.text) == (
+        "NotReady",
+        f"is not Ready: NodeClassReady is False: NodeClassReadinessUnknown: not yet; {IAM}",
+    )
+
+
+def test_an_instance_profile_that_may_not_be_created_needs_a_permission_and_no_other_role() -> None:
+    denied = {**condition("InstanceProfileReady", NOW - MINUTE, "InstanceProfileAccessDenied", "False")}
+    body = {"metadata": {"name": "default", "uid": "u"}, "spec": {}}
+    rows = {"conditions": [{**denied, "message": "iam:CreateInstanceProfile: AccessDenied"}]}
+    _, cause, edit = told(snapshot([pool(), decode(EC2NodeClass, {**body, "status": rows})]))
+    assert "iam:CreateInstanceProfile: AccessDenied" in cause
+    assert IAM in edit
+    assert "spec.role" not in edit
+
+
+def test_an_unauthorized_launch_is_known_by_its_nodeclaim_alone() -> None:
+    """As in a snapshot that was taken without the controller, whose events do not name every failure."""
+    told = {**condition("Launched", NOW - MINUTE, "Unauthorized", "Unknown"), "message": "ec2:CreateFleet: denied"}
+    waiting = decode(NodeClaim, {**msgspec.to_builtins(claim("a")), "status": {"conditions": [told]}})
+    given = snapshot([pool(), waiting])
+    (found,) = hindrances.of(given, given.node_pools["default"])
+    assert str(found) == f"launches fail: Launched is Unknown: Unauthorized: ec2:CreateFleet: denied; {IAM}"
+    again = snapshot([pool(), waiting], **failing("LaunchInstances", "nodepool/default"))
+    assert len(list(hindrances.of(again, again.node_pools["default"]))) == 1
 
 
 def test_a_stalled_roll_out_is_a_fact_and_a_back_off_that_is_over_has_no_end() -> None:
