@@ -6,7 +6,7 @@ It is put together by the loop's own thread, between two looks, so that nothing 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
@@ -70,6 +70,8 @@ class Counts:
     pending_pods: int
     under_way: int
     starting: Starting | None
+    #: Spot instances that EC2 has reclaimed within the last hour, by NodePool.
+    reclaimed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def working(
             pending_pods=state.cluster.pending_count,
             under_way=len(state.under_way),
             starting=starting(state.cluster.objects(kinds.NODE_CLAIM).values(), now),
+            reclaimed=state.interruptions.reclaimed(now),
         ),
         under_way=tuple(action.key for action in state.under_way[:_MOST]),
         back_offs=_waits({**state.evictions.holding(now), **state.actions.holding(now)}, now),
