@@ -5,6 +5,7 @@ It is put together by the loop's own thread, between two looks, so that nothing 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -141,9 +142,7 @@ def working(
 ) -> Working:
     """`plan` is the latest one; only the thread that changes the state may ask."""
     took = [turn.seconds for turn in turns] or [0.0]
-    refused: dict[str, int] = {}
-    for refusal in plan.refusals:
-        refused[refusal.reason.code] = refused.get(refusal.reason.code, 0) + 1
+    refused = Counter(refusal.reason.code for refusal in plan.refusals)
     return Working(
         at=now,
         missing=tuple(state.missing()),
