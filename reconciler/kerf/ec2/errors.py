@@ -62,6 +62,8 @@ _DENIALS = (
     ("no VPC endpoint policy allows", "No VPC endpoint policy allows the action"),
     ("no identity-based policy allows", "No identity-based policy allows the action"),
 )
+#: The reason of a launch that a policy denies.
+UNAUTHORIZED: Final = "Unauthorized"
 _AUTHORIZATION = ("UnauthorizedOperation", "AccessDenied", "AuthFailure")
 
 #: Text to look for, reason, message; the first that is found counts.
@@ -149,4 +151,4 @@ def _unauthorized(text: str) -> tuple[str, str]:
     if "Not authorized for images" in text:
         return "AMIAuthorizationFailure", "The account may not use the AMI"
     found = (gist for words, gist in _DENIALS if words in text)
-    return "Unauthorized", next(found, "AWS does not authorize the action")
+    return UNAUTHORIZED, next(found, "AWS does not authorize the action")

@@ -22,6 +22,7 @@ class RefusedLaunch:
         message: EC2's first message, in alphabetical order, for the latest launch: as an event begins.
         since: the first of the launches that failed one after another; `at_least`: earlier ones may have failed, too.
         times: the number of launch groups that failed lately.
+        latest: the latest of them.
     """
 
     code: str
@@ -29,6 +30,7 @@ class RefusedLaunch:
     since: datetime
     at_least: bool
     times: int
+    latest: datetime
 
     @property
     def text(self) -> str:
@@ -62,9 +64,9 @@ def refused(launches: Iterable[LaunchFailure], now: datetime, pool: str | None =
 
 
 def _of_code(code: str, rows: Sequence[tuple[LaunchFailure, str]]) -> RefusedLaunch:
-    _, message = max(rows, key=lambda row: row[0].at)
+    latest, message = max(rows, key=lambda row: row[0].at)
     first = _first(one for one, _ in rows)
-    return RefusedLaunch(code, message, first.began, first.at_least, len(rows))
+    return RefusedLaunch(code, message, first.began, first.at_least, len(rows), latest.at)
 
 
 def _first(launches: Iterable[LaunchFailure]) -> LaunchFailure:

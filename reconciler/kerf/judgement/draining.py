@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 from kerf.judgement import troubles
 from kerf.judgement.troubles import Trouble
@@ -16,16 +17,19 @@ from kerf.model import failures
 from kerf.model.changes.pdbs import Pdbs
 from kerf.model.claims import deadline_of
 from kerf.model.ends import HELD
+from kerf.model.failures import Failure
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf_api import labels
-from kerf_api.texts import counted
+from kerf_api.texts import counted, shortened
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import TRUE
+from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
 
 _WAVES = ("plain pods", "DaemonSet pods", "critical pods", "critical DaemonSet pods")
+_MOST_NAMES: Final = 3
 
 
 def going(snapshot: Snapshot, state: StateNode) -> Stage:
@@ -38,13 +42,15 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
     if claim is not None and not claim.assigned_instance:
         return Stage("Terminating", "its launch is being cancelled", since)
     if claim is not None and (held := claim.condition(HELD)) is not None and held.status == TRUE:
-        return Stage("Held", "is being terminated, but its drain is blocked", since, (Fact(held.message),))
+        return _guarded(snapshot, state, held)
     if node is None or labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
         facts = (*_failed(snapshot, state), *_kept(view, claim), *_others(claim, node))
-        return Stage("Terminating", "its instance is about to be terminated", since, facts)
+        fails = _but(snapshot, state)
+        text = f"its instance is to be terminated{fails}" if fails else "its instance is about to be terminated"
+        return Stage("Terminating", text, since, facts)
     waiting = waiting_pods(view, node)
     if waiting:
-        text = f"is being drained: {counted(len(waiting), 'pod')} left"
+        text = f"is being drained: {counted(len(waiting), 'pod')} left{_but(snapshot, state, waiting)}"
         facts = (*_failed(snapshot, state), *_pods(snapshot, waiting, deadline), *_deadline(deadline))
         return Stage("Draining", text, since, facts)
     volumes = attached(view, node)
@@ -53,25 +59,72 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
         facts = (*(Fact(f"volume {name}") for name in volumes), *_deadline(deadline))
         return Stage("Detaching", text, since, facts)
     facts = (*_failed(snapshot, state), *_kept(view, claim))
-    return Stage("Terminating", "is drained; its instance is about to be terminated", since, facts)
+    fails = _but(snapshot, state)
+    text = f"is drained{fails}" if fails else "is drained; its instance is about to be terminated"
+    return Stage("Terminating", text, since, facts)
+
+
+def _guarded(snapshot: Snapshot, state: StateNode, held: Condition) -> Stage:
+    """Return the stage of a node whose drain the deletion guard blocks. The blockers of its pods come first: they need
+    a change, and block the drain after the guard has released it."""
+    deadline = deadline_of(state.claim) if state.claim is not None else None
+    waiting = waiting_pods(View(snapshot), state.node) if state.node is not None else []
+    rows = [(pod, names) for pod in waiting if (names := _blockers(snapshot, pod, deadline))]
+    text = "is being terminated, but its drain is blocked"
+    if rows:
+        known = sorted({name for _, names in rows for name in names})
+        text = f"{text} by {shortened(known, _MOST_NAMES)}, and by the deletion guard"
+    facts = [fact for pod, _ in rows for fact in _pods(snapshot, [pod], deadline)]
+    return Stage("Held", text, _since(state), (*facts, Fact(held.message), *(_deadline(deadline) if rows else ())))
+
+
+def _blockers(snapshot: Snapshot, pod: Pod, deadline: datetime | None) -> tuple[str, ...]:
+    """Return what keeps a pod from being evicted, whenever its turn comes; empty for a pod that is deleted anyway."""
+    if pod.metadata.deletion_timestamp is not None or must_go(pod, snapshot.now, deadline):
+        return ()
+    if pods.protected(pod, snapshot.now):
+        return (f"the annotation {labels.DO_NOT_DISRUPT}",)
+    found = Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets).blocking(pod, snapshot.now)
+    return tuple(f"PodDisruptionBudget {key}" for key in found)
+
+
+def _failures(snapshot: Snapshot, state: StateNode) -> tuple[Failure, ...]:
+    """Return the failing actions on the node, its NodeClaim and its instance, the oldest first."""
+    claim, node = state.claim, state.node
+    names = [f"node/{node.name}"] if node is not None else []
+    names += [f"nodeclaim/{claim.name}", f"instance/{claim.assigned_instance}"] if claim is not None else []
+    return failures.of(snapshot.failures, *names)
+
+
+def _reported(snapshot: Snapshot, claim: NodeClaim | None) -> Iterator[Condition]:
+    """Return the conditions of a NodeClaim that report a failing action which is not known otherwise."""
+    for condition in claim.status.conditions if claim is not None else ():
+        if condition.status != TRUE and not failures.known_end(snapshot.failures, condition.reason):
+            yield condition
+
+
+def _but(snapshot: Snapshot, state: StateNode, waiting: Sequence[Pod] = ()) -> str:
+    """Return the failing action on a node or on one of its pods with its fix, as the end of a text; empty if none."""
+    evictions = (failures.eviction(snapshot.failures, pod.key) for pod in waiting)
+    for one in (*_failures(snapshot, state), *(one for one in evictions if one is not None)):
+        return f", but {one.text}; {one.fix}"
+    for condition in _reported(snapshot, state.claim):
+        return f", but {condition.message}; kerf preflight lists missing permissions"
+    return ""
 
 
 def _failed(snapshot: Snapshot, state: StateNode) -> Iterator[Fact]:
     """Return the failing actions on the node, its NodeClaim and its instance; else the NodeClaim's conditions."""
-    claim, node = state.claim, state.node
-    names = [f"node/{node.name}"] if node is not None else []
-    names += [f"nodeclaim/{claim.name}", f"instance/{claim.assigned_instance}"] if claim is not None else []
-    known = failures.of(snapshot.failures, *names)
-    yield from (Fact(one.standing(snapshot.now)) for one in known)
-    for condition in claim.status.conditions if claim is not None else ():
-        if condition.status != TRUE and not failures.known_end(snapshot.failures, condition.reason):
-            yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
+    yield from (Fact(one.standing(snapshot.now)) for one in _failures(snapshot, state))
+    for condition in _reported(snapshot, state.claim):
+        yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
 
 
 def _terminating(snapshot: Snapshot, state: StateNode, claim: NodeClaim) -> Stage:
     condition = claim.condition("InstanceTerminating")
     since = condition.last_transition_time if condition is not None else None
-    text = f"instance {claim.assigned_instance} is being terminated"
+    fails = _but(snapshot, state)
+    text = f"instance {claim.assigned_instance} is {'to be' if fails else 'being'} terminated{fails}"
     return Stage("Terminating", text, since, (*_failed(snapshot, state), *_others(claim, None)))
 
 
@@ -123,7 +176,8 @@ def never_drained(snapshot: Snapshot) -> Iterator[Trouble]:
             yield troubles.undrained(claim, sorted(kept, key=lambda one: one.pod))
         elif since is not None and now - max(since, deadline or since) >= troubles.REMOVED_WITHIN:
             stage = going(snapshot, state)
-            yield troubles.not_removed(claim, since, "; ".join([stage.text, *(one.text for one in stage.facts[:1])]))
+            cause = () if _but(snapshot, state) else stage.facts[:1]  # the text of the stage has it already
+            yield troubles.not_removed(claim, since, "; ".join([stage.text, *(one.text for one in cause)]))
 
 
 # --- pods -------------------------------------------------------------------------------------------------------

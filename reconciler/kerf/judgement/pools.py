@@ -10,10 +10,11 @@ from typing import Final
 
 from kerf.disruption.drift.approvals import CHANGE_APPROVED
 from kerf.disruption.drift.canaries import CANARY_PASSED
-from kerf.disruption.drift.rollout import STALLED
+from kerf.disruption.drift.rollout import BLOCKED, STALLED
 from kerf.disruption.view import view
 from kerf.ec2 import refused_launches
 from kerf.judgement.allowances import budgets
+from kerf.judgement.drifted import drifted
 from kerf.judgement.values import Budgets, Fact
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model import backoff, failures
@@ -62,8 +63,12 @@ def why(snapshot: Snapshot, name: str) -> PoolJudgement:
         similar = tuple(get_close_matches(name, sorted(snapshot.node_pools), _MOST_NAMES))
         return PoolJudgement(name, UNKNOWN, "does not exist", similar=similar)
     code, text, since = _verdict(snapshot, pool)
-    own = budgets(view(snapshot, Memory().turn(snapshot)), name) if not pool.metadata.unreadable else None
-    return PoolJudgement(name, code, text, since, _about(snapshot, pool), tuple(_facts(snapshot, pool)), own)
+    facts, own = list(_facts(snapshot, pool)), None
+    if not pool.metadata.unreadable:
+        seen = view(snapshot, Memory().turn(snapshot))
+        facts += drifted(seen, pool)
+        own = budgets(seen, name)
+    return PoolJudgement(name, code, text, since, _about(snapshot, pool), tuple(facts), own)
 
 
 def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | None]:
@@ -75,23 +80,29 @@ def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | N
         return NOT_OURS, text, None
     if pool.metadata.deleting:
         return GOING, "is being deleted", pool.metadata.deletion_timestamp
+    hindered = next(hindrances.of(snapshot, pool), None)
     broken = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
-    health = conditions.get(pool.status.conditions, HEALTHY)
-    if broken is None and health is not None and health.status == conditions.FALSE:
-        broken = health
     if broken is not None:
-        return NOT_READY, f"is not Ready: {conditions.words(broken)}", broken.last_transition_time
-    until = backoff.until(pool, snapshot.now)
-    if until is not None and until > snapshot.now:
-        return BACKS_OFF, "is skipped after failed launches", None
+        fix = f"; {hindered.fix}" if hindered is not None else ""
+        return NOT_READY, f"is not Ready: {conditions.words(broken)}{fix}", broken.last_transition_time
     full = _reached(pool)
     if full:
         return FULL, f"has reached its limits: {', '.join(full)}", None
     if pool.static and not snapshot.settings.gates.static_capacity:
         return NOT_READY, "gets no nodes: the feature gate StaticCapacity is off", None
-    hindered = next(hindrances.of(snapshot, pool), None)
-    if hindered is not None:
+    if hindered is not None:  # it is the cause of failed launches
         return HINDERED, f"gets no nodes now: {hindered}", hindered.since
+    return _of_launches(snapshot, pool)
+
+
+def _of_launches(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | None]:
+    """Return the verdict by the latest launches, for a NodePool that nothing else keeps from nodes."""
+    health = conditions.get(pool.status.conditions, HEALTHY)
+    if health is not None and health.status == conditions.FALSE:
+        return NOT_READY, f"is unhealthy: {conditions.words(health)}", health.last_transition_time
+    until = backoff.until(pool, snapshot.now)
+    if until is not None and until > snapshot.now:
+        return BACKS_OFF, "is skipped after failed launches", None
     return READY, "is ready: Kerf can launch nodes from it", None
 
 
@@ -125,7 +136,8 @@ def _facts(snapshot: Snapshot, pool: NodePool) -> Iterator[Fact]:
             yield Fact(f"{conditions.words(condition)}, since", condition.last_transition_time)
     stalled = conditions.get(pool.status.conditions, STALLED)
     if stalled is not None and stalled.status == conditions.TRUE:
-        yield Fact(f"the roll-out is stalled: {stalled.reason}: {stalled.message}; since", stalled.last_transition_time)
+        said = stalled.message.partition("; ")[0] if stalled.reason == BLOCKED else stalled.message  # see `drifted`
+        yield Fact(f"the roll-out is stalled: {stalled.reason}: {said}; since", stalled.last_transition_time)
     node_class = snapshot.node_classes.get(pool.class_name)
     of = (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY)
     for condition in node_class.status.conditions if node_class is not None else ():

@@ -10,7 +10,7 @@ from kerf.disruption.consolidation.consequences import evicted
 from kerf.disruption.forced.expiration import end_of
 from kerf.disruption.on_nodes import tainted
 from kerf.disruption.view import View
-from kerf.ec2.errors import launch_condition
+from kerf.ec2.errors import UNAUTHORIZED, launch_condition
 from kerf.judgement.draining import going
 from kerf.judgement.values import Fact, Stage
 from kerf.lifecycle.nodeclaim.liveness import given_up_at
@@ -70,8 +70,20 @@ def _coming(view: View, claim: NodeClaim) -> Stage | None:
         if not claim.is_true(type_):
             condition = claim.condition(type_)
             since = condition.last_transition_time if condition is not None else claim.metadata.creation_timestamp
-            return Stage(code, text, since, tuple(_waits(view, claim, type_)))
+            return Stage(code, f"{text}{_but(view, claim, type_)}", since, tuple(_waits(view, claim, type_)))
     return None
+
+
+def _but(view: View, claim: NodeClaim, type_: str) -> str:
+    """Return the failing action that no further attempt fixes, with its fix, as the end of a text; empty if none."""
+    launched = type_ != "Launched"
+    for one in failures.of_coming(view.snapshot.failures, claim.name, claim.pool_name, launched=launched):
+        if one.outcome in failures.STUCK:
+            return f", but {one.text}; {one.fix}"
+    condition = claim.condition(type_)
+    if condition is not None and condition.reason == UNAUTHORIZED:
+        return f", but {condition.message}; {failures.IAM_FIX}"
+    return ""
 
 
 def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:

@@ -228,12 +228,15 @@ def _unready(
         return
     kind, _, own = name.partition("/")
     fix = f"kerf why nodepool {own} shows the cause" if kind == "nodepool" else _class_fix(first)
-    yield Trouble(NOT_READY, name, f"is not Ready: {conditions.words(first)}", fix, since)
+    state = "is unhealthy" if first.type == HEALTHY else "is not Ready"  # no part of Ready
+    yield Trouble(NOT_READY, name, f"{state}: {conditions.words(first)}", fix, since)
 
 
 def _class_fix(broken: Condition) -> str:
     if broken.reason == profile_verdicts.ROLE_NOT_FOUND:
         return "create the role in IAM, or correct spec.role"
+    if broken.reason == profile_verdicts.ACCESS_DENIED:
+        return failures.IAM_FIX
     return "correct the EC2NodeClass or the account; kerf preflight checks both"
 
 

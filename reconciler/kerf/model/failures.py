@@ -54,7 +54,8 @@ _FIXES: Final = {
     "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
     SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
 }
-_IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
+#: What helps when AWS denies an action.
+IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Failure:
         if self.object == of_aws("queue") and self.outcome != "forbidden":
             return "create the queue, or correct settings.interruptionQueue; kerf preflight checks queue and rules"
         if self.outcome == "forbidden" and self.verb in _OF_AWS:
-            return _IAM_FIX
+            return IAM_FIX
         return _FIXES.get(
             self.outcome, "Kerf tries again by itself; if it persists, check the network and the API's limits"
         )

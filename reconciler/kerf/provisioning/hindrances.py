@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from kerf.ec2 import refused_launches
+from kerf.ec2.errors import UNAUTHORIZED
+from kerf.ec2.nodeclass import profile_verdicts
 from kerf.model import failures
 from kerf.model.failures import STUCK
 from kerf.model.snapshot import Snapshot
@@ -41,21 +43,63 @@ def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
         yield Hindrance(f"EC2NodeClass {pool.class_name} is being deleted", fix, node_class.metadata.deletion_timestamp)
     own = failures.of(snapshot.failures, f"nodepool/{pool.name}")
     makes = (one for one in own if one.verb in (failures.CREATE, failures.LAUNCH))
-    for one in (*makes, *failures.of_class(snapshot.failures, pool.class_name)):
+    asks = (
+        () if node_class is not None and _ready(node_class) else failures.of_class(snapshot.failures, pool.class_name)
+    )
+    for one in (*makes, *asks):
         if one.outcome in STUCK:
             yield Hindrance(one.text, one.fix, one.since)
+    if not any(one.verb == failures.LAUNCH for one in own):
+        yield from _unauthorized(snapshot, pool)
     if node_class is not None:
         yield from _unanswered(node_class)
-    for refused in refused_launches.refused(snapshot.launch_failures.values(), snapshot.now, pool.name):
-        if refused.fix:
-            yield Hindrance(f"EC2 refuses launches: {refused.text}", refused.fix, refused.since)
+    yield from _refused(snapshot, pool)
     if joining.nodes_left(snapshot, pool.name) is not None:
         yield from _not_initialized(snapshot, pool)
+
+
+def _unauthorized(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
+    """A launch that AWS does not authorize, by the oldest NodeClaim that waits for it."""
+    waiting = (one for one in snapshot.claims_by_pool.get(pool.name, ()) if not one.metadata.deleting)
+    told = (one for claim in waiting if (one := claim.condition("Launched")) is not None and one.reason == UNAUTHORIZED)
+    first = min(told, key=lambda one: (one.last_transition_time or snapshot.now, one.message), default=None)
+    if first is not None:
+        yield Hindrance(f"launches fail: {conditions.words(first)}", failures.IAM_FIX, first.last_transition_time)
+
+
+def _ready(node_class: EC2NodeClass) -> bool:
+    """Whether nodes of the class can be launched as it is now, if by earlier answers of AWS."""
+    ready = conditions.get(node_class.status.conditions, conditions.READY)
+    if ready is None or ready.status != conditions.TRUE:
+        return False
+    return ready.observed_generation in (0, node_class.metadata.generation)
+
+
+def _refused(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
+    """What the account lacks, unless a node has been launched since: of another capacity type or zone, say."""
+    found = refused_launches.refused(snapshot.launch_failures.values(), snapshot.now, pool.name)
+    lacks = [one for one in found if one.fix]
+    launched = _launched_last(snapshot, pool.name) if lacks else None
+    left = [one for one in lacks if launched is None or launched < one.latest.replace(microsecond=0)]  # whole seconds
+    if left:
+        fixes = "; ".join(dict.fromkeys(one.fix for one in left))
+        text = "; ".join(one.text for one in left)
+        yield Hindrance(f"EC2 refuses launches: {text}", fixes, min(one.since for one in left))
+
+
+def _launched_last(snapshot: Snapshot, pool: str) -> datetime | None:
+    """The latest launch of a node of a NodePool."""
+    told = (claim.condition("Launched") for claim in snapshot.claims_by_pool.get(pool, ()))
+    times = (one.last_transition_time for one in told if one is not None and one.status == conditions.TRUE)
+    return max((at for at in times if at is not None), default=None)
 
 
 def _unanswered(node_class: EC2NodeClass) -> Iterator[Hindrance]:
     """A question about the class that AWS does not answer: no field of the class is wrong as far as that is known."""
     for one in node_class.status.conditions:
+        if one.status == conditions.FALSE and one.reason == profile_verdicts.ACCESS_DENIED:
+            text = f"EC2NodeClass {node_class.name}: {conditions.words(one)}"
+            yield Hindrance(text, failures.IAM_FIX, one.last_transition_time)
         if one.type in _ASKED and one.status == conditions.UNKNOWN and one.reason != conditions.AWAITING:
             fix = "correct what the error names; kerf preflight checks the account and the permissions"
             yield Hindrance(f"EC2NodeClass {node_class.name}: {conditions.words(one)}", fix, one.last_transition_time)

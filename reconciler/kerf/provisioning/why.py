@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Final
 
 from kerf.ec2 import refused_launches
 from kerf.model import failures
@@ -35,6 +36,10 @@ from kerf_api.v1 import conditions
 LEFT_OUT, PLACED, PLANNED, REFUSED, UNKNOWN = "LeftOut", "Placed", "Planned", "Refused", "NotFound"
 #: The most pods with similar names that are listed when the name does not exist.
 _MOST_NAMES = 5
+#: Of names that are compared with an unknown one: the difference in length, their number, and their likeness.
+_MOST_EDITS: Final = 3
+_MOST_COMPARED: Final = 2_000
+_LIKENESS: Final = 0.7
 #: Solver trials per pod: enough for every edit of one group of equal pods, and three trials of each limit.
 _TRIALS = 40
 _GATED = "is gated"
@@ -248,7 +253,8 @@ def _about(node: NewNode) -> tuple[str, ...]:
 
 
 def _similar(snapshot: Snapshot, key: str) -> tuple[str, ...]:
-    """Return pods of that name in other namespaces, and pods of the namespace with the same prefix."""
+    """Return pods of that name in other namespaces, and pods of the namespace with the same prefix; else a pod of each
+    workload whose name is almost that of the pod."""
     namespace, _, name = key.partition("/")
     stem = name.rsplit("-", 1)[0]
     found = sorted(
@@ -256,4 +262,25 @@ def _similar(snapshot: Snapshot, key: str) -> tuple[str, ...]:
         for other in snapshot.pods
         if other.endswith(f"/{name}") or (other.startswith(f"{namespace}/{stem}") and stem)
     )
+    found = found or _misspelled(snapshot, namespace, name)
     return (f"did you mean {', '.join(found[:_MOST_NAMES])}?",) if found else ()
+
+
+def _misspelled(snapshot: Snapshot, namespace: str, name: str) -> list[str]:
+    """Return the first pod of each workload, or the pod without one, whose name is almost that of the pod.
+
+    The workloads are those of the namespace; of all namespaces when it has none. The suffixes of the pod's name may be
+    generated, so it is compared with and without them.
+    """
+    words = dict.fromkeys((name, name.rsplit("-", 1)[0], name.rsplit("-", 2)[0]))
+    own = [key for key in snapshot.pods if key.startswith(f"{namespace}/")]
+    firsts: dict[str, str] = {}
+    for key in own or snapshot.pods:
+        title = (pods.workload(snapshot.pods[key]) or ("Pod", key.partition("/")[2]))[1]
+        firsts[title] = min(firsts.get(title, key), key)
+    found: dict[str, None] = {}
+    for word in words:
+        near = [one for one in firsts if abs(len(one) - len(word)) <= _MOST_EDITS]
+        near.sort(key=lambda one: (one[:1] != word[:1], one))  # a name's first letter is rarely wrong
+        found.update(dict.fromkeys(get_close_matches(word, near[:_MOST_COMPARED], _MOST_NAMES, _LIKENESS)))
+    return [firsts[one] for one in found]

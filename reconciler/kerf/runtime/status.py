@@ -5,8 +5,9 @@ It is put together by the loop's own thread, between two looks, so that nothing 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
@@ -70,6 +71,8 @@ class Counts:
     pending_pods: int
     under_way: int
     starting: Starting | None
+    #: Spot instances that EC2 has reclaimed within the last hour, by NodePool.
+    reclaimed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +142,7 @@ def working(
 ) -> Working:
     """`plan` is the latest one; only the thread that changes the state may ask."""
     took = [turn.seconds for turn in turns] or [0.0]
-    refused: dict[str, int] = {}
-    for refusal in plan.refusals:
-        refused[refusal.reason.code] = refused.get(refusal.reason.code, 0) + 1
+    refused = Counter(refusal.reason.code for refusal in plan.refusals)
     return Working(
         at=now,
         missing=tuple(state.missing()),
@@ -160,6 +161,7 @@ def working(
             pending_pods=state.cluster.pending_count,
             under_way=len(state.under_way),
             starting=starting(state.cluster.objects(kinds.NODE_CLAIM).values(), now),
+            reclaimed=state.interruptions.reclaimed(now),
         ),
         under_way=tuple(action.key for action in state.under_way[:_MOST]),
         back_offs=_waits({**state.evictions.holding(now), **state.actions.holding(now)}, now),

@@ -265,8 +265,9 @@ def _why_aside(pool: NodePool) -> str:
     found = [c for c in pool.status.conditions if c.type == "Ready"]
     said = [text for c in found for text in (c.reason, c.message) if text]
     first = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
-    cause = f": {conditions.words(first)}" if first is not None else ""
-    return f"is not ready{': ' if said else ' yet'}{', '.join(said)}{cause}"
+    if first is not None:  # Ready only lists the types of such conditions
+        return f"is not ready: {conditions.words(first)}"
+    return f"is not ready{': ' if said else ' yet'}{', '.join(said)}"
 
 
 def _invalid(error: Exception) -> PodRefusal:

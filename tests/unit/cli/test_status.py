@@ -192,3 +192,15 @@ def test_all_is_well_only_while_nodes_start_as_fast_as_earlier_ones(row: Any, fi
     assert result.exit_code == 0
     assert result.stdout.splitlines()[0] == first
     assert f"starting  {line}" in result.stdout.splitlines()
+
+
+# --- spot -------------------------------------------------------------------------------------------------------
+def test_reclaimed_spot_instances_are_information_and_no_problem() -> None:
+    """An earlier version reports none."""
+    seen = json.loads(json.dumps(found()))
+    assert "spot  " not in status(seen).stdout
+    seen["working"]["counts"]["reclaimed"] = {"general": 20, "web": 1}
+    result = status(seen)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "all is well")
+    line = "spot      21 instances reclaimed by EC2 in the last hour: NodePool general 20, NodePool web 1"
+    assert line in result.stdout.splitlines()

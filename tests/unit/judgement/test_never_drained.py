@@ -10,6 +10,7 @@ import pytest
 
 from kerf.judgement.draining import never_drained
 from kerf.judgement.troubles import REMOVED_WITHIN
+from kerf.model.failures import Failure, key
 from kerf_api import labels
 from tests.unit.disruption.worlds import HOUR, NOW, pdb, pod, pool, snapshot, stamp
 from tests.unit.judgement.test_stages import MINUTE, ending
@@ -59,3 +60,13 @@ def test_a_deadline_that_has_passed_long_ago_is_told() -> None:
     assert not list(never_drained(replace(world, now=NOW + HOUR + REMOVED_WITHIN - MINUTE)))
     (found,) = never_drained(replace(world, now=NOW + HOUR + REMOVED_WITHIN))
     assert "is not removed: is drained; its instance is about to be terminated" in found.text
+
+
+def test_a_removal_that_fails_for_long_is_told_with_its_failure_once() -> None:
+    going, its = ending()
+    about = f"instance/{going.assigned_instance}"
+    failed = Failure("TerminateInstance", about, "forbidden", "no permission", NOW, NOW, 3)
+    world = snapshot((pool(), going, its), failures={key(failed.verb, about): failed})
+    (found,) = never_drained(replace(world, now=NOW + REMOVED_WITHIN))
+    assert found.text.startswith("is not removed: is drained, but TerminateInstance is forbidden: no permission; give ")
+    assert found.text.count("no permission") == 1

@@ -10,18 +10,21 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.cli.answering.pool_page import page
+from kerf.disruption.view import view
+from kerf.judgement.drifted import drifted
 from kerf.judgement.pools import PoolJudgement, why
 from kerf.model.annotations import text_of
 from kerf.model.aws.cloud import FleetError
 from kerf.model.backoff import PoolFailures
 from kerf.model.failures import Failure, key
+from kerf.model.memory import Memory
 from kerf.model.snapshot import LaunchFailure
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
-from tests.unit.disruption.worlds import NOW, claim, condition, node, pool, snapshot
+from tests.unit.disruption.worlds import NOW, claim, condition, node, nowhere, pdb, pod, pool, snapshot
 
 MINUTE = timedelta(minutes=1)
 BROKEN = {**condition("NodeClassReady", NOW - 3 * MINUTE, "UnhealthyDependents", "False"), "message": "no role"}
@@ -115,3 +118,61 @@ def test_a_saved_snapshot_has_the_refused_launches_of_the_controller() -> None:
     assert "VcpuLimitExceeded: your limit is 32 (1 launch, since " in fact.text
     assert ", 9m ago)" in fact.text
     assert not asked(pool("other"), launch_failures=known).facts
+
+
+# --- drifted nodes ----------------------------------------------------------------------------------------------
+def drifting(name: str, *pods_: Any) -> list[Any]:
+    one = claim(name, drifted=NOW - MINUTE)
+    return [one, node(one), *pods_]
+
+
+def lines(*objects: Any, closed: bool = False, **facts: Any) -> list[str]:
+    flat = [one for each in objects for one in each]
+    return [fact.text for fact in asked(pool(budgets=[{"nodes": "0" if closed else "100%"}]), *flat, **facts).facts]
+
+
+def test_drifted_nodes_are_counted_by_what_blocks_them() -> None:
+    keep = pdb("keep", app="db")
+    marked = {labels.DO_NOT_DISRUPT: "true"}
+    found = lines(
+        drifting("a", pod("db-a", "a", labels_={"app": "db"})),
+        drifting("b", pod("db-b", "b", labels_={"app": "db"})),
+        drifting("c", pod("job", "c", labels_={"app": "x"}, annotations=marked)),
+        [keep],
+    )
+    assert found[0] == (
+        "2 drifted nodes are blocked: PodDisruptionBudget shop/keep allows no disruption now (node-a, node-b)"
+    )
+    assert found[1].startswith("1 drifted node is blocked: ")
+    assert (labels.DO_NOT_DISRUPT in found[1], found[1].endswith(" (node-c)"), len(found)) == (True, True, 2)
+
+
+def test_drifted_nodes_that_wait_for_a_budget_or_for_their_turn() -> None:
+    (found,) = lines(drifting("a"), drifting("b"), closed=True)
+    assert found.startswith("2 drifted nodes wait for a budget: no more nodes of NodePool default may be disrupted for")
+    assert found.endswith(" (node-a, node-b)")
+    assert lines(drifting("a")) == ["1 drifted node waits for a reconcile that replaces it (node-a)"]
+
+
+def test_drifted_nodes_whose_pods_have_no_place() -> None:
+    """Of the first three each is simulated."""
+    every = [drifting(name, pod(f"p-{name}", name, labels_={"app": "x"})) for name in "abcd"]
+    given = snapshot([pool(), *(one for each in every for one in each)])
+    seen = view(given, Memory().turn(given))
+    found = [fact.text for fact in drifted(seen, given.node_pools["default"], nowhere)]
+    assert [text.partition(" have no place: ")[0] for text in found[:-1]] == [
+        f"the pods of drifted node node-{name}" for name in "abc"
+    ]
+    assert found[-1] == "1 drifted node waits for a reconcile that replaces it (node-d)"
+
+
+def test_nodes_that_are_up_to_date_or_already_replaced_are_not_listed() -> None:
+    one = claim("a", drifted=NOW - MINUTE, annotations={labels.COMMAND: "{}"})
+    fresh = claim("b")
+    assert not list(lines([one, node(one), fresh, node(fresh)]))
+
+
+def test_a_stalled_roll_out_does_not_repeat_the_blockers() -> None:
+    words = {"message": "0 of 1 node is up to date, 1 blocked; node-a: PodDisruptionBudget shop/keep"}
+    made = changed(pool(), status={"conditions": [{**condition("Stalled", NOW, "Blocked", "True"), **words}]})
+    assert asked(made).facts[0].text == "the roll-out is stalled: Blocked: 0 of 1 node is up to date, 1 blocked; since"

@@ -223,6 +223,26 @@ def test_a_deletion_that_is_held_up_says_what_the_claim_says() -> None:
     assert found.stage is not None
     assert found.stage.code == "Held"
     assert told(found) == ["not before noon"]
+    assert found.text == "is being terminated, but its drain is blocked"
+
+
+def test_a_deletion_that_is_held_up_names_the_blockers_of_its_pods_first() -> None:
+    """They block the drain after the guard has released it, and an operator can fix them meanwhile."""
+    own, its_node = ending()
+    held = with_conditions(own, condition("DeletionHeld", NOW, "TooMany") | {"message": "not before noon"})
+    db, plain = pod("db", "a", labels_={"app": "db"}), pod("plain", "a", labels_={"app": "x"})
+    job = pod("job", "a", labels_={"app": "x"}, annotations={labels.DO_NOT_DISRUPT: "true"})
+    found = judged(held, its_node, db, plain, job, pdb("keep", app="db"))
+    assert found.text == (
+        "is being terminated, but its drain is blocked by PodDisruptionBudget shop/keep, "
+        f"the annotation {labels.DO_NOT_DISRUPT}, and by the deletion guard"
+    )
+    assert told(found) == [
+        "pod shop/db is blocked by PodDisruptionBudget shop/keep",
+        f"pod shop/job is annotated {labels.DO_NOT_DISRUPT}",
+        "not before noon",
+        "it has no terminationGracePeriod, so its drain has no time limit",
+    ]
 
 
 def test_volumes_that_are_still_attached_are_named() -> None:
@@ -308,13 +328,19 @@ def test_an_eviction_that_is_refused_is_not_under_way() -> None:
     found = judged(pool(), *ending(), pod("web", "a", labels_={}), name="node-a", failures=known)
     words = f"EvictPod is forbidden: no permission (14 attempts, since {stamp(NOW - MINUTE)}, 1m0s ago)"
     assert told(found)[0] == f"pod shop/web cannot be evicted: {words}"
+    assert found.text.startswith("is being drained: 1 pod left, but EvictPod is forbidden: no permission; give Kerf's ")
 
 
 def test_a_termination_that_is_refused_is_told() -> None:
     going, its = ending()
     known = refused("TerminateInstance", f"instance/{going.assigned_instance}", 3)
     found = judged(pool(), going, its, failures=known)
+    fix = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
+    assert found.text == f"is drained, but TerminateInstance is forbidden: no permission; {fix}"
     assert told(found)[0].startswith("TerminateInstance is forbidden: no permission (3 attempts, since ")
+    begun = with_conditions(going, condition("InstanceTerminating", NOW - MINUTE))
+    text = judged(pool(), begun, failures=known).text
+    assert text == f"instance i-a is to be terminated, but TerminateInstance is forbidden: no permission; {fix}"
 
 
 def test_without_the_failures_the_conditions_of_the_claim_are_told() -> None:
@@ -324,10 +350,20 @@ def test_without_the_failures_the_conditions_of_the_claim_are_told() -> None:
     going = replace(going, status=replace(going.status, conditions=(*going.status.conditions, failed)))
     found = judged(pool(), going, its, pod("web", "a", labels_={}), name="node-a")
     assert told(found)[0] == f"Drained is Unknown: EvictionFailed: {words}, since"
+    assert found.text.startswith(f"is being drained: 1 pod left, but {words}; kerf preflight ")
 
 
 def test_a_launch_that_is_refused_is_told_beside_what_the_claim_waits_for() -> None:
     coming = replace(claim("a"), status=type(claim("a").status)())
     found = judged(pool(), coming, failures=refused("UpdateClaim", "nodeclaim/a", 2))
-    assert found.text == "waits for its instance to be launched"
+    fix = "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones"
+    assert found.text == f"waits for its instance to be launched, but UpdateClaim is forbidden: no permission; {fix}"
     assert told(found)[0].startswith("UpdateClaim is forbidden: no permission (2 attempts, since ")
+
+
+def test_an_unauthorized_launch_is_told_by_the_condition_alone() -> None:
+    row = condition("Launched", NOW - MINUTE, "Unauthorized", "Unknown") | {"message": "ec2:CreateFleet: denied"}
+    fix = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
+    assert judged(pool(), young(row, provider="")).text == (
+        f"waits for its instance to be launched, but ec2:CreateFleet: denied; {fix}"
+    )

@@ -343,3 +343,12 @@ def test_a_guard_that_holds_something_is_a_trouble() -> None:
 
 def test_a_trouble_in_one_line_has_object_problem_and_fix() -> None:
     assert str(Trouble("X", "pod/d/a", "does not run", "start it")) == "pod/d/a: does not run; start it"
+
+
+def test_a_profile_that_may_not_be_created_and_unhealthy_registrations_are_named_for_what_they_are() -> None:
+    denied = node_class(condition("InstanceProfileReady", "False", "InstanceProfileAccessDenied", "iam: AccessDenied"))
+    (found,) = troubles.not_ready([], [denied], NOW)
+    assert found.fix == "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
+    sick = node_pool(condition("NodeRegistrationHealthy", "False", "RegistrationFailed", "none has joined"))
+    (found,) = troubles.not_ready([sick], [], NOW)
+    assert found.text.startswith("is unhealthy: NodeRegistrationHealthy is False: RegistrationFailed")

@@ -273,8 +273,8 @@ def test_a_pool_reports_the_words_of_its_class() -> None:
     world = prepared()
     known = world.get(kinds.NODE_CLASS, "default")
     for status, ready, head in (
-        ("False", "False", "InstanceProfileReady=False: "),
-        ("Unknown", "Unknown", "the node class is not ready yet: "),
+        ("False", "False", "InstanceProfileReady=False: "),  # not once more: InstanceProfileReady is False
+        ("Unknown", "Unknown", "the node class is not ready yet: InstanceProfileReady is Unknown: "),
     ):
         conditions = tuple(
             replace(c, status=ready, message="InstanceProfileReady=False" if ready == "False" else "")
@@ -287,4 +287,4 @@ def test_a_pool_reports_the_words_of_its_class() -> None:
         broken = replace(known, status=replace(known.status, conditions=conditions))
         told = node_pools._class_readiness(broken)
         assert told[0] == "False"
-        assert told[2] == f"{head}InstanceProfileReady is {status}: RoleNotFound: iam:GetRole: NoSuchEntity"
+        assert told[2] == f"{head}RoleNotFound: iam:GetRole: NoSuchEntity"

@@ -110,13 +110,84 @@ def test_what_concerns_others_or_comes_off_by_itself_is_none(facts: dict[str, An
     assert pools.why(given, "default").code == "Ready"
 
 
+def answered(status: str, generation: int = 1) -> EC2NodeClass:
+    """A class of generation 1."""
+    ready = {**condition("Ready", NOW - MINUTE, "Ready", status), "observedGeneration": generation}
+    meta = {"name": "default", "uid": "u", "generation": 1}
+    return decode(EC2NodeClass, {"metadata": meta, "spec": {}, "status": {"conditions": [ready]}})
+
+
+@pytest.mark.parametrize(
+    ("node_class", "count"), [(answered("True"), 0), (answered("False"), 1), (answered("True", 2), 1)]
+)
+def test_a_read_that_fails_hinders_no_launch_of_a_class_that_is_ready(node_class: EC2NodeClass, count: int) -> None:
+    """Launches use the earlier answers of AWS."""
+    given = snapshot([pool(), node_class], **failing("Read", "aws/class/default"))
+    assert len(list(hindrances.of(given, given.node_pools["default"]))) == count
+
+
+@pytest.mark.parametrize(("after", "count"), [(timedelta(seconds=3), 0), (-MINUTE, 1)])
+def test_a_refused_launch_is_none_once_a_node_has_been_launched(after: timedelta, count: int) -> None:
+    """Without a quota of spot vCPUs, say, Kerf gets on-demand instances."""
+    one = late("a")
+    rows = [condition("Launched", NOW - MINUTE + after), condition("Registered", NOW), condition("Initialized", NOW)]
+    one = decode(NodeClaim, {**msgspec.to_builtins(one), "status": {"conditions": rows}})
+    given = snapshot([pool(), one], **refusing("MaxSpotInstanceCountExceeded"))
+    assert len(list(hindrances.of(given, given.node_pools["default"]))) == count
+
+
+def test_every_quota_that_is_used_up_is_named() -> None:
+    errors = (FleetError("VcpuLimitExceeded", "4 of 4"), FleetError("MaxSpotInstanceCountExceeded", "0 of 0"))
+    given = snapshot([pool()], launch_failures={"g": LaunchFailure(errors, NOW - MINUTE, pool="default")})
+    (found,) = hindrances.of(given, given.node_pools["default"])
+    assert ("0 of 0" in found.text, "4 of 4" in found.text, found.fix.count("request a higher quota")) == (
+        True,
+        True,
+        1,
+    )
+
+
 def test_a_static_nodepool_without_the_gate_and_one_whose_nodes_never_register_are_not_ready() -> None:
     static = replace(pool(), spec=replace(pool().spec, replicas=3))
     assert pools.why(snapshot([static]), "default").text == "gets no nodes: the feature gate StaticCapacity is off"
     health = {**condition("NodeRegistrationHealthy", NOW, "RegistrationFailed", "False"), "message": "none has joined"}
     manifest = {**msgspec.to_builtins(pool()), "status": {"conditions": [health]}}
     found = pools.why(snapshot([decode(NodePool, manifest)]), "default")
-    assert found.text == "is not Ready: NodeRegistrationHealthy is False: RegistrationFailed: none has joined"
+    assert found.text == "is unhealthy: NodeRegistrationHealthy is False: RegistrationFailed: none has joined"
+    denied = failing("LaunchInstances", "nodepool/default")
+    found = pools.why(snapshot([decode(NodePool, manifest)], **denied), "default")
+    assert found.text == f"gets no nodes now: LaunchInstances is forbidden: no permission; {IAM}"
+
+
+def test_a_nodepool_that_is_not_ready_has_the_fix_of_its_cause() -> None:
+    broken = {**condition("NodeClassReady", NOW, "NodeClassReadinessUnknown", "False"), "message": "not yet"}
+    manifest = {**msgspec.to_builtins(pool()), "status": {"conditions": [broken]}}
+    found = pools.why(snapshot([decode(NodePool, manifest)], **failing("Read", "aws/region")), "default")
+    assert (found.code, found.text) == (
+        "NotReady",
+        f"is not Ready: NodeClassReady is False: NodeClassReadinessUnknown: not yet; {IAM}",
+    )
+
+
+def test_an_instance_profile_that_may_not_be_created_needs_a_permission_and_no_other_role() -> None:
+    denied = {**condition("InstanceProfileReady", NOW - MINUTE, "InstanceProfileAccessDenied", "False")}
+    body = {"metadata": {"name": "default", "uid": "u"}, "spec": {}}
+    rows = {"conditions": [{**denied, "message": "iam:CreateInstanceProfile: AccessDenied"}]}
+    _, cause, edit = told(snapshot([pool(), decode(EC2NodeClass, {**body, "status": rows})]))
+    assert "iam:CreateInstanceProfile: AccessDenied" in cause
+    assert IAM in edit
+    assert "spec.role" not in edit
+
+
+def test_an_unauthorized_launch_is_known_by_its_nodeclaim_alone() -> None:
+    """As in a snapshot that was taken without the controller, whose events do not name every failure."""
+    told = {**condition("Launched", NOW - MINUTE, "Unauthorized", "Unknown"), "message": "ec2:CreateFleet: denied"}
+    waiting = decode(NodeClaim, {**msgspec.to_builtins(claim("a")), "status": {"conditions": [told]}})
+    given = snapshot([pool(), waiting])
+    (found,) = hindrances.of(given, given.node_pools["default"])
+    assert str(found) == f"launches fail: Launched is Unknown: Unauthorized: ec2:CreateFleet: denied; {IAM}"
+    again = snapshot([pool(), waiting], **failing("LaunchInstances", "nodepool/default"))
+    assert len(list(hindrances.of(again, again.node_pools["default"]))) == 1
 
 
 def test_a_stalled_roll_out_is_a_fact_and_a_back_off_that_is_over_has_no_end() -> None:

@@ -16,6 +16,7 @@ from kerf.provisioning.why import Answer, why
 from kerf.scheduling.solve import solve
 from kerf_api import labels
 from kerf_api.v1.meta import Condition, decode
+from tests.unit.judgement.yards import worker
 from tests.unit.scheduling import worlds as w
 
 DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u"}
@@ -112,6 +113,37 @@ def test_no_such_pod() -> None:
     assert why(snapshot, "default/nothing").code == "NotFound"
 
 
+@pytest.mark.parametrize(
+    ("asked_for", "meant"),
+    [
+        ("shop/pymnet-7d9c5-x2x4z", "shop/payment-5d9c7-aaaaa"),
+        ("shop/paymnet", "shop/payment-5d9c7-aaaaa"),
+        ("shop/ledgre-0", "shop/ledger-0"),
+        ("elsewhere/paymnet", "shop/payment-5d9c7-aaaaa"),
+        ("shop/frontend", ""),
+    ],
+)
+def test_a_misspelled_pod(asked_for: str, meant: str) -> None:
+    """One pod of each workload with almost that name."""
+    some = [worker(name, "", "1", of="payment") for name in ("payment-5d9c7-bbbbb", "payment-5d9c7-aaaaa")]
+    ledger = worker("ledger-0", "", "1", of="ledger", kind="StatefulSet")
+    details = why(w.world(w.pool(), *some, ledger), asked_for).details
+    assert details == ((f"did you mean {meant}?",) if meant else ())
+
+
+def test_a_misspelled_pod_among_very_many_is_compared_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+
+    def counting(word: str, names: list[str], *rest: Any) -> list[str]:
+        compared.append(len(names))
+        return []
+
+    monkeypatch.setattr("kerf.provisioning.why.get_close_matches", counting)
+    snapshot = w.world(*(w.pod(f"service-{number:04}") for number in range(3000)), w.pool())
+    assert why(snapshot, "default/srevice-0007").details == ()
+    assert max(compared) == 2000
+
+
 def test_a_node_that_is_to_be_made() -> None:
     found = asked(w.pod("p", "3"))
     assert (found.code, found.text) == ("Planned", "gets a new node of NodePool default")
@@ -198,7 +230,7 @@ def test_a_pod_on_a_node_is_told_with_its_eviction_that_fails() -> None:
 
 def test_a_pool_that_is_not_ready_is_told_with_the_words_of_its_class() -> None:
     """Pool and class agree, so this is no matter of seconds."""
-    words = "InstanceProfileReady=False: InstanceProfileReady is False: RoleNotFound: iam:GetRole: NoSuchEntity"
+    words = "InstanceProfileReady=False: RoleNotFound: iam:GetRole: NoSuchEntity"
     pool = w.pool(ready="False")
     broken = Condition(type="NodeClassReady", status="False", reason="UnhealthyDependents", message=words)
     pool = msgspec.structs.replace(
@@ -207,6 +239,7 @@ def test_a_pool_that_is_not_ready_is_told_with_the_words_of_its_class() -> None:
     found = why(w.world(pool, w.pod("p")), "default/p")
     assert found.refusal is not None
     assert words in str(found.refusal) + str(found.refusal.pools)
+    assert str(found.refusal).count("NodeClassReady") == 1
 
 
 def test_a_planned_node_whose_nodeclaim_cannot_be_created_is_said_with_the_error() -> None:

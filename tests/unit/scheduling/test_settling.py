@@ -74,6 +74,7 @@ def test_pods_wait_without_a_warning(one: NodePool, of: EC2NodeClass | None) -> 
     found = refusal(*objects)
     assert found.code == SETTLING
     assert found.text.startswith("NodePool late is settling: ")
+    assert str(found).count("is settling: ") == 1
     assert found.account is not None
     assert (found.account.edits, found.account.fixes) == ((), ())
     assert "one edit" not in str(found)

@@ -49,6 +49,7 @@ def _lines(
     )
     yield from (f"            {key}" for key in working["under_way"])
     yield from _starting(counts.get("starting"))  # an earlier version has none
+    yield from _reclaimed(counts.get("reclaimed") or {})
     yield from _sources(working["sources"])
     yield from _table("decided against, by reason", [(str(n), code) for code, n in working["refused"].items()])
     yield from _table(
@@ -86,6 +87,13 @@ def _starting(row: Mapping[str, Any] | None) -> Iterator[str]:
     if row["usual_seconds"] is not None:
         usual = f"usual {_span(round(row['usual_seconds']))}, at most {_span(round(row['longest_seconds']))}"
     yield f"starting  {noun} {row['oldest']} since {_span(round(row['seconds']))}; {usual}"
+
+
+def _reclaimed(pools: Mapping[str, int]) -> Iterator[str]:
+    """Information, no problem: reclaims belong to spot, and Kerf has replaced the nodes."""
+    if pools:
+        rows = ", ".join(f"NodePool {name or 'unknown'} {number}" for name, number in pools.items())
+        yield f"spot      {counted(sum(pools.values()), 'instance')} reclaimed by EC2 in the last hour: {rows}"
 
 
 def page_of_outside(found: Mapping[str, Any], at: str) -> str:

@@ -44,6 +44,8 @@ BUDGETS_VALID: Final = "BudgetsValid"
 #: What has been held for so long is stalled; a budget of pods that is used up for a moment is not.
 STALLED_AFTER: Final = timedelta(minutes=5)
 _SHOWN: Final = 3
+#: The reason while every node that is behind has a blocker other than budgets.
+BLOCKED: Final = "Blocked"
 #: The reason while an action fails on every node that leaves.
 _FAILS: Final = "ActionFails"
 _NODES, _BEHIND, _LEAVING = "nodes", "behind", "leaving"
@@ -110,7 +112,7 @@ def _with_progress(
     held = {view.snapshot.state_nodes[key].name: text for key, text in holds if text}
     failing = _failing(view, pool) if counts[_LEAVING] else {}
     stuck = len(failing) == counts[_LEAVING] and (bool(failing) or len(held) == len(behind))
-    reason = _FAILS if stuck and failing else "Blocked" if stuck else _moves(view, pool, counts)
+    reason = _FAILS if stuck and failing else BLOCKED if stuck else _moves(view, pool, counts)
     words = _words(counts, held, failing)
     known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, reason, words)
     known = rows_with(view.snapshot, pool, known, RECONCILING, rules.TRUE, reason, words)

@@ -300,4 +300,6 @@ def _class_readiness(node_class: EC2NodeClass | None) -> Verdict:
     cause = f": {conditions.words(broken)}" if broken is not None else ""
     if ready is None or ready.status == UNKNOWN:
         return FALSE, conditions.READINESS_UNKNOWN, f"the node class is not ready yet{cause}"
+    if broken is not None and f"{broken.type}={broken.status}" in ready.message:
+        cause = f": {broken.text}" if broken.text else ""  # its type and status are in the message
     return FALSE, ready.reason, f"{ready.message}{cause}"

@@ -104,7 +104,7 @@ class State:
         self.leading_since: Callable[[], datetime | None] = lambda: ALWAYS  # set by a process that may give way
         self._listed, self._shifts = set[str](), ZonalShifts()
         self._impairments = Impairments(self.notices)
-        self._interruptions = Interruptions(interpret, self.notices)
+        self.interruptions = Interruptions(interpret, self.notices, self.cluster.claims_by_instance)
         self.promises, self._accounts = Promises(), NO_ACCOUNTS
         self._now, self._busy = datetime.min.replace(tzinfo=UTC), set[str]()
 
@@ -142,7 +142,7 @@ class State:
         if back <= timedelta(0):
             return
         short = (self.batch, self.evictions, self.actions, self.failures, self.fleet, self.promises, self.marks)
-        for kept in (*short, self.catalogues, self.inventories, self._node_changes, self._interruptions):
+        for kept in (*short, self.catalogues, self.inventories, self._node_changes, self.interruptions):
             kept.set_back(back)
         self.proposals = ()
 
@@ -211,7 +211,7 @@ class State:
     @_take.register
     def _(self, news: Received, now: datetime) -> None:
         for message in news.messages:
-            self.fleet.interrupted(self._interruptions.received(message, now), now)
+            self.fleet.interrupted(self.interruptions.received(message, now), now)
 
     @_take.register
     def _(self, news: Proposed, now: datetime) -> None:
@@ -338,7 +338,7 @@ class State:
         self.promises.planned(plan)
 
     def message_deleted(self, message_id: str) -> None:
-        self._interruptions.deleted(message_id)
+        self.interruptions.deleted(message_id)
 
     def settle(self, key: str, uid: str, until: datetime) -> None:
         """An action was accepted; it is not asked again until then, though the watch may not show it yet."""
@@ -376,7 +376,7 @@ class State:
             shifted=self._shifted(now),
             impairments=self._impairments.at(now),
             examined_at=self._impairments.examined_at,
-            interruptions=self._interruptions.at(now),
+            interruptions=self.interruptions.at(now),
             inventories=self.inventories.told(),
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self.promises.nominated),

@@ -51,9 +51,10 @@ class PodRefusal:
         raised = "".join(f"; {text}" for text in dict.fromkeys(LACKS_OF_ACCOUNT[one.code] for one in self.quotas))
         end = cut(f"{raised}; it would fit with one edit: {fixes}" if fixes else raised, WHOLE // 2)
         text, told = cut(self.text, _QUOTAS if self.quotas else WHOLE // 4), 0
-        for name, why in self.pools.items():
+        rows = [(name, why) for name, why in self.pools.items() if f"NodePool {name} {why}" not in text]
+        for name, why in rows:  # of which the text says nothing
             more = f"; NodePool {name}: {why}"
-            rest = f"; and {counted(len(self.pools) - told, 'more NodePool')}"
+            rest = f"; and {counted(len(rows) - told, 'more NodePool')}"
             if len(text) + len(more) + len(rest) + len(end) > WHOLE:
                 return text + rest + end
             text, told = text + more, told + 1
