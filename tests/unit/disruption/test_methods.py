@@ -259,7 +259,6 @@ def test_an_idle_world_asks_for_nothing() -> None:
 _PROGRAM = """
 from tests.unit.disruption.test_methods import busy
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.methods import replacing
 from tests.unit.disruption.worlds import on_new_nodes, snapshot
 print(repr(disrupt(snapshot(busy()), on_new_nodes("m5.large"))))
 """

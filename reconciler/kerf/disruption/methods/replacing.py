@@ -29,6 +29,7 @@ from kerf.model.plan import NOTHING, Plan, joined
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf.scheduling.nodes.supposed import planned_key
+from kerf.scheduling.work import WORK_BUDGET
 from kerf_api.v1.budgets import DRIFTED
 
 #: So many are simulated beside the first in one plan, and fewer where one takes long: about a fifth of a second in all.
@@ -117,6 +118,9 @@ class _Places:
         others = {**virtual, **view.snapshot.pods.pending, **leaving}
         found = cls(view, share, share.scheduler)
         answer = share([others[key] for key in sorted(others)], closed(view, ()), Manner.FREELY, new)
+        # Pods for which no work is left may have a place after all.
+        if any(why.code == WORK_BUDGET for why in answer.unplaced.values()):
+            return None
         # A pending pod that gets no place takes none from others, whatever it asks for.
         if mind_others(view, (others[key] for key in answer.order)):
             return None
