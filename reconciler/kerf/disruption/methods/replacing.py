@@ -44,17 +44,19 @@ _PROBED_STEPS: Final = 10_000
 def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Share) -> list[Plan]:
     """Start the first of the order whose pods have a place, and others beside it; those before it are refused.
 
-    Where many have none, so many are simulated as little work allows, and the next pass begins with the others.
+    Where many have none, so many are simulated as little work allows, and the next pass begins with the others. It does
+    so too after a bug whose work was not counted.
     """
-    plans, wanted = list[Plan](), {found.key for found in order}
+    plans, wanted, uncounted = list[Plan](), {found.key for found in order}, False
     late = share.first(order, [{found.key} for found in order])
     for number, found in enumerate(late):
-        if number >= _PROBES and share.used >= _PROBED_STEPS:
+        if number >= _PROBES and (share.used >= _PROBED_STEPS or uncounted):
             share.leave(wanted)
             return plans
         if not share.begins((found.key,), wanted):
             return [*plans, refused(found.state, NEXT_TIME, soon(view))]
-        outcome = simulate(view, [found], share, Manner.FREELY)
+        before, outcome = share.used, simulate(view, [found], share, Manner.FREELY)
+        uncounted |= outcome.failed is not None and share.used == before
         if outcome.blocker is not None:
             plans.append(refused(found.state, outcome.blocker, soon(view)))
             continue
