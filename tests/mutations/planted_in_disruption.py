@@ -151,7 +151,7 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/disruption:_simulated",
-                "homeless & before.placed.keys()",
+                "homeless - _homeless(view, leaving, before)",
                 "set[str]()",
             ),
         ),

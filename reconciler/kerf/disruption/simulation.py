@@ -221,14 +221,15 @@ def _simulated(
     wanted = {**virtual, **others, **moving}
     solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner, beside)
     seated = moving.keys() & solution.placed.keys()
-    homeless, asked = leaving.keys() - moving.keys() - solution.placed.keys(), [wanted[key] for key in sorted(others)]
+    homeless, asked = _homeless(view, leaving, solution) - moving.keys(), [wanted[key] for key in sorted(others)]
     before = ask(asked, exclude, manner, beside) if homeless and seated else solution
-    displaced = homeless & before.placed.keys()
+    displaced = homeless - _homeless(view, leaving, before)
     if homeless - displaced:
-        own = {one.key for one in candidates}
-        there = ask(asked, exclude - own, manner, beside).placed
-        soon = _lately(view)
-        if any(there.get(key) in own and leaving[key].spec.node_name in soon for key in homeless - displaced):
+        own, soon = {one.key for one in candidates}, _lately(view)
+        there = ask(asked, exclude - own, manner, beside)
+        housed = homeless - displaced - _homeless(view, leaving, there)
+        taking = any(there.placed.get(key) in own for key in leaving)
+        if taking and any(leaving[key].spec.node_name in soon for key in housed):
             return Outcome(failed=_PLACE_OF_OTHERS)
     owing = {*moving, *virtual, *displaced}
     staying = {*moving, *displaced, *(settled_pods(view.turn) if manner is not Manner.FREELY else ())}
@@ -318,15 +319,25 @@ def _removed(view: View) -> set[str]:
     return {*view.commands, *view.turn.all(_DELETING, view.each).spoken}
 
 
-def _lately(view: View) -> set[str]:
-    """The names of those whose removal has begun a short while ago: a pod that is still there later is stuck."""
-    found, before = set(), view.snapshot.now - _MOVED_WITHIN
+def _homeless(view: View, leaving: Pods, solution: Solution) -> set[str]:
+    """Those of the leaving pods, by key, that have no place; a pod that is evicted now has none on a node that has not
+    joined: it would wait for that."""
+    states, soon = view.snapshot.state_nodes, _lately(view)
+    late = {key for key, place in solution.placed.items() if place in states and not states[place].initialized}
+    waiting = {key for key in late & leaving.keys() if soon.get(leaving[key].spec.node_name)}
+    return (leaving.keys() - solution.placed.keys()) | waiting
+
+
+def _lately(view: View) -> dict[str, bool]:
+    """By name, those whose removal has begun a short while ago, and whether they are deleted: a pod that is still there
+    later is stuck."""
+    found, before = dict[str, bool](), view.snapshot.now - _MOVED_WITHIN
     for key in _removed(view):
         state, command = view.snapshot.state_nodes[key], view.commands.get(key)
         deleted = [one.metadata.deletion_timestamp for one in (state.claim, state.node) if one is not None]
         begun = min((at for at in deleted if at is not None), default=command.started if command is not None else None)
         if state.node is not None and begun is not None and begun > before:
-            found.add(state.node.name)
+            found[state.node.name] = state.deleting or (command is not None and not command.replacements)
     return found
 
 

@@ -182,6 +182,13 @@ def test_with_many_stuck_nodes_every_one_is_tried_in_turn(monkeypatch: pytest.Mo
     assert not seen.candidates_left_over
 
 
+def test_simulations_that_fail_take_no_more_than_their_part_of_a_pass() -> None:
+    names = [f"n{i:02}" for i in range(6)]
+    plan = disrupt(snapshot([rolling(), *drifted(*names), *(pod(n, n) for n in names)]), broken)
+    assert refusals(plan) == {"node/node-n00": "InternalError", "node/node-n01": "InternalError"}
+    assert plan.candidates_left_over == {("drift", name) for name in names[2:]}
+
+
 # --- what fails -------------------------------------------------------------------------------------------------
 def broken(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
     raise TypeError("no solution at all")
@@ -259,7 +266,6 @@ def test_an_idle_world_asks_for_nothing() -> None:
 _PROGRAM = """
 from tests.unit.disruption.test_methods import busy
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.methods import replacing
 from tests.unit.disruption.worlds import on_new_nodes, snapshot
 print(repr(disrupt(snapshot(busy()), on_new_nodes("m5.large"))))
 """

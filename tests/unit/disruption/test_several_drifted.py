@@ -103,6 +103,18 @@ def test_a_pending_pod_that_depends_on_others_counts_if_it_has_a_place(cpu: str,
     assert w.started(planned(w.rolling(), pending)) == begun
 
 
+def test_a_pending_pod_for_which_no_work_is_left_counts() -> None:
+    """Another pass places it, where the pods of the nodes would go now."""
+    rows = [{"matchExpressions": [{"key": f"k{number}", "operator": "DoesNotExist"}]} for number in range(300)]
+    spread = {"maxSkew": 9, "whenUnsatisfiable": "DoNotSchedule"}
+    keys = (labels.ZONE, labels.HOSTNAME)
+    terms = [{**spread, "topologyKey": key, "labelSelector": row} for key in keys for row in rows]
+    waits = ({"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},)
+    hard = {**LARGE, "topologySpreadConstraints": terms}
+    pending = [w.pod(f"waits-{name}", phase="Pending", pod_conditions=waits, **hard) for name in "abcd"]
+    assert w.started(planned(w.rolling(), *w.pairs(*"wxyz", consolidatable=False), *pending)) == ["a"]
+
+
 def test_default_spreads_count_as_those_of_pods() -> None:
     row = TopologySpreadConstraint(max_skew=1, topology_key=labels.HOSTNAME, when_unsatisfiable="DoNotSchedule")
     settings = Settings("test", default_constraints=(row,))

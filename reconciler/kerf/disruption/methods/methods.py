@@ -41,7 +41,7 @@ from kerf.scheduling.offerings import prices
 from kerf_api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf_api.v1.nodepool import NodePool
 
-#: How many simulations one plan may make for drift, and for consolidation.
+#: How many proposals of consolidation one plan may simulate.
 _PROBES: Final = 2
 #: About so many pods are moved by the deletions that one plan begins: to check these takes a fraction of a second.
 _PODS_AT_ONCE: Final = 200

@@ -29,6 +29,7 @@ from kerf.model.plan import NOTHING, Plan, joined
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf.scheduling.nodes.supposed import planned_key
+from kerf.scheduling.work import WORK_BUDGET
 from kerf_api.v1.budgets import DRIFTED
 
 #: So many are simulated beside the first in one plan, and fewer where one takes long: about a fifth of a second in all.
@@ -43,17 +44,19 @@ _PROBED_STEPS: Final = 10_000
 def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Share) -> list[Plan]:
     """Start the first of the order whose pods have a place, and others beside it; those before it are refused.
 
-    Where many have none, so many are simulated as little work allows, and the next pass begins with the others.
+    Where many have none, so many are simulated as little work allows, and the next pass begins with the others. It does
+    so too after a bug whose work was not counted.
     """
-    plans, wanted = list[Plan](), {found.key for found in order}
+    plans, wanted, uncounted = list[Plan](), {found.key for found in order}, False
     late = share.first(order, [{found.key} for found in order])
     for number, found in enumerate(late):
-        if number >= _PROBES and share.used >= _PROBED_STEPS:
+        if number >= _PROBES and (share.used >= _PROBED_STEPS or uncounted):
             share.leave(wanted)
             return plans
         if not share.begins((found.key,), wanted):
             return [*plans, refused(found.state, NEXT_TIME, soon(view))]
-        outcome = simulate(view, [found], share, Manner.FREELY)
+        before, outcome = share.used, simulate(view, [found], share, Manner.FREELY)
+        uncounted |= outcome.failed is not None and share.used == before
         if outcome.blocker is not None:
             plans.append(refused(found.state, outcome.blocker, soon(view)))
             continue
@@ -117,6 +120,9 @@ class _Places:
         others = {**virtual, **view.snapshot.pods.pending, **leaving}
         found = cls(view, share, share.scheduler)
         answer = share([others[key] for key in sorted(others)], closed(view, ()), Manner.FREELY, new)
+        # Pods for which no work is left may have a place after all.
+        if any(why.code == WORK_BUDGET for why in answer.unplaced.values()):
+            return None
         # A pending pod that gets no place takes none from others, whatever it asks for.
         if mind_others(view, (others[key] for key in answer.order)):
             return None

@@ -108,9 +108,51 @@ def test_a_node_that_takes_the_pods_of_another_stays_until_they_have_moved(minut
     assert roomy.failed is None
 
 
+def evicted(number: int, *, minutes: int = 0, replacements: tuple[str, ...] = ()) -> list[Any]:
+    """A node whose removal began so long ago, with so many pods; it waits for the replacements, if there are some."""
+    command = Command(
+        id="c", reason="Drifted", started=w.NOW - minutes * w.MINUTE, created=True, replacements=replacements
+    )
+    one = w.claim("z", annotations={labels.COMMAND: text_of(command)})
+    return [one, w.node(one), *(w.pod(f"old{i}", "z", **LARGE) for i in range(number))]
+
+
+@pytest.mark.parametrize(
+    ("going", "code"),
+    [
+        (evicted(1), "PlaceOfOthers"),
+        (evicted(1, minutes=5), None),
+        (evicted(1, replacements=("young",)), None),
+    ],
+)
+def test_pods_that_are_evicted_now_need_not_wait_for_a_node_that_has_not_joined(
+    going: list[Any], code: str | None
+) -> None:
+    """Without the candidate they would have their place there only."""
+    found = simulated(
+        *w.pairs("a"), w.pod("web", "a", **on("x")), *going, *raw("young"), *spotted(w.pairs("x"), "x"), full()
+    )
+    assert (found.failed.code if found.failed is not None else None) == code
+
+
+def test_it_does_not_matter_which_of_the_evicted_pods_would_wait() -> None:
+    pods, young = [w.pod("web", "a", **on("x")), full()], raw("young")
+    world = [*w.pairs("a", "b"), *evicted(2), *spotted(w.pairs("x"), "x"), *pods]
+    found = simulated(*world, *young)
+    assert found.failed is not None
+    assert found.failed.code == "PlaceOfOthers"
+    assert simulated(*world, *young, *w.pairs("c")).failed is None
+
+
+def full() -> Any:
+    """A pod that leaves no place for a large one on the node x."""
+    return w.pod("full", "x", containers=[{"name": "c", "resources": {"requests": {"cpu": "900m"}}}])
+
+
 def young_or_new(*pods: Any) -> tuple[Outcome, list[Solution]]:
     """Of a node whose pods and those of one that goes already fit on a successor that has not joined and a new node."""
-    under_way, answers = w.claim("z", annotations={labels.COMMAND: COMMAND}), list[Solution]()
+    command = Command(id="c", reason="Drifted", started=w.NOW, created=True, replacements=("young",))
+    under_way, answers = w.claim("z", annotations={labels.COMMAND: text_of(command)}), list[Solution]()
     going = [under_way, w.node(under_way), *raw("young")]
     return simulated(*w.pairs("a"), *pods, *going, solutions=answers), answers
 
