@@ -245,12 +245,11 @@ class NodeDrafts:
         for constraint in stock.hosts:
             here, limits = self._counts.get(constraint.group), bounds(constraint)
             able &= limits.admits(0) if here is None else limits.admitting(here[: self.size])
-        limited = bool(self._limits)
         for group in stock.counted:
             owners = self._owners.get(group)
             if owners is not None:
                 able &= owners[: self.size] == 0
-            if limited and self._limits.bind(stock, group):
+            if self._limits and self._limits.bind(stock, group):
                 able &= self._limits.admit(stock, group, self._row(self._counts, group)[: self.size])
         if stock.item.cls.ports:
             self._bar_by_ports(stock, able)

@@ -26,6 +26,8 @@ from kerf_api.requirements import Requirements
 
 #: What classes that differ in their size only have in common: a relaxation, who counts them, what their volumes demand.
 _Constraints = tuple[Relaxation, tuple[TopologyGroup, ...], tuple[Requirements, ...]]
+#: The routes in one NodePool; where there are too many to list, none but the choice key by key.
+_Routes = tuple[list[Route], Wide | None]
 
 
 class Opening:
@@ -50,7 +52,7 @@ class Opening:
         self.items: dict[ItemKey, PodGroup] = {}
         self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
         self._choices: dict[tuple[int, int], list[Choice]] = {}
-        self._routes: dict[_Constraints, list[tuple[list[Route], Wide | None]]] = {}
+        self._routes: dict[_Constraints, list[_Routes]] = {}
         self._pins: dict[int, tuple[Pins, ...]] = {}
         self._domains: dict[tuple[Pins, ...], dict[str, set[str]]] = {}
         self._measured: set[tuple[int, int]] = set()
@@ -322,34 +324,26 @@ class Opening:
         if known is None:
             constraints = (cls.relaxations[number], cls.counted, cls.volumes)
             together, lists = self._alike.pop(constraints, ()), self._routes_of(cls, number, constraints)
-            found = [self._choice(cls, number, listed, wide, need, together) for listed, wide in lists]
+            found = [self._choice(cls, number, one, need, together) for one in lists]
             known = self._choices[key] = [choice for choice in found if choice.ways or choice.wide is not None]
             self.work.total += 1 + bool(known)  # most of thousands of alternatives may have none
             if cls.daemon_spreads:
                 expect_daemons(cls.relaxations[number], (way.route for one in known for way in one.ways))
         return known
 
-    def _choice(
-        self,
-        cls: PodClass,
-        number: int,
-        listed: Sequence[Route],
-        wide: Wide | None,
-        need: Ints,
-        together: Sequence[Ints],
-    ) -> Choice:
+    def _choice(self, cls: PodClass, number: int, way_in: _Routes, need: Ints, together: Sequence[Ints]) -> Choice:
+        listed, wide = way_in
         company = 1 << (self._looking // max(len(listed), 1 if wide is None else wide.size)).bit_length()
         choice, asked = Choice([], wide, company), ask(need, cls.ports, company)
-        plain, numbers, spent = not cls.claiming, (cls.number, number), self._spent
         alike = asks_of(together, company) if together else {}
         for route in listed:
             if alike:
                 route.template.reckon(route.served, alike, company)
-            cost = route.costs.get(asked)
-            if plain and cost is not None:  # most often
-                choice.ways.append(Way(route, cost, (*numbers, route.alternative, route.pins), spent[route.pins]))
-            else:
+            if cls.claiming or (cost := route.costs.get(asked)) is None:
                 self._add_way(choice, route, cls, number, need, asked)
+            else:  # most often
+                key = (cls.number, number, route.alternative, route.pins)
+                choice.ways.append(Way(route, cost, key, self._spent[route.pins]))
         return choice
 
     def _add_way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints, asked: Ask) -> None:
@@ -390,9 +384,7 @@ class Opening:
         devices, template = self._devices, route.template
         return devices is None or devices.possible(cls.sample, template.type_names(route.served), route.served)
 
-    def _routes_of(
-        self, cls: PodClass, number: int, constraints: _Constraints
-    ) -> list[tuple[list[Route], Wide | None]]:
+    def _routes_of(self, cls: PodClass, number: int, constraints: _Constraints) -> list[_Routes]:
         known = self._routes.get(constraints)
         if known is None:
             known = self._routes[constraints] = []
