@@ -79,6 +79,12 @@ BUGS = (
         seeds=range(10),
     ),
     Bug(
+        "all evictions asked for again when a budget allows one",
+        "Each pod that becomes ready elsewhere brings a request for every pod that waits, and all but one are refused.",
+        (Edit("reconciler/kerf/runtime:Evictions.budget_changed", "waiting[:more]", "waiting"),),
+        ("tests/unit/runtime/test_evictions.py::test_as_many_are_tried_again_as_the_budget_allows",),
+    ),
+    Bug(
         "expired watch treated as empty",
         "When a watch's version is too old, everything of its kind counts as gone until it is listed again.",
         (

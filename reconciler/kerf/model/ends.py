@@ -35,6 +35,11 @@ def by_us(claim: NodeClaim) -> bool:
     return noted is not None and (deleted is None or noted - SKEW <= deleted <= noted + _FOLLOWS_WITHIN)
 
 
+def code(claim: NodeClaim) -> str:
+    """The code of the reason that Kerf has noted; empty without a note."""
+    return claim.metadata.annotations.get(labels.ENDS, "").partition(" ")[2]
+
+
 def note(claim: NodeClaim, reason: Reason, now: datetime) -> PatchObject:
     """The claim with a note why Kerf ends it. It rests on nothing that was read: whatever has changed, it goes."""
     notes = {labels.ENDS: f"{rfc3339(now)} {reason.code}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kerf.model import kinds
+from kerf.model import ends, kinds
 from kerf.model.ends import HELD
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import of_daemon_set
@@ -93,4 +93,4 @@ def reason_of(claim: NodeClaim) -> str:
     condition = claim.condition("DisruptionReason")
     if condition is not None and condition.status == "True":
         return condition.reason
-    return claim.metadata.annotations.get(labels.ENDS, "").partition(" ")[2] or "Deleted"
+    return ends.code(claim) or "Deleted"

@@ -17,13 +17,13 @@ from kerf.model.snapshot import Batch
 from kerf.ports import Ports
 from kerf.runtime.controller import Controller
 from kerf.runtime.process.clock import SMALL_STEP, STEP_LASTS, SteadyClock
-from kerf.runtime.state.backoff import Backoff
+from kerf.runtime.state.backoff import ACTION_STEPS, Backoff
 from kerf.runtime.state.batching import AGAIN, BatchWindow
 from kerf.runtime.state.fleet import Fleet
 from kerf.runtime.state.inventories import Inventories
 from kerf.runtime.state.node_changes import NodeChanges
 from kerf.runtime.state.promises import Promises
-from kerf.runtime.state.state import ACTION_STEPS, State
+from kerf.runtime.state.state import State
 from kerf.sandbox.clock import VirtualClock
 from kerf.sandbox.world import World
 from kerf_api.v1.meta import ObjectMeta

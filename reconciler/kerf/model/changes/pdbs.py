@@ -38,7 +38,7 @@ class Budget:
         return cls(
             f"{pdb.metadata.namespace}/{pdb.metadata.name}",
             selector_of(pdb.spec.selector, {}, ()),
-            status.disruptions_allowed > 0 and status.observed_generation >= pdb.metadata.generation,
+            allowed(pdb) > 0,
             str(pdb.spec.max_unavailable) in ("0", "0%") or pdb.spec.min_available == "100%",
             pdb.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
             or status.current_healthy >= status.desired_healthy > 0,
@@ -47,6 +47,11 @@ class Budget:
     def frees(self, pod: Pod) -> bool:
         """Whether the pod may be evicted without being counted, because it is not ready."""
         return self.frees_unready and not pods.ready(pod)
+
+
+def allowed(pdb: PodDisruptionBudget) -> int:
+    """The number of evictions that its status allows now; 0 while that is older than the budget's last edit."""
+    return pdb.status.disruptions_allowed if pdb.status.observed_generation >= pdb.metadata.generation else 0
 
 
 @dataclass(frozen=True, slots=True)

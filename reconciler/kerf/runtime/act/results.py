@@ -30,7 +30,15 @@ from kerf.model.plan import (
     TerminateInstance,
     ValidateClass,
 )
-from kerf.ports import AlreadyGone, NotLeading, PortError, Throttled, WorldChanged
+from kerf.ports import (
+    AlreadyGone,
+    EvictionBlocked,
+    NotLeading,
+    PortError,
+    SeveralBudgets,
+    Throttled,
+    WorldChanged,
+)
 from kerf.runtime.act.performing import concerned, target
 from kerf.runtime.inbox import Changed, Done, Listed, News, Removed
 from kerf.runtime.state.fleet import full_subnet
@@ -130,7 +138,10 @@ def _subject_backoffs(done: Done, state: State, *, failed: bool) -> None:
         asked = done.error.retry_after_seconds if isinstance(done.error, Throttled) else 0.0
         # Where pods block it the API refused nothing: it is soon asked again.
         by_pods = isinstance(done.action, EvictPod) or isinstance(done.error, WorldChanged)
-        (state.evictions if by_pods else state.actions).failed(about, done.at, asked)
+        if isinstance(done.error, EvictionBlocked) and not isinstance(done.error, SeveralBudgets):
+            state.evictions.refused_by_budget(about, done.at)
+        else:
+            (state.evictions if by_pods else state.actions).failed(about, done.at, asked)
         if isinstance(done.action, CreateNodeClaim) and done.outcome in _FINAL:
             state.actions.failed(f"nodepool/{done.action.claim.pool_name}", done.at, REFUSED_SECONDS)
     else:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from kerf.model.backoff import Steps
+
+#: Of an action that failed.
+ACTION_STEPS: Final = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
 
 
 class Backoff:
@@ -25,6 +29,10 @@ class Backoff:
     def succeeded(self, subject: str) -> None:
         self._failures.pop(subject, None)
         self._until.pop(subject, None)
+
+    def end(self, subject: str, now: datetime) -> None:
+        """Let the subject be tried at once. The next failure waits longer all the same."""
+        self._until[subject] = now
 
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: every wait ends as far from now as before."""

@@ -14,7 +14,6 @@ import msgspec
 from kerf.model import kinds
 from kerf.model.aws.accounts import NO_ACCOUNTS
 from kerf.model.aws.interruptions import Interruption, Message
-from kerf.model.backoff import Steps
 from kerf.model.cluster import Cluster
 from kerf.model.ends import HELD
 from kerf.model.instants import ALWAYS
@@ -46,10 +45,11 @@ from kerf.runtime.inbox import (
     Withheld,
 )
 from kerf.runtime.secrets.launch_keys import LaunchKeys
-from kerf.runtime.state.backoff import Backoff
+from kerf.runtime.state.backoff import ACTION_STEPS, Backoff
 from kerf.runtime.state.batching import BatchWindow
 from kerf.runtime.state.catalogues import Build, Catalogues
 from kerf.runtime.state.changes import Changes
+from kerf.runtime.state.evictions import Evictions
 from kerf.runtime.state.failures import Failures
 from kerf.runtime.state.fleet import Fleet
 from kerf.runtime.state.freshness import Freshness
@@ -67,9 +67,6 @@ from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import ObjectMeta
 from kerf_api.v1.nodeclaim import NodeClaim
 
-#: Of what pods hold up (an eviction that is refused, a deletion before which some had come), and of all that failed.
-EVICTION_STEPS = Steps(timedelta(milliseconds=100), timedelta(seconds=10))
-ACTION_STEPS = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
 PROPOSALS_KEPT = timedelta(minutes=2)
 #: After its batch has closed a pod has been looked at by then.
 LOOKED_AT_WITHIN = timedelta(seconds=10)
@@ -94,7 +91,7 @@ class State:
         self.catalogues = Catalogues(settings, build, self.notices)
         self.inventories, self._node_changes, self.known_cluster = Inventories(), NodeChanges(), KnownCluster()
         self.marks = Marks(keys or LaunchKeys.of_the_process(settings.cluster_name))
-        self.evictions, self.actions, self.freshness = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS), Freshness()
+        self.evictions, self.actions, self.freshness = Evictions(), Backoff(ACTION_STEPS), Freshness()
         self.proposals, self.failures = tuple[Proposal, ...](), Failures()
         self.kept: Mapping[str, Reason] = {}
         #: Actions that were under way when the latest events were not in.
@@ -264,6 +261,8 @@ class State:
             self._noticed_node(old, new, now)
         elif kind is kinds.NODE_CLAIM:
             self._noticed_claim(old, new, now)
+        elif kind is kinds.PDB:
+            self.evictions.budget_changed(old, new, self.cluster, now)
         elif makes_room(kind, old, new):
             self.batch.reopen(now)
         elif self.settings.gates.capacity_buffer and kind in kinds.BUFFERS:
