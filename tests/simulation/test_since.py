@@ -72,7 +72,7 @@ def test_events_have_the_beginning_whichever_leader_wrote_them() -> None:
         stage.restart()
     stage.live(seconds=30)
     launches = reported.read(Events(stage), stage.world.clock.now()).launches.values()
-    (found,) = troubles.refused(launches, 1, stage.world.clock.now())
+    (found,) = troubles.refused(launches, (), 1, stage.world.clock.now())
     assert found.since is not None
     assert (abs(found.since - began) <= timedelta(seconds=5), found.at_least) == (True, False)
 

@@ -6,7 +6,7 @@ Every trouble rests on facts that are given; this module reads no clock and no c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,6 +20,7 @@ from kerf.lifecycle.garbage.garbage_guard import HALTED
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model import failures, overlays
 from kerf.model.boundaries import MALFORMED
+from kerf.model.claims import launched_since
 from kerf.model.ends import HELD
 from kerf.model.failures import STUCK, Failure
 from kerf.model.instants import rfc3339
@@ -142,9 +143,19 @@ def _names(names: Iterable[str]) -> str:
 
 
 # --- launches ---------------------------------------------------------------------------------------------------
-def refused(launches: Iterable[LaunchFailure], waiting: int, now: datetime) -> Iterator[Trouble]:
-    """What the account lacks, by launches that EC2 has refused lately, while a number of pods is `waiting`."""
-    for one in refused_launches.refused(launches, now) if waiting else ():
+def refused(
+    launches: Collection[LaunchFailure], claims: Iterable[NodeClaim], waiting: int, now: datetime
+) -> Iterator[Trouble]:
+    """What the account lacks, by launches that EC2 has refused lately, while a number of pods is `waiting`.
+
+    A NodePool of which a node has been launched since has another way, such as another capacity type.
+    """
+    of_pool: dict[str, list[NodeClaim]] = {one.pool: [] for one in launches} if waiting else {}
+    for claim in claims if of_pool else ():
+        if claim.pool_name in of_pool:
+            of_pool[claim.pool_name].append(claim)
+    lasting = [one for one in launches if not launched_since(of_pool[one.pool], one.at)] if of_pool else ()
+    for one in refused_launches.refused(lasting, now):
         if one.code in LACKS_OF_ACCOUNT:
             text = f"refuses launches: {one.text}"
             yield Trouble(LAUNCH_REFUSED, "aws/ec2", text, one.fix, one.since, one.times, at_least=one.at_least)

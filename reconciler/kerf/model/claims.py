@@ -3,11 +3,13 @@ what is read off a claim's annotations by more than one room."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from kerf.model.instants import is_ahead
 from kerf_api import bounds, durations, labels
+from kerf_api.v1.conditions import TRUE
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -41,6 +43,13 @@ def since(claim: NodeClaim, type_: str, now: datetime) -> datetime | None:
     known = claim.condition(type_)
     at = known.last_transition_time if known is not None else None
     return claim.metadata.creation_timestamp if at is not None and is_ahead(at, now) else at
+
+
+def launched_since(claims: Iterable[NodeClaim], at: datetime) -> bool:
+    """Whether one of the claims has been launched since then, to the second: conditions have whole seconds."""
+    found = (one for claim in claims if (one := claim.condition("Launched")) is not None and one.status == TRUE)
+    times = (one.last_transition_time for one in found)
+    return any(time is not None and time >= at.replace(microsecond=0) for time in times)
 
 
 def seconds_between(claim: NodeClaim, first: str, second: str) -> float | None:

@@ -12,6 +12,7 @@ from kerf.ec2 import refused_launches
 from kerf.ec2.errors import UNAUTHORIZED
 from kerf.ec2.nodeclass import profile_verdicts
 from kerf.model import failures
+from kerf.model.claims import launched_since
 from kerf.model.failures import STUCK
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.facts import joining
@@ -78,20 +79,12 @@ def _ready(node_class: EC2NodeClass) -> bool:
 def _refused(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
     """What the account lacks, unless a node has been launched since: of another capacity type or zone, say."""
     found = refused_launches.refused(snapshot.launch_failures.values(), snapshot.now, pool.name)
-    lacks = [one for one in found if one.fix]
-    launched = _launched_last(snapshot, pool.name) if lacks else None
-    left = [one for one in lacks if launched is None or launched < one.latest.replace(microsecond=0)]  # whole seconds
+    claims = snapshot.claims_by_pool.get(pool.name, ())
+    left = [one for one in found if one.fix and not launched_since(claims, one.latest)]
     if left:
         fixes = "; ".join(dict.fromkeys(one.fix for one in left))
         text = "; ".join(one.text for one in left)
         yield Hindrance(f"EC2 refuses launches: {text}", fixes, min(one.since for one in left))
-
-
-def _launched_last(snapshot: Snapshot, pool: str) -> datetime | None:
-    """The latest launch of a node of a NodePool."""
-    told = (claim.condition("Launched") for claim in snapshot.claims_by_pool.get(pool, ()))
-    times = (one.last_transition_time for one in told if one is not None and one.status == conditions.TRUE)
-    return max((at for at in times if at is not None), default=None)
 
 
 def _unanswered(node_class: EC2NodeClass) -> Iterator[Hindrance]:

@@ -196,7 +196,7 @@ def _troubles(state: State, plan: Plan, now: datetime) -> Iterator[Trouble]:
     yield from troubles.failing(known.values(), now, classes.values())
     yield from troubles.not_ready(pools.values(), classes.values(), now)
     yield from troubles.stuck_claims(claims.values(), known, now)
-    yield from troubles.refused(state.fleet.failures(now).values(), state.cluster.pending_count, now)
+    yield from troubles.refused(state.fleet.failures(now).values(), claims.values(), state.cluster.pending_count, now)
     snapshot = state.snapshot(now)
     if state.settings.gates.static_capacity:
         yield from supply.incomplete(_lacking(snapshot), snapshot.launch_failures.values(), now)

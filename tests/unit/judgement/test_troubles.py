@@ -91,13 +91,13 @@ def test_an_action_whose_failure_a_condition_of_the_class_reports_is_no_second_t
 
 
 # --- launches ---------------------------------------------------------------------------------------------------
-def refusal(code: str, ago: float = 1, message: str = "no more") -> LaunchFailure:
-    return LaunchFailure((FleetError(code, message),), NOW - ago * MINUTE)
+def refusal(code: str, ago: float = 1, message: str = "no more", pool: str = "") -> LaunchFailure:
+    return LaunchFailure((FleetError(code, message),), NOW - ago * MINUTE, pool=pool)
 
 
 def test_launches_that_the_account_has_no_quota_for_are_one_trouble() -> None:
     rows = [refusal("VcpuLimitExceeded", ago, f"limit of {ago}") for ago in (3, 1)]
-    (found,) = troubles.refused(rows, 2, NOW)
+    (found,) = troubles.refused(rows, (), 2, NOW)
     assert (found.code, found.object, found.since, found.times) == ("LaunchRefused", "aws/ec2", NOW - 3 * MINUTE, 2)
     assert found.text == "refuses launches: The account's vCPU quota is used up: VcpuLimitExceeded: limit of 1"
     assert "Service Quotas" in found.fix
@@ -109,7 +109,16 @@ def test_launches_that_the_account_has_no_quota_for_are_one_trouble() -> None:
     ids=["another moment helps", "long ago", "no pod waits"],
 )
 def test_a_launch_that_needs_no_person_is_no_trouble(code: str, ago: float, waiting: int) -> None:
-    assert not list(troubles.refused([refusal(code, ago)], waiting, NOW))
+    assert not list(troubles.refused([refusal(code, ago)], (), waiting, NOW))
+
+
+@pytest.mark.parametrize(("launched", "named"), [(2, ["p", "q"]), (1, ["q"]), (0, ["q"])])
+def test_a_node_that_was_launched_since_shows_another_way(launched: float, named: list[str]) -> None:
+    rows = [refusal("VcpuLimitExceeded", 1, pool, pool) for pool in ("p", "q")]
+    there = node_claim(condition("Launched", "True", ago=launched), labels={labels.NODEPOOL: "p"})
+    (found,) = troubles.refused(rows, [there], 2, NOW)
+    assert found.times == len(named)
+    assert found.text.endswith(f": {named[0]}")
 
 
 SOLD_OUT = "InsufficientInstanceCapacity"

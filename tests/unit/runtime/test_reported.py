@@ -68,7 +68,7 @@ def test_every_page_names_the_error_of_a_refused_launch(error: FleetError) -> No
 @pytest.mark.parametrize(("error", "lacks"), [(QUOTA, True), (SUBNET, True), (SCARCE, False)])
 def test_a_lack_of_the_account_is_a_trouble_with_the_same_words(error: FleetError, lacks: bool) -> None:
     launches = cluster(refused(error, 1)).launch_failures.values()
-    texts = [one.text for one in troubles.refused(launches, 1, w.NOW)]
+    texts = [one.text for one in troubles.refused(launches, (), 1, w.NOW)]
     assert texts == ([f"refuses launches: {launch_condition((error,))[1]}"] if lacks else [])
 
 
@@ -85,7 +85,7 @@ def test_another_event_is_no_reason(row: dict[str, Any]) -> None:
 
 def test_the_fault_is_as_old_as_the_first_event_whichever_process_wrote_it() -> None:
     rows = [refused(QUOTA, minutes, f"default-{minutes:08}") for minutes in (1, 4, 8, 20)]
-    (found,) = troubles.refused(cluster(*rows).launch_failures.values(), 1, w.NOW)
+    (found,) = troubles.refused(cluster(*rows).launch_failures.values(), (), 1, w.NOW)
     assert (found.since, found.at_least) == (w.NOW - timedelta(minutes=8), False)
     known = cluster(*map(failed, (1, 10, 20, 35))).failures[key("CreateNodeClaim", "nodepool/p")]
     assert (known.since, known.error, known.at_least) == (w.NOW - timedelta(minutes=20), "at 1", False)

@@ -148,7 +148,7 @@ def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]
     found.starting = starting(values[kinds.NODE_CLAIM], now)
     unbound = found.read("pods without a node", lambda: _waiting(kube), "list pods in all namespaces") or ()
     waiting = sum(map(pods.provisionable, unbound))
-    yield from troubles.refused(events.launches.values(), waiting, now)
+    yield from troubles.refused(events.launches.values(), values[kinds.NODE_CLAIM], waiting, now)
     yield from troubles.unschedulable(_unplaced(unbound), now)
     yield from troubles.unscheduled(unbound, now)
     objects = ((kind, one) for kind, rows in values.items() for one in rows)

@@ -27,7 +27,12 @@ def counts(snapshot: Snapshot, silent: Collection[str]) -> dict[tuple[tuple[str,
         for rows in (
             troubles.failing(snapshot.failures.values(), snapshot.now, classes.values()),
             troubles.not_ready(pools.values(), classes.values(), snapshot.now),
-            troubles.refused(snapshot.launch_failures.values(), len(snapshot.pods.pending), snapshot.now),
+            troubles.refused(
+                snapshot.launch_failures.values(),
+                snapshot.node_claims.values(),
+                len(snapshot.pods.pending),
+                snapshot.now,
+            ),
             troubles.guarded(named),
         )
         for one in rows
