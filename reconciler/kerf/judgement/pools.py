@@ -80,18 +80,18 @@ def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | N
         return NOT_OURS, text, None
     if pool.metadata.deleting:
         return GOING, "is being deleted", pool.metadata.deletion_timestamp
-    hindered = next(hindrances.of(snapshot, pool), None)
+    hindered = list(hindrances.of(snapshot, pool))
     broken = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
     if broken is not None:
-        fix = f"; {hindered.fix}" if hindered is not None else ""
+        fix = next((f"; {one.fix}" for one in hindered if one.of_class), "")
         return NOT_READY, f"is not Ready: {conditions.words(broken)}{fix}", broken.last_transition_time
     full = _reached(pool)
     if full:
         return FULL, f"has reached its limits: {', '.join(full)}", None
     if pool.static and not snapshot.settings.gates.static_capacity:
         return NOT_READY, "gets no nodes: the feature gate StaticCapacity is off", None
-    if hindered is not None:  # it is the cause of failed launches
-        return HINDERED, f"gets no nodes now: {hindered}", hindered.since
+    if hindered:  # these are the cause of failed launches
+        return HINDERED, f"gets no nodes now: {hindered[0]}", hindered[0].since
     return _of_launches(snapshot, pool)
 
 

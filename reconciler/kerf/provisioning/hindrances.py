@@ -26,11 +26,13 @@ _ASKED: Final = (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY
 
 @dataclass(frozen=True, slots=True)
 class Hindrance:
-    """Why no node comes of a NodePool, in words without a subject; what helps; and since when."""
+    """Why no node comes of a NodePool, in words without a subject; what helps; since when; and whether it keeps the
+    EC2NodeClass from being Ready."""
 
     text: str
     fix: str
     since: datetime | None = None
+    of_class: bool = False
 
     def __str__(self) -> str:
         return f"{self.text}; {self.fix}"
@@ -41,15 +43,16 @@ def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
     node_class = snapshot.node_classes.get(pool.class_name)
     if node_class is not None and node_class.metadata.deleting:
         fix = f"let spec.template.spec.nodeClassRef of NodePool {pool.name} name another EC2NodeClass"
-        yield Hindrance(f"EC2NodeClass {pool.class_name} is being deleted", fix, node_class.metadata.deletion_timestamp)
+        text = f"EC2NodeClass {pool.class_name} is being deleted"
+        yield Hindrance(text, fix, node_class.metadata.deletion_timestamp, of_class=True)
     own = failures.of(snapshot.failures, f"nodepool/{pool.name}")
     makes = (one for one in own if one.verb in (failures.CREATE, failures.LAUNCH))
     asks = (
         () if node_class is not None and _ready(node_class) else failures.of_class(snapshot.failures, pool.class_name)
     )
-    for one in (*makes, *asks):
-        if one.outcome in STUCK:
-            yield Hindrance(one.text, one.fix, one.since)
+    for about_class, found in ((False, makes), (True, asks)):
+        stuck = (one for one in found if one.outcome in STUCK)
+        yield from (Hindrance(one.text, one.fix, one.since, about_class) for one in stuck)
     if not any(one.verb == failures.LAUNCH for one in own):
         yield from _unauthorized(snapshot, pool)
     if node_class is not None:
@@ -92,10 +95,11 @@ def _unanswered(node_class: EC2NodeClass) -> Iterator[Hindrance]:
     for one in node_class.status.conditions:
         if one.status == conditions.FALSE and one.reason == profile_verdicts.ACCESS_DENIED:
             text = f"EC2NodeClass {node_class.name}: {conditions.words(one)}"
-            yield Hindrance(text, failures.IAM_FIX, one.last_transition_time)
+            yield Hindrance(text, failures.IAM_FIX, one.last_transition_time, of_class=True)
         if one.type in _ASKED and one.status == conditions.UNKNOWN and one.reason != conditions.AWAITING:
             fix = "correct what the error names; kerf preflight checks the account and the permissions"
-            yield Hindrance(f"EC2NodeClass {node_class.name}: {conditions.words(one)}", fix, one.last_transition_time)
+            text = f"EC2NodeClass {node_class.name}: {conditions.words(one)}"
+            yield Hindrance(text, fix, one.last_transition_time, of_class=True)
 
 
 def _not_initialized(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:

@@ -24,7 +24,7 @@ from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
-from tests.unit.disruption.worlds import NOW, claim, condition, node, nowhere, pdb, pod, pool, snapshot
+from tests.unit.disruption.worlds import NOW, claim, condition, node, nowhere, pdb, pod, pool, snapshot, stamp
 
 MINUTE = timedelta(minutes=1)
 BROKEN = {**condition("NodeClassReady", NOW - 3 * MINUTE, "UnhealthyDependents", "False"), "message": "no role"}
@@ -66,6 +66,17 @@ def test_a_pool_whose_class_is_not_ready_has_the_words_of_the_class() -> None:
         "EC2NodeClass default: InstanceProfileReady is False: RoleNotFound: iam:GetRole, since",
         failed.standing(NOW),
     ]
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_the_fix_of_a_pool_that_is_not_ready_is_that_of_its_class(*, deleted: bool) -> None:
+    going = {"deletionTimestamp": stamp(NOW - MINUTE)} if deleted else {}
+    meta = {"name": "default", "uid": "u", **going}
+    node_class = decode(EC2NodeClass, {"metadata": meta, "spec": {}, "status": {"conditions": [CLASS]}})
+    quota = {"g": LaunchFailure((FleetError("VcpuLimitExceeded", "limit of 1"),), NOW, pool="default")}
+    found = asked(changed(pool(), status={"conditions": [BROKEN]}), node_class, launch_failures=quota)
+    fix = "; let spec.template.spec.nodeClassRef of NodePool default name another EC2NodeClass" if deleted else ""
+    assert found.text == f"is not Ready: NodeClassReady is False: UnhealthyDependents: no role{fix}"
 
 
 @pytest.mark.parametrize(
