@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from heapq import nsmallest
 from typing import Final
 
 from kerf.disruption.forced.interruption import CODES
@@ -27,6 +28,8 @@ from kerf_api.v1.nodeclaim import NodeClaim
 EVICTION_STEPS: Final = Steps(timedelta(milliseconds=100), timedelta(seconds=10))
 _EVICTION: Final = "eviction/"
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
+#: Whether a node has time, the deadline of its drain, the beginning of the drain, and its name.
+_Turn = tuple[bool, datetime, datetime, str]
 
 
 class Evictions(Backoff):
@@ -59,8 +62,12 @@ class Evictions(Backoff):
             return
         more = allowed(new) - (allowed(old) if old is not None else 0)
         if more > 0:
-            waiting = sorted(self._waiting(new, cluster, now), key=lambda pod: _turn(pod, cluster))
-            for pod in waiting[:more]:
+            turns: dict[str, _Turn] = {}
+            waiting = list(self._waiting(new, cluster, now))
+            for pod in waiting:
+                if pod.spec.node_name not in turns:
+                    turns[pod.spec.node_name] = _turn(pod.spec.node_name, cluster)
+            for pod in nsmallest(more, waiting, key=lambda pod: (turns[pod.spec.node_name], pod.key)):
                 self.end(_EVICTION + pod.key, now)
 
     def _waiting(self, pdb: PodDisruptionBudget, cluster: Cluster, now: datetime) -> Iterator[Pod]:
@@ -76,17 +83,16 @@ class Evictions(Backoff):
                 yield pod
 
 
-def _turn(pod: Pod, cluster: Cluster) -> tuple[bool, datetime, datetime, str, str]:
-    """The order of pods that wait for one budget: first those whose instance EC2 reclaims or stops, then by the
-    deadline of the drain; then those of one node after another, so that the first is soon empty."""
-    claims = cluster.claims_of(pod.spec.node_name)
+def _turn(node: str, cluster: Cluster) -> _Turn:
+    """The order of nodes whose pods wait for one budget: first those whose instance EC2 reclaims or stops, then by the
+    deadline of the drain; then one node after another, so that the first is soon empty."""
+    claims = cluster.claims_of(node)
     since = (claim.metadata.deletion_timestamp or _LATEST for claim in claims)
     return (
         not any(ends.code(claim) in CODES for claim in claims),
         min(map(_deadline, claims), default=_LATEST),
         min(since, default=_LATEST),
-        pod.spec.node_name,
-        pod.key,
+        node,
     )
 
 
