@@ -221,15 +221,16 @@ def _simulated(
     wanted = {**virtual, **others, **moving}
     solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner, beside)
     seated = moving.keys() & solution.placed.keys()
-    homeless, asked = _homeless(view, leaving, solution) - moving.keys(), [wanted[key] for key in sorted(others)]
+    soon, asked = _lately(view), [wanted[key] for key in sorted(others)]
+    homeless = _homeless(view, leaving, solution, soon) - moving.keys()
     before = ask(asked, exclude, manner, beside) if homeless and seated else solution
-    displaced = homeless - _homeless(view, leaving, before)
-    if homeless - displaced:
-        own, soon = {one.key for one in candidates}, _lately(view)
+    displaced = homeless - _homeless(view, leaving, before, soon)
+    evicted = {key for key, pod in leaving.items() if pod.spec.node_name in soon}
+    if evicted & (homeless - displaced):
+        own = {one.key for one in candidates}
         there = ask(asked, exclude - own, manner, beside)
-        housed = homeless - displaced - _homeless(view, leaving, there)
-        taking = any(there.placed.get(key) in own for key in leaving)
-        if taking and any(leaving[key].spec.node_name in soon for key in housed):
+        housed = homeless - displaced - _homeless(view, leaving, there, soon)
+        if evicted & housed and any(there.placed.get(key) in own for key in evicted):
             return Outcome(failed=_PLACE_OF_OTHERS)
     owing = {*moving, *virtual, *displaced}
     staying = {*moving, *displaced, *(settled_pods(view.turn) if manner is not Manner.FREELY else ())}
@@ -319,10 +320,10 @@ def _removed(view: View) -> set[str]:
     return {*view.commands, *view.turn.all(_DELETING, view.each).spoken}
 
 
-def _homeless(view: View, leaving: Pods, solution: Solution) -> set[str]:
+def _homeless(view: View, leaving: Pods, solution: Solution, soon: Mapping[str, bool]) -> set[str]:
     """Those of the leaving pods, by key, that have no place; a pod that is evicted now has none on a node that has not
-    joined: it would wait for that."""
-    states, soon = view.snapshot.state_nodes, _lately(view)
+    joined: it would wait for that. `soon` are the nodes of `_lately`."""
+    states = view.snapshot.state_nodes
     late = {key for key, place in solution.placed.items() if place in states and not states[place].initialized}
     waiting = {key for key in late & leaving.keys() if soon.get(leaving[key].spec.node_name)}
     return (leaving.keys() - solution.placed.keys()) | waiting

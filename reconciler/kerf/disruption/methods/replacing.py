@@ -35,10 +35,11 @@ from kerf_api.v1.budgets import DRIFTED
 #: So many are simulated beside the first in one plan, and fewer where one takes long: about a fifth of a second in all.
 _BESIDE: Final = 20
 _NODES: Final = 20_000
-#: So many are simulated until one has a place for its pods, and more while these took few steps: a tenth of a
-#: second or two.
+#: So many are simulated until one has a place for its pods, and more, up to the most, while these took few steps: some
+#: tenths of a second.
 _PROBES: Final = 2
 _PROBED_STEPS: Final = 10_000
+_MOST_PROBES: Final = 100
 
 
 def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Share) -> list[Plan]:
@@ -50,7 +51,7 @@ def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Shar
     plans, wanted, uncounted = list[Plan](), {found.key for found in order}, False
     late = share.first(order, [{found.key} for found in order])
     for number, found in enumerate(late):
-        if number >= _PROBES and (share.used >= _PROBED_STEPS or uncounted):
+        if number >= _PROBES and (share.used >= _PROBED_STEPS or number >= _MOST_PROBES or uncounted):
             share.leave(wanted)
             return plans
         if not share.begins((found.key,), wanted):
