@@ -21,6 +21,7 @@ from kerf_api.v1.budgets import DRIFTED
 from kerf_api.v1.nodepool import NodePool
 
 _MOST_NAMES: Final = 3
+_MOST_GROUPS: Final = 10
 #: A place for the pods of so many nodes is looked for: each takes as long as `kerf why node`.
 _SIMULATED: Final = 3
 
@@ -58,7 +59,10 @@ def _lines(view: View, pool: NodePool, ask: Solve) -> Iterator[str]:
             group = groups.setdefault((blocker.code, blocker.budgets), _Group())
             group.nodes.append(view.snapshot.state_nodes[key].name)
             group.texts.setdefault(Hold.of(blocker).text)
-    yield from map(str, sorted(groups.values(), key=lambda group: (-len(group.nodes), group.nodes)))
+    order = sorted(groups.values(), key=lambda group: (-len(group.nodes), group.nodes))
+    yield from map(str, order[:_MOST_GROUPS])
+    if others := sum(len(group.nodes) for group in order[_MOST_GROUPS:]):
+        yield f"{counted(others, 'other drifted node')} {'is' if others == 1 else 'are'} blocked by other causes"
     placeless = dict(_placeless(view, pool, open_, ask))
     for key, text in placeless.items():
         yield f"the pods of drifted node {view.snapshot.state_nodes[key].name} have no place: {text}"

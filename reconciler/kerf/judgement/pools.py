@@ -83,7 +83,8 @@ def _verdict(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime | N
     hindered = list(hindrances.of(snapshot, pool))
     broken = conditions.first_broken(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS)
     if broken is not None:
-        fix = next((f"; {one.fix}" for one in hindered if one.of_class), "")
+        of_class = hindered if broken.type == "NodeClassReady" else []
+        fix = next((f"; {one.fix}" for one in of_class if one.of_class), "")
         return NOT_READY, f"is not Ready: {conditions.words(broken)}{fix}", broken.last_transition_time
     full = _reached(pool)
     if full:

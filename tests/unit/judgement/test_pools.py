@@ -158,6 +158,14 @@ def test_drifted_nodes_are_counted_by_what_blocks_them() -> None:
     assert (labels.DO_NOT_DISRUPT in found[1], found[1].endswith(" (node-c)"), len(found)) == (True, True, 2)
 
 
+def test_the_list_of_blockers_has_an_end() -> None:
+    names = [f"n{i:02}" for i in range(13)]
+    blocked = [drifting(name, pod(name, name, labels_={"app": name})) for name in names]
+    found = lines(*blocked, [pdb(name, app=name) for name in names])
+    assert len(found) == 11
+    assert found[-1] == "3 other drifted nodes are blocked by other causes"
+
+
 def test_drifted_nodes_that_wait_for_a_budget_or_for_their_turn() -> None:
     (found,) = lines(drifting("a"), drifting("b"), closed=True)
     assert found.startswith("2 drifted nodes wait for a budget: no more nodes of NodePool default may be disrupted for")
