@@ -151,7 +151,7 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/disruption:_simulated",
-                "homeless - _homeless(view, leaving, before)",
+                "homeless - _homeless(view, leaving, before, soon)",
                 "set[str]()",
             ),
         ),

@@ -81,7 +81,13 @@ BUGS = (
     Bug(
         "all evictions asked for again when a budget allows one",
         "Each pod that becomes ready elsewhere brings a request for every pod that waits, and all but one are refused.",
-        (Edit("reconciler/kerf/runtime:Evictions.budget_changed", "waiting[:more]", "waiting"),),
+        (
+            Edit(
+                "reconciler/kerf/runtime:Evictions.budget_changed",
+                "nsmallest(more, waiting, key=lambda pod: (turns[pod.spec.node_name], pod.key))",
+                "waiting",
+            ),
+        ),
         ("tests/unit/runtime/test_evictions.py::test_as_many_are_tried_again_as_the_budget_allows",),
     ),
     Bug(
