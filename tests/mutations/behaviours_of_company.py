@@ -126,7 +126,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:Opening._open_pins",
-                "[way.route.pins for way in ways if way.route.template.remaining is None or way.route.affords(need)]",
+                "[way.route.pins for way in ways if way.route.affords(need)]",
                 "[way.route.pins for way in ways]",
             ),
             Edit(

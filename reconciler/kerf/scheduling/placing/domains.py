@@ -274,7 +274,7 @@ class Opening:
 
     def _open_pins(self, choice: Choice, cls: PodClass, need: Ints) -> list[Pins]:
         ways = [way for way in choice.ways if self._room(way.key) != 0] if self._caps else choice.ways
-        found = [way.route.pins for way in ways if way.route.template.remaining is None or way.route.affords(need)]
+        found = [way.route.pins for way in ways if way.route.affords(need)]
         if choice.wide is not None:
             found += [((key, domain),) for key, domain in choice.wide.domains(self._cost(choice, cls, need))]
         return found
@@ -331,19 +331,15 @@ class Opening:
                 expect_daemons(cls.relaxations[number], (way.route for one in known for way in one.ways))
         return known
 
-    def _choice(self, cls: PodClass, number: int, way_in: _Routes, need: Ints, together: Sequence[Ints]) -> Choice:
-        listed, wide = way_in
+    def _choice(self, cls: PodClass, number: int, found: _Routes, need: Ints, together: Sequence[Ints]) -> Choice:
+        listed, wide = found
         company = 1 << (self._looking // max(len(listed), 1 if wide is None else wide.size)).bit_length()
         choice, asked = Choice([], wide, company), ask(need, cls.ports, company)
         alike = asks_of(together, company) if together else {}
         for route in listed:
             if alike:
                 route.template.reckon(route.served, alike, company)
-            if cls.claiming or (cost := route.costs.get(asked)) is None:
-                self._add_way(choice, route, cls, number, need, asked)
-            else:  # most often
-                key = (cls.number, number, route.alternative, route.pins)
-                choice.ways.append(Way(route, cost, key, self._spent[route.pins]))
+            self._add_way(choice, route, cls, number, need, asked)
         return choice
 
     def _add_way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints, asked: Ask) -> None:
