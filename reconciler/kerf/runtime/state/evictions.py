@@ -62,11 +62,8 @@ class Evictions(Backoff):
             return
         more = allowed(new) - (allowed(old) if old is not None else 0)
         if more > 0:
-            turns: dict[str, _Turn] = {}
             waiting = list(self._waiting(new, cluster, now))
-            for pod in waiting:
-                if pod.spec.node_name not in turns:
-                    turns[pod.spec.node_name] = _turn(pod.spec.node_name, cluster)
+            turns = {node: _turn(node, cluster) for node in {pod.spec.node_name for pod in waiting}}
             for pod in nsmallest(more, waiting, key=lambda pod: (turns[pod.spec.node_name], pod.key)):
                 self.end(_EVICTION + pod.key, now)
 
