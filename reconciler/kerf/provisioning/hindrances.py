@@ -65,8 +65,9 @@ def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
 def _unauthorized(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
     """A launch that AWS does not authorize, by the oldest NodeClaim that waits for it."""
     waiting = (one for one in snapshot.claims_by_pool.get(pool.name, ()) if not one.metadata.deleting)
-    told = (one for claim in waiting if (one := claim.condition("Launched")) is not None and one.reason == UNAUTHORIZED)
-    first = min(told, key=lambda one: (one.last_transition_time or snapshot.now, one.message), default=None)
+    launches = (one for claim in waiting if (one := claim.condition("Launched")) is not None)
+    denied = (one for one in launches if one.reason == UNAUTHORIZED)
+    first = min(denied, key=lambda one: (one.last_transition_time or snapshot.now, one.message), default=None)
     if first is not None:
         yield Hindrance(f"launches fail: {conditions.words(first)}", failures.IAM_FIX, first.last_transition_time)
 
@@ -93,12 +94,11 @@ def _refused(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
 def _unanswered(node_class: EC2NodeClass) -> Iterator[Hindrance]:
     """A question about the class that AWS does not answer: no field of the class is wrong as far as that is known."""
     for one in node_class.status.conditions:
+        text = f"EC2NodeClass {node_class.name}: {conditions.words(one)}"
         if one.status == conditions.FALSE and one.reason == profile_verdicts.ACCESS_DENIED:
-            text = f"EC2NodeClass {node_class.name}: {conditions.words(one)}"
             yield Hindrance(text, failures.IAM_FIX, one.last_transition_time, of_class=True)
         if one.type in _ASKED and one.status == conditions.UNKNOWN and one.reason != conditions.AWAITING:
             fix = "correct what the error names; kerf preflight checks the account and the permissions"
-            text = f"EC2NodeClass {node_class.name}: {conditions.words(one)}"
             yield Hindrance(text, fix, one.last_transition_time, of_class=True)
 
 

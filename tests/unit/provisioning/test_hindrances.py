@@ -1,4 +1,4 @@
-"""What keeps a NodePool from nodes although its fields are right: told by `kerf why` for pods and for the NodePool."""
+"""What keeps a NodePool from nodes although its fields are right: as shown by `kerf why` for pods and for the NodePool."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def unanswered() -> EC2NodeClass:
     return decode(EC2NodeClass, {"metadata": meta, "spec": {}, "status": {"conditions": [known]}})
 
 
-def told(given: Snapshot) -> tuple[str, str, str]:
+def answer(given: Snapshot) -> tuple[str, str, str]:
     """The first line of the NodePool, the cause and the edit of a pod that it refuses."""
     own = given.node_pools["default"]
     (patch,) = patches_of_pool(given, own, "left alone until 00:10:00 UTC after failures")
@@ -83,7 +83,7 @@ def told(given: Snapshot) -> tuple[str, str, str]:
 )
 def test_it_is_named_with_what_helps(objects: list[Any], facts: dict[str, Any], words: str, fix: str) -> None:
     given = snapshot([pool(), *objects], **facts)
-    line, cause, edit = told(given)
+    line, cause, edit = answer(given)
     assert line.startswith("gets no nodes now: ")
     assert words in line
     assert fix in line
@@ -173,7 +173,7 @@ def test_an_instance_profile_that_may_not_be_created_needs_a_permission_and_no_o
     denied = {**condition("InstanceProfileReady", NOW - MINUTE, "InstanceProfileAccessDenied", "False")}
     body = {"metadata": {"name": "default", "uid": "u"}, "spec": {}}
     rows = {"conditions": [{**denied, "message": "iam:CreateInstanceProfile: AccessDenied"}]}
-    _, cause, edit = told(snapshot([pool(), decode(EC2NodeClass, {**body, "status": rows})]))
+    _, cause, edit = answer(snapshot([pool(), decode(EC2NodeClass, {**body, "status": rows})]))
     assert "iam:CreateInstanceProfile: AccessDenied" in cause
     assert IAM in edit
     assert "spec.role" not in edit
@@ -181,8 +181,8 @@ def test_an_instance_profile_that_may_not_be_created_needs_a_permission_and_no_o
 
 def test_an_unauthorized_launch_is_known_by_its_nodeclaim_alone() -> None:
     """As in a snapshot that was taken without the controller, whose events do not name every failure."""
-    told = {**condition("Launched", NOW - MINUTE, "Unauthorized", "Unknown"), "message": "ec2:CreateFleet: denied"}
-    waiting = decode(NodeClaim, {**msgspec.to_builtins(claim("a")), "status": {"conditions": [told]}})
+    denied = {**condition("Launched", NOW - MINUTE, "Unauthorized", "Unknown"), "message": "ec2:CreateFleet: denied"}
+    waiting = decode(NodeClaim, {**msgspec.to_builtins(claim("a")), "status": {"conditions": [denied]}})
     given = snapshot([pool(), waiting])
     (found,) = hindrances.of(given, given.node_pools["default"])
     assert str(found) == f"launches fail: Launched is Unknown: Unauthorized: ec2:CreateFleet: denied; {IAM}"
