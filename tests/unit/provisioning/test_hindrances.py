@@ -1,4 +1,4 @@
-"""What keeps a NodePool from nodes although its fields are right: as shown by `kerf why` for pods and for the NodePool."""
+"""What keeps a NodePool from nodes although its fields are right, in `kerf why` for pods and for the NodePool."""
 
 from __future__ import annotations
 
