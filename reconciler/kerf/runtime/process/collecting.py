@@ -12,7 +12,7 @@ from typing import Final
 from kerf.runtime.process import allocating
 
 #: New objects before the collector looks at the young; how often it then looks at older ones, and (never) at all.
-THRESHOLDS: Final = (20_000, 5, 1_000_000)
+THRESHOLDS: Final = (100_000, 5, 1_000_000)
 EVERY_SECONDS: Final = 300.0
 
 
