@@ -126,13 +126,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/scheduling:Opening._open_pins",
-                "[way.route.pins for way in ways if way.route.affords(need)]",
-                "[way.route.pins for way in ways]",
+                "[route.pins for route in routes if route.affords(need)]",
+                "[route.pins for route in routes]",
             ),
             Edit(
                 "reconciler/kerf/scheduling:Opening._open_pins",
-                "[way for way in choice.ways if self._room(way.key) != 0] if self._caps else choice.ways",
-                "choice.ways",
+                "[route for route in routes if not self._full(cls, number, route.alternative, route.pins)]",
+                "routes",
             ),
         ),
     ),
@@ -144,7 +144,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "New nodes are made from NodePools whose taints the pods do not tolerate.",
         (
             Edit(
-                "reconciler/kerf/scheduling:Opening._routes_of",
+                "reconciler/kerf/scheduling:Ways._routes_of",
                 "not demand.tolerates(template.taints) or demand.requirements.conflict(volume)",
                 "demand.requirements.conflict(volume)",
             ),

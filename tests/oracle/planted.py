@@ -168,8 +168,9 @@ MISREADINGS: tuple[Misreading, ...] = (
     _misread(
         "domains of NodePools that the pod cannot use count",
         "reconciler/kerf/scheduling:Opening._pins_of",
-        "found += self._open_pins(choice, cls, need)",
-        "found += [((labels.ZONE, f'zone-{name}'),) for name in 'abc']\nfound += self._open_pins(choice, cls, need)",
+        "found += self._open_pins(choice, cls, number, need)",
+        "found += [((labels.ZONE, f'zone-{name}'),) for name in 'abc']\n"
+        "found += self._open_pins(choice, cls, number, need)",
     ),
     _misread(
         "an empty selector of a spread counts every pod",

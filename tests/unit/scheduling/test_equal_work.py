@@ -9,7 +9,7 @@ import pytest
 from kerf.model.kubernetes.objects import Pod
 from kerf.pods import topology_constraints
 from kerf.pods.topology_constraints import TopologyGroup
-from kerf.scheduling.placing import domains, pod_parts
+from kerf.scheduling.placing import pod_parts, ways
 from kerf.scheduling.solve import context_of, solve
 from kerf.scheduling.topology.solve_counts import Topology
 from kerf.scheduling.work import Work
@@ -127,7 +127,7 @@ def test_constraints_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_relaxations_over_the_same_keys_have_the_same_domains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which domains new nodes can have is found out once for the ten relaxations with a spread, once without one."""
-    calls = _calls(monkeypatch, domains, "routes")
+    calls = _calls(monkeypatch, ways, "routes")
     spreads = [w.spread(app=f"a{i}", whenUnsatisfiable="ScheduleAnyway") for i in range(10)]
     assert not w.solved(w.pool(), [w.pod("p", topologySpreadConstraints=spreads)]).unplaced
     assert len(calls) == 2

@@ -19,12 +19,11 @@ _UNSUPPORTED = "pod has Dynamic Resource Allocation requirements that are not ye
 def device_refusals(asked: Iterable[Pod]) -> dict[str, PodRefusal]:
     """The answer to each of these pods that claims devices, by key; the others are to be placed."""
     refusal = PodRefusal(CODE, _UNSUPPORTED)
-    return {pod.key: refusal for pod in asked if claims(pod)}
-
-
-def claims(pod: Pod) -> bool:
-    """Whether the pod claims devices, as far as it can be read."""
-    try:
-        return pods.claims_devices(pod)
-    except Exception:  # what makes no sense is refused where it is read
-        return False
+    found: dict[str, PodRefusal] = {}
+    for pod in asked:
+        try:
+            if pods.claims_devices(pod):
+                found[pod.key] = refusal
+        except Exception:  # what makes no sense is refused where it is read
+            continue
+    return found

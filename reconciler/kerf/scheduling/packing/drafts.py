@@ -294,7 +294,7 @@ class NodeDrafts:
     def _set_free(self, nodes: Indices, free: Ints) -> None:
         self._free[:, nodes] = free
         weighed = self._weighed[:, nodes] = free * self._weights[:, None]
-        self._length[nodes] = np.sqrt(np.einsum("ij,ij->j", weighed, weighed)) + _TINY
+        self._length[nodes] = np.sqrt(np.add.reduce(weighed * weighed)) + _TINY
 
     # --- kinds --------------------------------------------------------------------------------------------------
     def _joint(self, stock: PoolDemand, *, dear: bool = False) -> Indices:

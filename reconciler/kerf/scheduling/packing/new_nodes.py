@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -30,13 +31,13 @@ class _Listed:
 
 def new_nodes(packed: Iterable[Packed]) -> tuple[NewNode, ...]:
     """In the order in which they were packed; the pods of an item are dealt out in their order."""
-    dealt: dict[PodGroup, int] = {}
+    dealt: dict[PodGroup, Iterator[str]] = {}
     known: dict[tuple[str, Requirements, bytes], _Listed] = {}
     return tuple(_new_node(done, dealt, known) for done in packed)
 
 
 def _new_node(
-    done: Packed, dealt: dict[PodGroup, int], known: dict[tuple[str, Requirements, bytes], _Listed]
+    done: Packed, dealt: dict[PodGroup, Iterator[str]], known: dict[tuple[str, Requirements, bytes], _Listed]
 ) -> NewNode:
     key = (done.template.name, done.requirements, done.types.tobytes())
     listed = known.get(key)
@@ -44,10 +45,10 @@ def _new_node(
         listed = known[key] = _listed(done)
     pods: list[str] = []
     for stock, number in done.content:
-        item = stock.item
-        start = dealt.get(item, 0)
-        dealt[item] = end = start + number
-        pods += [pod.key for pod in item.pods[start:end]]
+        left = dealt.get(stock.item)
+        if left is None:
+            left = dealt[stock.item] = iter(stock.item.keys)
+        pods += islice(left, number)
     return NewNode(
         pool=done.template.name,
         requirements=listed.requirements,

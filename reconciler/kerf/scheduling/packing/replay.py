@@ -62,7 +62,7 @@ def _turns(
     for item in assignment.items.values():
         pins = dict(item.pins)
         new = _Turn(item.cls, {group: pins[group.key] for group in groups if group.key in pins})
-        yield from ((pod.key, new) for pod in item.pods)
+        yield from ((key, new) for key in item.keys)
     for cls in classes:
         there: dict[str, _Turn] = {}
         for pod in (pod for pod in cls.members if pod.key in assignment.placed):

@@ -53,8 +53,8 @@ class AffinitySeed:
         pods = sum(len(f.members) for f in followers)
         held = _held(free, whole, pods)
         new = 0
-        for way in self._opening.ways(cls, number, self._needs[cls.number]):
-            new = max(new, int(_held(way.route.template.shape(way.route.served).room, whole, pods).max(initial=0)))
+        for route in self._opening.open_routes(cls, number, self._needs[cls.number]):
+            new = max(new, int(_held(route.template.shape(route.served).room, whole, pods).max(initial=0)))
         return _most(good, held, new)
 
     def _in_domain(
@@ -64,7 +64,7 @@ class AffinitySeed:
         held: dict[str, int] = {}
         for follower in self._of[group]:
             need, last = self._needs[follower.number], len(follower.relaxations) - 1
-            new = {dict(way.route.pins).get(group.key) for way in self._opening.ways(follower, last, need)}
+            new = {dict(route.pins).get(group.key) for route in self._opening.open_routes(follower, last, need)}
             room: dict[str, int] = {}
             for place in np.flatnonzero((free >= need).all(axis=1)).tolist():
                 domains = targets[place].domains(group.key)
@@ -74,7 +74,8 @@ class AffinitySeed:
             for domain in {*room, *(d for d in new if d is not None)}:
                 most = len(follower.members) if domain in new else room[domain]
                 held[domain] = held.get(domain, 0) + min(most, len(follower.members))
-        own = {dict(way.route.pins).get(group.key) for way in self._opening.ways(cls, number, self._needs[cls.number])}
+        routes = self._opening.open_routes(cls, number, self._needs[cls.number])
+        own = {dict(route.pins).get(group.key) for route in routes}
         there = [targets[place].domains(group.key) for place in range(len(targets))]
         here = np.array([held.get(d[0] or "", 0) if len(d) == 1 else 0 for d in there], dtype=np.int64)
         return _most(good, here, max((held.get(domain, 0) for domain in own if domain is not None), default=0))

@@ -76,7 +76,6 @@ class Assignment:
         self.slots = VolumeSlots(places.attached, len(places.targets))
         self.ports: dict[int, HeldPorts] = {}
         self.placed: dict[str, str] = {}
-        self.order: list[str] = []
         self.left: dict[str, tuple[PodClass, Pod]] = {}
         #: The numbers of classes for which no steps were left.
         self.cut: set[int] = set()
@@ -90,6 +89,11 @@ class Assignment:
         self._static: dict[tuple[int, int], Bools] = {}
         self._needs: Mapping[int, Ints] = {}
         self._on_hosts = HostCounts(places)
+
+    @property
+    def order(self) -> list[str]:
+        """The keys of the pods that have a place, in the order in which they got it."""
+        return self.opening.order
 
     @property
     def items(self) -> Mapping[ItemKey, PodGroup]:
@@ -126,7 +130,7 @@ class Assignment:
         queue: list[Batch] = [(cls, cls.members) for cls in classes]
         if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
-        self.opening.expect(classes, needs, sum(len(pods) for _, pods in queue))
+        self.opening.ways.expect(classes, needs, sum(len(pods) for _, pods in queue))
         self._followers = AffinitySeed(classes, needs, self.opening)
         company = Company([cls for cls, _ in queue])
         while queue:
@@ -188,7 +192,6 @@ class Assignment:
         if self._devices is not None and cls.claiming and self._devices.settled_here(cls.sample):
             return 0
         done = self.opening.plan(cls, number, pods, need) if len(pods) else 0
-        self.order += [pod.key for pod in pods[:done]]
         if self._devices is not None and cls.claiming and done:
             self._devices.look_ahead(cls.sample)
         return done

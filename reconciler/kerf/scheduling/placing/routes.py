@@ -7,7 +7,7 @@ emptiest first, so that no combination is out of reach.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -34,6 +34,28 @@ _A_ROUTE: Final = 8
 _A_DOMAIN: Final = 3
 #: Further ones for a node filter of spreads.
 _A_FILTER: Final = 2
+#: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
+#: few pods share a node, many leave no domain empty that others must use.
+TURN: Final = 1_000_000
+
+
+@dataclass(slots=True, eq=False)
+class Spent:
+    """The cost of the pods that are planned in the same domains, and for each affinity the number of those whose nodes
+    carry the DaemonSet pods that they must be near."""
+
+    amount: int = 0
+    founding: dict[TopologyGroup, int] = field(default_factory=dict)
+
+    def until_next_turn(self, cost: int, pods: int) -> int:
+        """How many of these pods, which cost so much each, come before another domain has its turn."""
+        return min(-(-(TURN - self.amount % TURN) // cost), pods) if cost > 0 else pods
+
+    def beside(self, group: TopologyGroup, number: int) -> tuple[int, int]:
+        """Count so many more pods that are near DaemonSet pods; the number before and now."""
+        before = self.founding.get(group, 0)
+        self.founding[group] = before + number
+        return before, before + number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +68,8 @@ class Route:
     `follows` pods of other groups. `unpinned` are topology keys without a pin, `arrivals` the pods of DaemonSets that a
     node adds to the domains of spreads. Of each `company` one DaemonSet must have its pods on the node: none of its
     groups may keep them off the domain. `founds` are the affinities that DaemonSet pods satisfy on the node, with its
-    domains: no gates are. `costs` are the unit costs in the NodePool under `served` (`NodeClaimTemplate.unit_costs`).
+    domains: no gates are. `costs` are the unit costs in the NodePool under `served` (`NodeClaimTemplate.unit_costs`),
+    `spent` is that of all routes into its domains.
     """
 
     template: NodeClaimTemplate
@@ -67,6 +90,7 @@ class Route:
     company: tuple[tuple[tuple[Daemon, tuple[tuple[TopologyGroup, str], ...]], ...], ...]
     founds: tuple[tuple[TopologyGroup, str], ...]
     costs: Mapping[Ask, int | None]
+    spent: Spent
 
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
@@ -136,11 +160,16 @@ class Route:
 
 
 def routes(
-    cls: PodClass, relaxation: Relaxation, alternative: int, template: NodeClaimTemplate, served: Requirements
+    cls: PodClass,
+    relaxation: Relaxation,
+    alternative: int,
+    template: NodeClaimTemplate,
+    served: Requirements,
+    spent: Mapping[Pins, Spent],
 ) -> tuple[list[Route], Wide | None]:
     """A route for each combination of domains that the pool has for the keys of constraints and of groups that count.
 
-    Where these are too many, no route but the choice key by key.
+    Where these are too many, no route but the choice key by key. `spent` has a value for any domains.
     """
     keys = sorted(topology_keys(cls, relaxation))
     lists: list[tuple[str, list[str]]] = []
@@ -152,7 +181,7 @@ def routes(
             return [], None
     pinned = {key for key, _ in lists}
     unpinned = tuple(key for key in keys if key not in pinned)
-    wide = Wide(cls, relaxation, alternative, template, served, tuple(lists), unpinned)
+    wide = Wide(cls, relaxation, alternative, template, served, tuple(lists), unpinned, spent)
     if wide.size > _MOST_ROUTES:
         return [], wide
     filtered = [group for group in cls.counted if group.honors_affinity]
@@ -200,6 +229,7 @@ class Wide:
     served: Requirements
     lists: tuple[tuple[str, list[str]], ...]
     unpinned: tuple[str, ...]
+    spent: Mapping[Pins, Spent]
 
     @property
     def size(self) -> int:
@@ -333,6 +363,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
         tuple(tuple((daemon, _far(cls, daemon, at)) for daemon in some) for some in beside.company),
         tuple([(one.group, at[one.key]) for one in near if one.key in at]),
         template.unit_costs(served),
+        wide.spent[pins],
     )
 
 

@@ -68,7 +68,6 @@ def _planned(
             found = place(planned[0], len(asked))
             if found < len(asked):
                 assignment.opening.withdraw(*planned, len(asked) - found)
-            assignment.order += [pod.key for pod in asked[:found]]
             for pod in asked[:found]:
                 del assignment.left[pod.key]
             done += found
