@@ -79,6 +79,27 @@ BUGS = (
         seeds=range(10),
     ),
     Bug(
+        "pods that lost their capacity wait for the next batch",
+        "While pods keep arriving, the first ones wait 10 seconds more each time that others take their capacity.",
+        (Edit("reconciler/kerf/provisioning:provision", "closes, recheck = snapshot.now, False", "pass"),),
+        (
+            "tests/unit/provisioning/test_provision.py"
+            "::test_an_open_batch_closes_for_a_pod_that_lost_its_capacity_to_others",
+        ),
+    ),
+    Bug(
+        "deleted budget blocks evictions until their back-off ends",
+        "Who deletes a PodDisruptionBudget to let a drain go on sees nothing happen for ten seconds.",
+        (
+            Edit(
+                "reconciler/kerf/runtime:Evictions.budget_changed",
+                "new if new is not None else old",
+                "new",
+            ),
+        ),
+        ("tests/unit/runtime/test_evictions.py::test_a_deleted_budget_ends_the_waits_of_its_pods_and_of_no_others",),
+    ),
+    Bug(
         "all evictions asked for again when a budget allows one",
         "Each pod that becomes ready elsewhere brings a request for every pod that waits, and all but one are refused.",
         (

@@ -127,7 +127,8 @@ class Batch:
     `maiden`: no plan at all has served any since this process began; it is unknown where the pending pods may be
     placed. `again`: none has come; those that were served still wait. `lone`: it is a single one, and none came for a
     while before it. `tried_at`, `try_at`: when nodes were looked for that can be ordered before it closes, and when
-    that is due again.
+    that is due again. `recheck_at`: nodes were initialized, and it is due to look for pods that lost their capacity
+    there. `asks_at`: there is no other cause for a plan before then.
     """
 
     first: datetime
@@ -137,9 +138,13 @@ class Batch:
     lone: bool = False
     tried_at: datetime | None = None
     try_at: datetime | None = None
+    recheck_at: datetime | None = None
+    asks_at: datetime | None = None
 
     def closes(self, settings: Settings) -> datetime:
         """When its pods get their plan: none has come for a while, and at the latest some time after the first."""
+        if self.asks_at is not None:
+            return self.asks_at
         idle = min(settings.batch_lone, settings.batch_idle) if self.lone else settings.batch_idle
         return min(self.last + idle, self.first + settings.batch_max)
 

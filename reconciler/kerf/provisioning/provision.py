@@ -1,7 +1,8 @@
 """Pending pods to NodeClaims: wait for the batch, simulate all of it, create what is missing, say why for the rest.
 
-Pods that will land on a node which exists or is on its way need nothing but a nomination. Source: scheduling reference
-§1 and §9.
+Pods that will land on a node which exists or is on its way need nothing but a nomination. A batch closes at once for
+pods that have waited for one before, and have lost their capacity on the node of it to others. Source: scheduling
+reference §1 and §9.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from kerf.provisioning.progress import with_progress
 from kerf.provisioning.unread import kept_waiting, unread_refusals, unread_since
 from kerf.provisioning.waiting import TERMINATING
 from kerf.scheduling.facts.nodes import sites
+from kerf.scheduling.mismatch.evidence import displaced
 from kerf.scheduling.offerings.settling import SETTLING
 from kerf.scheduling.seating.reserved import DEFERRED
 from kerf.scheduling.solve import PodRefusal, Solution
@@ -60,9 +62,12 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
         waits = Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
         return joined((waits, reports(turn)))
     closes = snapshot.batch.closes(snapshot.settings)
+    recheck = snapshot.batch.recheck_at is not None and snapshot.batch.recheck_at <= snapshot.now < closes
+    if recheck and displaced(turn) and not unanswered(snapshot):
+        closes, recheck = snapshot.now, False
     if closes > snapshot.now:
         sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
-        return joined((_before(turn, snapshot.batch, closes), reports(turn)))
+        return joined((_before(turn, snapshot.batch, closes), Plan(rechecked=recheck), reports(turn)))
     if unanswered(snapshot) and snapshot.now < closes + ANSWERS:
         return joined((Plan(next_due=closes + ANSWERS), reports(turn)))
     pending, refused = pending_pods(snapshot)

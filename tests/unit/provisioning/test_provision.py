@@ -12,11 +12,13 @@ from kerf.model.backoff import PoolFailures
 from kerf.model.gauges import PlanGauge
 from kerf.model.kubernetes.objects import PodDisruptionBudget
 from kerf.model.plan import CreateNodeClaim, Plan, Purchase
+from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
 from kerf.provisioning.provision import provision
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.progress_world import claim, ready
 
 SECOND = timedelta(seconds=1)
 CLOSED = Batch(w.NOW - 2 * SECOND, w.NOW - 2 * SECOND)
@@ -44,6 +46,34 @@ def test_a_batch_closes_when_idle_or_at_its_longest(first: float, last: float, d
     assert plan.provisioned == (due is None)
     assert bool(created(plan)) == (due is None)
     assert due is None or plan.next_due == w.NOW + due * SECOND
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("again", [True, False])
+def test_an_open_batch_closes_for_a_pod_that_lost_its_capacity_to_others(taken: bool, again: bool) -> None:
+    """It has waited for one batch already; while others come, or when nothing else asks."""
+    web, late = w.pod("web", "1500m"), () if again else (w.pod("late"),)
+    asks = w.NOW + 8 * SECOND if again else None
+    batch = Batch(w.NOW, w.NOW, again=again, recheck_at=w.NOW, asks_at=asks)
+    others = (w.pod("other", "3" if taken else "1", node="n1"),)
+    plan = plan_of(w.pool(), claim("n1", web), ready("n1"), web, *late, *others, batch=batch, early_orders=False)
+    assert (plan.provisioned, plan.rechecked) == (taken, not taken)
+    assert bool(created(plan)) == taken
+    if again and not taken:
+        assert plan.next_due == batch.closes(Settings("c"))
+
+
+def test_pods_without_capacity_are_looked_for_when_it_is_due_and_all_orders_are_answered() -> None:
+    web = w.pod("web", "1500m")
+    there = (w.pool(), claim("n1", web), ready("n1"), web, w.pod("other", "3", node="n1"))
+    later = plan_of(*there, batch=Batch(w.NOW, w.NOW, recheck_at=w.NOW + 0.1 * SECOND), early_orders=False)
+    assert not later.provisioned
+    assert not later.rechecked
+    due = Batch(w.NOW, w.NOW, recheck_at=w.NOW)
+    (order,) = created(plan_of(*there, batch=due, early_orders=False))
+    unanswered = plan_of(*there, batch=due, early_orders=False, under_way=(order,))
+    assert not unanswered.provisioned
+    assert unanswered.rechecked
 
 
 def test_a_closed_batch_makes_claims_nominations_and_events() -> None:

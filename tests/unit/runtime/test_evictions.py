@@ -70,6 +70,10 @@ class Evicting:
         meta = {"generation": generation}
         self.see(kinds.PDB, PodDisruptionBudget, name, namespace, meta=meta, spec=spec, status=status)
 
+    def forget(self, name: str) -> None:
+        """A budget is deleted."""
+        self.state.take(Removed(kinds.PDB, "d", name), NOW)
+
     def answer(
         self, *names: str, namespace: str = "d", times: int = 8, outcome: str = "blocked", error: Any = BLOCKED[1]
     ) -> None:
@@ -98,6 +102,15 @@ def test_as_many_are_tried_again_as_the_budget_allows(allows: int, left: list[st
     found = blocked("a", "b", "c")
     found.budget(allows)
     assert found.waiting == left
+
+
+def test_a_deleted_budget_ends_the_waits_of_its_pods_and_of_no_others() -> None:
+    found = blocked("a", "b")
+    found.budget(0, name="api", app="api")
+    found.pods("c", meta={"labels": {"app": "api"}})
+    found.answer("c")
+    found.forget("web")
+    assert found.waiting == ["c"]
 
 
 def test_a_status_that_allows_no_more_than_before_ends_no_wait() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
-from kerf.scheduling.mismatch.evidence import Verdict, kept_until, verdicts, watched
+from kerf.model.plan import Nomination
+from kerf.scheduling.mismatch.evidence import Verdict, displaced, kept_until, verdicts, watched
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import FOREIGN, claim, ready
@@ -94,3 +95,37 @@ def test_a_node_is_kept_until_its_verdict_while_a_pod_waits() -> None:
     assert until(fresh, ready("n1"), WEB) == w.NOW + timedelta(seconds=40)
     assert until(fresh, ready("n1")) is None
     assert until(claim("n1", WEB, minutes=2), ready("n1"), WEB) is None
+
+
+def lost(*objects: Any, expected: str = "", **facts: Any) -> bool:
+    """Whether the pod lost its capacity; `expected` is where the latest plan expects it."""
+    promises = (Nomination(WEB.metadata.uid, expected, w.NOW + timedelta(seconds=20)),) if expected else ()
+    return displaced(Memory().turn(w.world(w.pool(), *objects, nominations=promises, **facts)))
+
+
+OTHER = w.pod("other", "3", node="n1")
+
+
+@pytest.mark.parametrize("expected", ["", "n1"])
+def test_a_pod_whose_capacity_others_took_is_displaced(expected: str) -> None:
+    assert lost(claim("n1", WEB), ready("n1"), WEB, OTHER, expected=expected)
+
+
+@pytest.mark.parametrize(
+    ("why", "objects"),
+    [
+        ("not taken", (claim("n1", WEB), ready("n1"), WEB)),
+        ("not initialized", (claim("n1", WEB, initialized=False), ready("n1"), WEB, OTHER)),
+        ("bound", (claim("n1", WEB), ready("n1"), w.pod("web", "1500m", node="n1"), OTHER)),
+        ("made for others", (claim("n1"), ready("n1"), WEB, OTHER)),
+        ("a newer node", (claim("n1", WEB), ready("n1"), claim("n2", WEB), ready("n2"), WEB, OTHER)),
+    ],
+)
+def test_no_pod_is_displaced(why: str, objects: tuple[Any, ...]) -> None:
+    assert not lost(*objects), why
+
+
+def test_a_pod_that_is_expected_on_another_node_is_not_displaced() -> None:
+    there = (claim("n1", WEB), ready("n1"), WEB, OTHER)
+    assert not lost(*there, claim("n2", WEB, initialized=False), expected="n2")
+    assert lost(*there, expected="n2"), "that node is gone"

@@ -1,8 +1,10 @@
 """The batch window of pending pods: the first one opens it, each new one prolongs it, the plan that serves
 them closes it. For a single pod it is short.
 
-What still waits ten seconds after a plan served it asks again, because the world may have made room meanwhile. A
-CapacityBuffer never stops asking, half a minute after each plan: its room may have been taken.
+What still waits ten seconds after a plan served it asks again, because the world may have made room meanwhile. When a
+node is initialized, pods that it was made for may have lost their capacity there to others: they have waited for a
+batch already, and get another plan a second later. A CapacityBuffer never stops asking, half a minute after each plan:
+its room may have been taken.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from kerf.model.instants import earliest
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
 
@@ -18,6 +21,10 @@ AGAIN = timedelta(seconds=10)
 BUFFERS_AGAIN = timedelta(seconds=30)
 #: When no pod has come for so long, others seldom follow the next one: they come together, within milliseconds.
 QUIET = timedelta(seconds=10)
+#: Time for the kube-scheduler to bind pods to a node that is initialized; pods without a place there are looked for as
+#: often, and no more when the node has been initialized for `RECHECKED`.
+BINDS = timedelta(seconds=1)
+RECHECKED = timedelta(seconds=5)
 
 
 class BatchWindow:
@@ -29,6 +36,8 @@ class BatchWindow:
         self._batch: Batch | None = None
         self._served_at: datetime | None = None
         self._asked_at: datetime | None = None
+        self._opened_at: datetime | None = None
+        self._recheck_at: datetime | None = None
 
     def trigger(self, uid: str, now: datetime) -> None:
         """Something wants a place. The same UID counts once per window."""
@@ -78,6 +87,8 @@ class BatchWindow:
             )
         self._served_at = self._served_at - by if self._served_at is not None else None
         self._asked_at = self._asked_at - by if self._asked_at is not None else None
+        self._opened_at = self._opened_at - by if self._opened_at is not None else None
+        self._recheck_at = self._recheck_at - by if self._recheck_at is not None else None
 
     def forget(self, uid: str) -> None:
         """It has its place, or is gone."""
@@ -93,24 +104,37 @@ class BatchWindow:
         if self._batch is not None:
             self._batch = replace(self._batch, tried_at=now, try_at=again)
 
+    def opened(self, now: datetime) -> None:
+        """A node is initialized: the kube-scheduler binds the pods that it was made for, or others."""
+        if self._known and self._served_at is not None:
+            self._opened_at, self._recheck_at = now, self._recheck_at or now + BINDS
+
+    def rechecked(self, now: datetime) -> None:
+        """No pod has lost its capacity on a node that was initialized, by now."""
+        again = now + BINDS
+        self._recheck_at = again if self._opened_at is not None and again <= self._opened_at + RECHECKED else None
+
     def served(self, now: datetime, *, again: bool = False) -> None:
         """A plan worked the batch off; `again` says that it left pods over for a next one, which follows at once."""
         self._batch = Batch(now, now, again=True) if again else None
-        self._served_at = now
+        self._served_at, self._opened_at, self._recheck_at = now, None, None
 
     def at(self, now: datetime) -> Batch | None:
         """The open batch; one opens by itself when something that was served still waits."""
         again = self._again()
         if again is not None and now >= again:
             self._batch = Batch(now, now, again=True)
-        return self._batch
+        recheck, asks = self._recheck_at, self._again()
+        if recheck is None or (self._batch is None and asks is None):
+            return self._batch
+        return replace(self._batch or Batch(recheck, recheck, again=True, asks_at=asks), recheck_at=recheck)
 
     def due(self, now: datetime, settings: Settings) -> datetime | None:
         """When the open batch ends, or what was served asks again; None when that is past, or nothing waits."""
-        if self._batch is None:
-            return self._again()
-        ends = self._batch.closes(settings)
-        return ends if ends > now else None
+        ends = self._again() if self._batch is None else self._batch.closes(settings)
+        ends = None if ends is not None and self._batch is not None and ends <= now else ends
+        recheck = self._recheck_at if self._recheck_at is not None and self._recheck_at > now else None
+        return earliest((ends, recheck))
 
     def _again(self) -> datetime | None:
         if self._batch is not None or self._served_at is None or not (self._known or self._buffers):

@@ -1,4 +1,4 @@
-"""Back-offs of what pods block, and their end when a PodDisruptionBudget allows more disruptions than before.
+"""Back-offs of what pods block, and their end when a PodDisruptionBudget allows more disruptions than before or goes.
 
 The API server counts an eviction against `disruptionsAllowed` at once, and only the disruption controller raises it
 again. So each rise by n ends the back-offs of n pods whose latest eviction a budget refused: one more attempt each.
@@ -57,12 +57,14 @@ class Evictions(Backoff):
     def budget_changed(
         self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None, cluster: Cluster, now: datetime
     ) -> None:
-        """End as many waits of pods under this budget as it allows more disruptions than before."""
-        if new is None or not self._by_budget:
+        """End as many waits of pods under this budget as it allows more disruptions than before; all if it is gone."""
+        budget = new if new is not None else old
+        if budget is None or not self._by_budget:
             return
-        more = allowed(new) - (allowed(old) if old is not None else 0)
+        before = allowed(old) if old is not None else 0
+        more = allowed(new) - before if new is not None else len(self._by_budget)
         if more > 0:
-            waiting = list(self._waiting(new, cluster, now))
+            waiting = list(self._waiting(budget, cluster, now))
             turns = {node: _turn(node, cluster) for node in {pod.spec.node_name for pod in waiting}}
             for pod in nsmallest(more, waiting, key=lambda pod: (turns[pod.spec.node_name], pod.key)):
                 self.end(_EVICTION + pod.key, now)

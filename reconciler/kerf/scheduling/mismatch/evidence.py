@@ -104,6 +104,27 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
     )
 
 
+def displaced(turn: Turn) -> bool:
+    """Whether a pod waits that is expected nowhere else, while other pods took its capacity on the nodes, all of them
+    initialized, that were made for it."""
+    snapshot = turn.snapshot
+    opened = {name: one for name, one in watched(turn)[0].items() if one.initialized}
+    if not opened:
+        return False
+    waiting = {pod.metadata.uid: pod for pod in snapshot.pods.pending.values()}
+    marked = {pod_mark(uid): pod for uid, pod in waiting.items()}
+    promises = [one for one in snapshot.nominations if one.pod_uid in waiting and not one.over]
+    expected = {one.pod_uid for one in promises if one.target in snapshot.state_nodes.keys() - opened.keys()}
+    lost, kept = set[str](), set[str]()
+    for name, one in opened.items():
+        own = [marked[mark] for mark in one.missing & marked.keys()]
+        promised = [waiting[promise.pod_uid] for promise in promises if promise.target == name] if own else ()
+        here = _Capacity.of(snapshot, one, promised) if own else None
+        for pod in own:
+            (lost if here is not None and here.taken(pod) else kept).add(pod.metadata.uid)
+    return bool(lost - kept - expected)
+
+
 def waiting_pods(snapshot: Snapshot) -> Iterator[Pod]:
     """Pods that the kube-scheduler has refused and that are not bound, nominated ones included."""
     yield from snapshot.pods.pending.values()
@@ -220,18 +241,11 @@ def _judged(
     created = one.claim.metadata.creation_timestamp
     if not found or created is None:
         return
-    strangers = _strangers(snapshot, one, promised)
-    own = [pod for pod in snapshot.pods.on(one.node.name) if not pods.terminal(pod)]
-    own += [pod for pod in strangers if pod.spec.node_name != one.node.name]
-    try:
-        running = total(pods.requests(pod) for pod in own)
-        expected = Resources.parse(one.claim.status.allocatable)
-    except ValueError:  # nothing follows from amounts that are not readable
+    capacity = _Capacity.of(snapshot, one, promised)
+    if capacity is None:  # nothing follows from amounts that are not readable
         return
     for pod in found:
-        if strangers and _taken(pod, strangers, running, expected):
-            continue
-        if pods.virtual(pod) and _fits(pod, one, running):
+        if capacity.taken(pod) or (pods.virtual(pod) and _fits(pod, one, capacity.running)):
             continue
         shape = shapes.of(pod)
         if shape and not (shape in hosts() and hosts()[shape] >= created):
@@ -251,15 +265,39 @@ def _strangers(snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Seq
     ]
 
 
-def _taken(pod: Pod, strangers: Sequence[Pod], running: Resources, expected: Resources) -> bool:
-    """Whether other pods took the capacity: as planned, the node does not hold this pod beside them."""
-    try:
-        if not (running + pods.requests(pod)).fits(expected):
+@dataclass(frozen=True, slots=True)
+class _Capacity:
+    """The capacity of a watched node as planned, `expected`, what the pods there take of it, and those of them that it
+    was not made for."""
+
+    expected: Resources
+    running: Resources
+    strangers: Sequence[Pod]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> _Capacity | None:
+        """`promised` are pods that are expected there. None when amounts are not readable."""
+        strangers = _strangers(snapshot, one, promised)
+        there = [pod for pod in snapshot.pods.on(one.node.name) if not pods.terminal(pod)]
+        there += [pod for pod in strangers if pod.spec.node_name != one.node.name]
+        try:
+            running = total(pods.requests(pod) for pod in there)
+            return cls(Resources.parse(one.claim.status.allocatable), running, strangers)
+        except ValueError:
+            return None
+
+    def taken(self, pod: Pod) -> bool:
+        """Whether other pods took the capacity: as planned, the node does not hold this pod beside them."""
+        if not self.strangers:
+            return False
+        try:
+            if not (self.running + pods.requests(pod)).fits(self.expected):
+                return True
+        except ValueError:
             return True
-    except ValueError:
-        return True
-    ports = host_ports(pod)
-    return any(clash(ports, host_ports(other)) or _apart(pod, other) or _apart(other, pod) for other in strangers)
+        ports = host_ports(pod)
+        others = self.strangers
+        return any(clash(ports, host_ports(other)) or _apart(pod, other) or _apart(other, pod) for other in others)
 
 
 def _fits(pod: Pod, one: Watched, running: Resources) -> bool:
