@@ -50,6 +50,8 @@ LOOK_AGAIN = timedelta(seconds=10)
 NOT_YET = frozenset({DEFERRED.code, SETTLING, TERMINATING, WORK_BUDGET})
 _LEAST_NOMINATION = timedelta(seconds=10)
 _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
+#: Pods that lost their capacity wait so long after the first initialized node for nodes that are still to come.
+JOINING = timedelta(seconds=5)
 #: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
 #: is likely to be all.
 _LIKELY_ALL = 0.3
@@ -63,7 +65,7 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
         return joined((waits, reports(turn)))
     closes = snapshot.batch.closes(snapshot.settings)
     recheck = snapshot.batch.recheck_at is not None and snapshot.batch.recheck_at <= snapshot.now < closes
-    if recheck and displaced(turn) and not unanswered(snapshot):
+    if recheck and _settled(snapshot, snapshot.batch) and displaced(turn):
         closes, recheck = snapshot.now, False
     if closes > snapshot.now:
         sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
@@ -74,6 +76,17 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     solution = turn.held(_key(snapshot, closes)) or _solved(turn, snapshot, pending)
     solution, creations = creatable(snapshot, solution, partial(_solved, turn, snapshot, pending))
     return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution, creations)))
+
+
+def _settled(snapshot: Snapshot, batch: Batch) -> bool:
+    """Whether nodes that pods were planned for are initialized: others take pods as long as theirs are not open.
+
+    No pod waits for the last of many nodes.
+    """
+    if unanswered(snapshot):
+        return False
+    joining = any(not state.initialized and not state.deleting for state in snapshot.state_nodes.values())
+    return not joining or batch.opened_at is None or batch.opened_at + JOINING <= snapshot.now
 
 
 def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:

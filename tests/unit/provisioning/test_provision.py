@@ -76,6 +76,19 @@ def test_pods_without_capacity_are_looked_for_when_it_is_due_and_all_orders_are_
     assert unanswered.rechecked
 
 
+@pytest.mark.parametrize(("seconds", "closes"), [(1, False), (4.9, False), (5, True)])
+def test_a_pod_that_lost_its_capacity_waits_for_nodes_that_are_still_to_come_for_a_while(
+    seconds: float, closes: bool
+) -> None:
+    """Pods that took it have a place there."""
+    web = w.pod("web", "1500m")
+    there = (claim("n1", web), ready("n1"), web, w.pod("other", "3", node="n1"))
+    coming = claim("n2", w.pod("other"), initialized=False)
+    batch = Batch(w.NOW, w.NOW, opened_at=w.NOW - seconds * SECOND, recheck_at=w.NOW)
+    plan = plan_of(w.pool(), *there, coming, batch=batch, early_orders=False)
+    assert (plan.provisioned, plan.rechecked) == (closes, not closes)
+
+
 def test_a_closed_batch_makes_claims_nominations_and_events() -> None:
     plan = plan_of(w.pool(), w.replicas(3, "p"))
     (action,) = created(plan)

@@ -160,12 +160,12 @@ def test_after_a_node_is_initialized_its_pods_are_looked_for_until_the_next_plan
     window.opened(after(4))
     window.opened(after(4.5))
     recheck = after(4) + BINDS
-    expected = Batch(recheck, recheck, again=True, recheck_at=recheck, asks_at=after(1) + AGAIN)
+    expected = Batch(recheck, recheck, again=True, opened_at=after(4), recheck_at=recheck, asks_at=after(1) + AGAIN)
     assert window.at(after(4.5)) == expected, "it waits for the first of them"
     assert expected.closes(SETTINGS) == after(1) + AGAIN, "without such pods all is as before"
     assert window.due(after(4.5), SETTINGS) == recheck
     window.trigger("b", after(4.6))
-    assert window.at(after(4.6)) == Batch(after(4.6), after(4.6), recheck_at=recheck)
+    assert window.at(after(4.6)) == Batch(after(4.6), after(4.6), opened_at=after(4), recheck_at=recheck)
     window.served(after(5))
     assert window.at(after(5)) is None
 

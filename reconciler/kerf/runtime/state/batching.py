@@ -36,7 +36,8 @@ class BatchWindow:
         self._batch: Batch | None = None
         self._served_at: datetime | None = None
         self._asked_at: datetime | None = None
-        self._opened_at: datetime | None = None
+        #: When nodes were initialized since the latest plan: the first and the last of them.
+        self._opened: tuple[datetime, datetime] | None = None
         self._recheck_at: datetime | None = None
 
     def trigger(self, uid: str, now: datetime) -> None:
@@ -87,7 +88,7 @@ class BatchWindow:
             )
         self._served_at = self._served_at - by if self._served_at is not None else None
         self._asked_at = self._asked_at - by if self._asked_at is not None else None
-        self._opened_at = self._opened_at - by if self._opened_at is not None else None
+        self._opened = (self._opened[0] - by, self._opened[1] - by) if self._opened is not None else None
         self._recheck_at = self._recheck_at - by if self._recheck_at is not None else None
 
     def forget(self, uid: str) -> None:
@@ -107,17 +108,18 @@ class BatchWindow:
     def opened(self, now: datetime) -> None:
         """A node is initialized: the kube-scheduler binds the pods that it was made for, or others."""
         if self._known and self._served_at is not None:
-            self._opened_at, self._recheck_at = now, self._recheck_at or now + BINDS
+            first = self._opened[0] if self._opened is not None else now
+            self._opened, self._recheck_at = (first, now), self._recheck_at or now + BINDS
 
     def rechecked(self, now: datetime) -> None:
         """No pod has lost its capacity on a node that was initialized, by now."""
         again = now + BINDS
-        self._recheck_at = again if self._opened_at is not None and again <= self._opened_at + RECHECKED else None
+        self._recheck_at = again if self._opened is not None and again <= self._opened[1] + RECHECKED else None
 
     def served(self, now: datetime, *, again: bool = False) -> None:
         """A plan worked the batch off; `again` says that it left pods over for a next one, which follows at once."""
         self._batch = Batch(now, now, again=True) if again else None
-        self._served_at, self._opened_at, self._recheck_at = now, None, None
+        self._served_at, self._opened, self._recheck_at = now, None, None
 
     def at(self, now: datetime) -> Batch | None:
         """The open batch; one opens by itself when something that was served still waits."""
@@ -125,9 +127,10 @@ class BatchWindow:
         if again is not None and now >= again:
             self._batch = Batch(now, now, again=True)
         recheck, asks = self._recheck_at, self._again()
-        if recheck is None or (self._batch is None and asks is None):
+        if recheck is None or self._opened is None or (self._batch is None and asks is None):
             return self._batch
-        return replace(self._batch or Batch(recheck, recheck, again=True, asks_at=asks), recheck_at=recheck)
+        batch = self._batch or Batch(recheck, recheck, again=True, asks_at=asks)
+        return replace(batch, opened_at=self._opened[0], recheck_at=recheck)
 
     def due(self, now: datetime, settings: Settings) -> datetime | None:
         """When the open batch ends, or what was served asks again; None when that is past, or nothing waits."""
