@@ -81,7 +81,7 @@ BUGS = (
     Bug(
         "pods that lost their capacity wait for the next batch",
         "While pods keep arriving, the first ones wait 10 seconds more each time that others take their capacity.",
-        (Edit("reconciler/kerf/provisioning:provision", "closes, recheck = snapshot.now, False", "pass"),),
+        (Edit("reconciler/kerf/provisioning:provision", "snapshot.now if displaced(turn) else closes", "closes"),),
         (
             "tests/unit/provisioning/test_provision.py"
             "::test_an_open_batch_closes_for_a_pod_that_lost_its_capacity_to_others",

@@ -317,8 +317,6 @@ class Plan:
     provisioned: bool = False
     #: While the batch is open: when to look again for nodes that can be ordered before its close; None: not looked now.
     try_at: datetime | None = None
-    #: True when no pod was found that lost its capacity on a node that was initialized.
-    rechecked: bool = False
     #: The claims that will be created when the batch closes, if nothing changes until then.
     foreseen: tuple[NodeClaim, ...] = ()
     #: By key of `state_nodes`: how many pods of CapacityBuffers the pass found room for there.
@@ -391,7 +389,6 @@ def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
         listed,
         provisioned=any(plan.provisioned for plan in fuller),
         try_at=earliest(plan.try_at for plan in fuller),
-        rechecked=any(plan.rechecked for plan in fuller),
         purchase=next((plan.purchase for plan in fuller if plan.purchase is not None), None),
         accounts=next((plan.accounts for plan in fuller if plan.accounts is not None), None),
         left_over=frozenset().union(*(plan.left_over for plan in fuller)),

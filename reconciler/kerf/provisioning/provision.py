@@ -64,12 +64,12 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
         waits = Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
         return joined((waits, reports(turn)))
     closes = snapshot.batch.closes(snapshot.settings)
-    recheck = snapshot.batch.recheck_at is not None and snapshot.batch.recheck_at <= snapshot.now < closes
-    if recheck and _settled(snapshot, snapshot.batch) and displaced(turn):
-        closes, recheck = snapshot.now, False
+    recheck = snapshot.batch.recheck_at
+    if recheck is not None and recheck <= snapshot.now < closes and _settled(snapshot, snapshot.batch):
+        closes = snapshot.now if displaced(turn) else closes
     if closes > snapshot.now:
         sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
-        return joined((_before(turn, snapshot.batch, closes), Plan(rechecked=recheck), reports(turn)))
+        return joined((_before(turn, snapshot.batch, closes), reports(turn)))
     if unanswered(snapshot) and snapshot.now < closes + ANSWERS:
         return joined((Plan(next_due=closes + ANSWERS), reports(turn)))
     pending, refused = pending_pods(snapshot)

@@ -10,9 +10,19 @@ import pytest
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
 from kerf.runtime.state.batching import AGAIN, BINDS, BUFFERS_AGAIN, RECHECKED, BatchWindow
+from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = Settings(cluster_name="c", batch_idle=timedelta(seconds=1), batch_max=timedelta(seconds=10))
+
+
+SPEC = {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "c"}, "requirements": []}
+JOINED = decode(NodeClaim, {"metadata": {"name": "n", "uid": "u"}, "spec": SPEC})
+CONDITIONS = [{"type": "Initialized", "status": "True"}]
+INITIALIZED = decode(
+    NodeClaim, {"metadata": {"name": "n", "uid": "u"}, "spec": SPEC, "status": {"conditions": CONDITIONS}}
+)
 
 
 def after(seconds: float) -> datetime:
@@ -154,11 +164,11 @@ def test_what_buffers_may_refer_to_matters_only_where_there_are_buffers() -> Non
 def test_after_a_node_is_initialized_its_pods_are_looked_for_until_the_next_plan() -> None:
     window = BatchWindow()
     window.trigger("a", START)
-    window.opened(after(0.5))
+    window.claim_changed(JOINED, INITIALIZED, after(0.5))
     assert window.at(after(0.5)) == Batch(START, START, maiden=True, lone=True), "no plan has made a node for it"
     window.served(after(1))
-    window.opened(after(4))
-    window.opened(after(4.5))
+    window.claim_changed(JOINED, INITIALIZED, after(4))
+    window.claim_changed(JOINED, INITIALIZED, after(4.5))
     recheck = after(4) + BINDS
     expected = Batch(recheck, recheck, again=True, opened_at=after(4), recheck_at=recheck, asks_at=after(1) + AGAIN)
     assert window.at(after(4.5)) == expected, "it waits for the first of them"
@@ -174,13 +184,13 @@ def test_pods_of_an_initialized_node_are_looked_for_a_few_times() -> None:
     window = BatchWindow()
     window.trigger("a", START)
     window.served(after(1))
-    window.opened(after(2))
+    window.claim_changed(JOINED, INITIALIZED, after(2))
     looks, now = 0, after(2)
     while (batch := window.at(now)) is not None and batch.recheck_at is not None and not batch.recheck_at < now:
         now = batch.recheck_at
-        window.rechecked(now)
+        window.looked(now, None)
         looks += 1
     assert looks == RECHECKED // BINDS
     window.forget("a")
-    window.opened(after(9))
+    window.claim_changed(JOINED, INITIALIZED, after(9))
     assert window.at(after(9)) is None, "nobody waits"

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from kerf.model.instants import earliest
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
+from kerf_api.v1.nodeclaim import NodeClaim
 
 #: A pod (or a node that will be removed) that still waits asks again after this long.
 AGAIN = timedelta(seconds=10)
@@ -105,16 +106,21 @@ class BatchWindow:
         if self._batch is not None:
             self._batch = replace(self._batch, tried_at=now, try_at=again)
 
-    def opened(self, now: datetime) -> None:
-        """A node is initialized: the kube-scheduler binds the pods that it was made for, or others."""
+    def looked(self, now: datetime, try_at: datetime | None) -> None:
+        """A plan left the batch open; see `tried` for `try_at`. If it was due, no pod has lost its capacity by now."""
+        if try_at is not None:
+            self.tried(now, try_at)
+        if self._opened is not None and self._recheck_at is not None and self._recheck_at <= now:
+            again = now + BINDS
+            self._recheck_at = again if again <= self._opened[1] + RECHECKED else None
+
+    def claim_changed(self, old: NodeClaim | None, new: NodeClaim | None, now: datetime) -> None:
+        """Its node may be initialized now: the kube-scheduler binds the pods that it was made for, or others."""
+        if old is None or new is None or old.is_true("Initialized") or not new.is_true("Initialized"):
+            return
         if self._known and self._served_at is not None:
             first = self._opened[0] if self._opened is not None else now
             self._opened, self._recheck_at = (first, now), self._recheck_at or now + BINDS
-
-    def rechecked(self, now: datetime) -> None:
-        """No pod has lost its capacity on a node that was initialized, by now."""
-        again = now + BINDS
-        self._recheck_at = again if self._opened is not None and again <= self._opened[1] + RECHECKED else None
 
     def served(self, now: datetime, *, again: bool = False) -> None:
         """A plan worked the batch off; `again` says that it left pods over for a next one, which follows at once."""

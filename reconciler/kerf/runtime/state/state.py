@@ -301,8 +301,7 @@ class State:
 
     def _noticed_claim(self, old: NodeClaim | None, new: NodeClaim | None, now: datetime) -> None:
         self.marks.noticed(old, new, now)
-        if new is not None and old is not None and new.is_true("Initialized") and not old.is_true("Initialized"):
-            self.batch.opened(now)
+        self.batch.claim_changed(old, new, now)
         if new is not None and (new.metadata.deleting or not new.is_true("Initialized")):
             self._busy.add(new.name)
         elif (claim := new or old) is not None:
@@ -332,10 +331,8 @@ class State:
         """Remember what a plan says beside its actions: nominations, accounts, and that the batch was served."""
         if plan.provisioned:
             self.batch.served(now, again=bool(plan.left_over))
-        elif plan.try_at is not None:
-            self.batch.tried(now, plan.try_at)
-        if plan.rechecked:
-            self.batch.rechecked(now)
+        else:
+            self.batch.looked(now, plan.try_at)
         if plan.accounts is not None:
             self._accounts = plan.accounts
         self.promises.planned(plan)
