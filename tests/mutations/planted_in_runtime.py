@@ -81,7 +81,13 @@ BUGS = (
     Bug(
         "pods that lost their capacity wait for the next batch",
         "While pods keep arriving, the first ones wait 10 seconds more each time that others take their capacity.",
-        (Edit("reconciler/kerf/provisioning:provision", "snapshot.now if displaced(turn) else closes", "closes"),),
+        (
+            Edit(
+                "reconciler/kerf/provisioning:provision",
+                "closes > snapshot.now and _displaced(turn, snapshot.batch)",
+                "False",
+            ),
+        ),
         (
             "tests/unit/provisioning/test_provision.py"
             "::test_an_open_batch_closes_for_a_pod_that_lost_its_capacity_to_others",

@@ -50,6 +50,8 @@ LOOK_AGAIN = timedelta(seconds=10)
 NOT_YET = frozenset({DEFERRED.code, SETTLING, TERMINATING, WORK_BUDGET})
 _LEAST_NOMINATION = timedelta(seconds=10)
 _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
+#: The controller sees that a node is initialized so long after the time of the condition at most.
+SEEN = timedelta(seconds=5)
 #: Pods that lost their capacity wait so long after the first initialized node for nodes that are still to come.
 JOINING = timedelta(seconds=5)
 #: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
@@ -64,9 +66,8 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
         waits = Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
         return joined((waits, reports(turn)))
     closes = snapshot.batch.closes(snapshot.settings)
-    recheck = snapshot.batch.recheck_at
-    if recheck is not None and recheck <= snapshot.now < closes and _settled(snapshot, snapshot.batch):
-        closes = snapshot.now if displaced(turn) else closes
+    if closes > snapshot.now and _displaced(turn, snapshot.batch):
+        closes = snapshot.now
     if closes > snapshot.now:
         sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
         return joined((_before(turn, snapshot.batch, closes), reports(turn)))
@@ -78,15 +79,16 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution, creations)))
 
 
-def _settled(snapshot: Snapshot, batch: Batch) -> bool:
-    """Whether nodes that pods were planned for are initialized: others take pods as long as theirs are not open.
+def _displaced(turn: Turn, batch: Batch) -> bool:
+    """Whether pods lost their capacity on nodes that were initialized since the latest plan, when it is due to look.
 
-    No pod waits for the last of many nodes.
+    Pods that took it may have a place on nodes that are still to come, but no pod waits for the last of many nodes.
     """
-    if unanswered(snapshot):
+    snapshot, opened = turn.snapshot, batch.opened_at
+    if opened is None or batch.recheck_at is None or batch.recheck_at > snapshot.now or unanswered(snapshot):
         return False
     joining = any(not state.initialized and not state.deleting for state in snapshot.state_nodes.values())
-    return not joining or batch.opened_at is None or batch.opened_at + JOINING <= snapshot.now
+    return (not joining or opened + JOINING <= snapshot.now) and displaced(turn, opened - SEEN)
 
 
 def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:

@@ -234,7 +234,7 @@ def _waits_for_others(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
 
     Kerf launches nodes that later pods cannot make cheaper before the close.
     """
-    if snapshot.batch is not None:
+    if snapshot.batch is not None and snapshot.batch.asks_at is None:
         closes, when = snapshot.batch.closes(snapshot.settings), ""
     else:
         since = pods.waiting_since(pod) or datetime.min.replace(tzinfo=UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -54,9 +55,11 @@ def test_an_open_batch_closes_for_a_pod_that_lost_its_capacity_to_others(taken: 
     """It has waited for one batch already; while others come, or when nothing else asks."""
     web, late = w.pod("web", "1500m"), () if again else (w.pod("late"),)
     asks = w.NOW + 8 * SECOND if again else None
-    batch = Batch(w.NOW, w.NOW, again=again, recheck_at=w.NOW, asks_at=asks)
+    batch = Batch(w.NOW, w.NOW, again=again, opened_at=w.NOW - SECOND, recheck_at=w.NOW, asks_at=asks)
     others = (w.pod("other", "3" if taken else "1", node="n1"),)
-    plan = plan_of(w.pool(), claim("n1", web), ready("n1"), web, *late, *others, batch=batch, early_orders=False)
+    plan = plan_of(
+        w.pool(), claim("n1", web, minutes=1 / 60), ready("n1"), web, *late, *others, batch=batch, early_orders=False
+    )
     assert plan.provisioned == bool(created(plan)) == taken
     if again and not taken:
         assert plan.next_due == batch.closes(Settings("c"))
@@ -64,10 +67,10 @@ def test_an_open_batch_closes_for_a_pod_that_lost_its_capacity_to_others(taken: 
 
 def test_pods_without_capacity_are_looked_for_when_it_is_due_and_all_orders_are_answered() -> None:
     web = w.pod("web", "1500m")
-    there = (w.pool(), claim("n1", web), ready("n1"), web, w.pod("other", "3", node="n1"))
-    later = plan_of(*there, batch=Batch(w.NOW, w.NOW, recheck_at=w.NOW + 0.1 * SECOND), early_orders=False)
+    there = (w.pool(), claim("n1", web, minutes=1 / 60), ready("n1"), web, w.pod("other", "3", node="n1"))
+    due = Batch(w.NOW, w.NOW, opened_at=w.NOW - SECOND, recheck_at=w.NOW)
+    later = plan_of(*there, batch=replace(due, recheck_at=w.NOW + 0.1 * SECOND), early_orders=False)
     assert not later.provisioned
-    due = Batch(w.NOW, w.NOW, recheck_at=w.NOW)
     (order,) = created(plan_of(*there, batch=due, early_orders=False))
     unanswered = plan_of(*there, batch=due, early_orders=False, under_way=(order,))
     assert not unanswered.provisioned
@@ -79,7 +82,7 @@ def test_a_pod_that_lost_its_capacity_waits_for_nodes_that_are_still_to_come_for
 ) -> None:
     """Pods that took it have a place there."""
     web = w.pod("web", "1500m")
-    there = (claim("n1", web), ready("n1"), web, w.pod("other", "3", node="n1"))
+    there = (claim("n1", web, minutes=1 / 60), ready("n1"), web, w.pod("other", "3", node="n1"))
     coming = claim("n2", w.pod("other"), initialized=False)
     batch = Batch(w.NOW, w.NOW, opened_at=w.NOW - seconds * SECOND, recheck_at=w.NOW)
     plan = plan_of(w.pool(), *there, coming, batch=batch, early_orders=False)

@@ -180,17 +180,41 @@ def test_after_a_node_is_initialized_its_pods_are_looked_for_until_the_next_plan
     assert window.at(after(5)) is None
 
 
-def test_pods_of_an_initialized_node_are_looked_for_a_few_times() -> None:
+@pytest.mark.parametrize("late", [0, 0.001, 0.02, 0.9])
+def test_pods_of_an_initialized_node_are_looked_for_a_few_times(late: float) -> None:
+    """Looks come a little later than they are due."""
     window = BatchWindow()
     window.trigger("a", START)
     window.served(after(1))
     window.claim_changed(JOINED, INITIALIZED, after(2))
-    looks, now = 0, after(2)
-    while (batch := window.at(now)) is not None and batch.recheck_at is not None and not batch.recheck_at < now:
-        now = batch.recheck_at
-        window.looked(now, None)
-        looks += 1
-    assert looks == RECHECKED // BINDS
+    looks = list[datetime]()
+    while (batch := window.at(now := looks[-1] if looks else after(2))) is not None and batch.recheck_at is not None:
+        assert batch.recheck_at > now
+        looks.append(batch.recheck_at + timedelta(seconds=late))
+        window.looked(looks[-1], None)
+    assert len(looks) == RECHECKED // BINDS
+    assert looks[-1] >= after(2) + RECHECKED
+
+
+def test_a_loop_that_stood_still_looks_again_in_a_second() -> None:
+    window = BatchWindow()
+    window.trigger("a", START)
+    window.served(after(1))
+    window.claim_changed(JOINED, INITIALIZED, after(2))
+    window.looked(after(5.5), None)
+    assert window.due(after(5.5), SETTINGS) == after(6.5)
+
+
+def test_when_nobody_waits_any_more_no_pod_is_looked_for() -> None:
+    window = BatchWindow()
+    window.trigger("a", START)
+    window.served(after(1))
+    window.claim_changed(JOINED, INITIALIZED, after(2))
     window.forget("a")
-    window.claim_changed(JOINED, INITIALIZED, after(9))
-    assert window.at(after(9)) is None, "nobody waits"
+    assert window.at(after(3)) is None
+    window.trigger("b", after(60))
+    assert window.at(after(60)) == Batch(after(60), after(60), lone=True)
+    window.forget("b")
+    window.claim_changed(JOINED, INITIALIZED, after(61))
+    window.trigger("c", after(62))
+    assert window.due(after(62), SETTINGS) == after(63)

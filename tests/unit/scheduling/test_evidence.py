@@ -97,10 +97,11 @@ def test_a_node_is_kept_until_its_verdict_while_a_pod_waits() -> None:
     assert until(claim("n1", WEB, minutes=2), ready("n1"), WEB) is None
 
 
-def lost(*objects: Any, expected: str = "", **facts: Any) -> bool:
-    """Whether the pod lost its capacity; `expected` is where the latest plan expects it."""
+def lost(*objects: Any, expected: str = "", since: float = 10, **facts: Any) -> bool:
+    """Whether the pod lost its capacity; `expected` is where the latest plan expects it, `since` minutes ago."""
     promises = (Nomination(WEB.metadata.uid, expected, w.NOW + timedelta(seconds=20)),) if expected else ()
-    return displaced(Memory().turn(w.world(w.pool(), *objects, nominations=promises, **facts)))
+    turn = Memory().turn(w.world(w.pool(), *objects, nominations=promises, **facts))
+    return displaced(turn, w.NOW - timedelta(minutes=since))
 
 
 OTHER = w.pod("other", "3", node="n1")
@@ -123,6 +124,29 @@ def test_a_pod_whose_capacity_others_took_is_displaced(expected: str) -> None:
 )
 def test_no_pod_is_displaced(why: str, objects: tuple[Any, ...]) -> None:
     assert not lost(*objects), why
+
+
+def test_a_pod_is_displaced_once_for_each_node_that_is_initialized() -> None:
+    """One that is refused for ever (its NodePool is at its limits, say) closes no batch of others again."""
+    there = (claim("n1", WEB, minutes=3), ready("n1"), WEB, OTHER)
+    assert lost(*there, since=3)
+    assert not lost(*there, since=2.9)
+    unrelated = (claim("n2", w.pod("late"), minutes=1), ready("n2"))
+    assert not lost(*there, *unrelated, since=2)
+    again = (claim("n3", WEB, minutes=1), ready("n3"), w.pod("more", "3", node="n3"))
+    assert lost(*there, *again, since=2)
+
+
+def test_a_pod_that_has_a_place_on_an_open_node_is_not_displaced() -> None:
+    there = (claim("n1", WEB), ready("n1"), WEB, OTHER)
+    assert not lost(*there, claim("n2", w.pod("late")), ready("n2"), w.pod("late"), expected="n2")
+
+
+def test_rules_of_others_take_the_capacity_too() -> None:
+    port = w.pod("other", node="n1", ports=[{"containerPort": 1, "hostPort": 80}])
+    web = w.pod("web", "1500m", ports=[{"containerPort": 1, "hostPort": 80}])
+    assert lost(claim("n1", web), ready("n1"), web, port)
+    assert not lost(claim("n1", WEB), ready("n1"), WEB, port)
 
 
 def test_a_pod_that_is_expected_on_another_node_is_not_displaced() -> None:

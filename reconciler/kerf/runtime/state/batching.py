@@ -95,6 +95,8 @@ class BatchWindow:
     def forget(self, uid: str) -> None:
         """It has its place, or is gone."""
         self._known.discard(uid)
+        if not self._known:
+            self._opened = self._recheck_at = None
 
     def asked_since(self, then: datetime) -> bool:
         """Whether a pod came that wants a place, or a node began to be removed; what was served in vain does not
@@ -111,7 +113,8 @@ class BatchWindow:
         if try_at is not None:
             self.tried(now, try_at)
         if self._opened is not None and self._recheck_at is not None and self._recheck_at <= now:
-            again = now + BINDS
+            again = self._recheck_at + BINDS  # a look comes a little later than it is due
+            again = again if again > now else now + BINDS
             self._recheck_at = again if again <= self._opened[1] + RECHECKED else None
 
     def claim_changed(self, old: NodeClaim | None, new: NodeClaim | None, now: datetime) -> None:

@@ -104,25 +104,32 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
     )
 
 
-def displaced(turn: Turn) -> bool:
-    """Whether a pod waits that is expected nowhere else, while other pods took its capacity on the nodes, all of them
-    initialized, that were made for it."""
+def displaced(turn: Turn, since: datetime) -> bool:
+    """Whether a pod waits that is expected nowhere else, while other pods took its capacity on the nodes that were made
+    for it: all of them are initialized, one of them since then."""
     snapshot = turn.snapshot
     opened = {name: one for name, one in watched(turn)[0].items() if one.initialized}
-    if not opened:
+    fresh = {name for name, one in opened.items() if (at := _since(one.claim, "Initialized")) and at >= since}
+    if not fresh:
         return False
     waiting = {pod.metadata.uid: pod for pod in snapshot.pods.pending.values()}
-    marked = {pod_mark(uid): pod for uid, pod in waiting.items()}
-    promises = [one for one in snapshot.nominations if one.pod_uid in waiting and not one.over]
-    expected = {one.pod_uid for one in promises if one.target in snapshot.state_nodes.keys() - opened.keys()}
-    lost, kept = set[str](), set[str]()
+    promises = {one.pod_uid: one.target for one in snapshot.nominations if one.pod_uid in waiting and not one.over}
+    promised = dict[str, list[Pod]]()
+    for uid, target in promises.items():
+        promised.setdefault(target, []).append(waiting[uid])
+    lost = dict[str, list[str]]()
     for name, one in opened.items():
-        own = [marked[mark] for mark in one.missing & marked.keys()]
-        promised = [waiting[promise.pod_uid] for promise in promises if promise.target == name] if own else ()
-        here = _Capacity.of(snapshot, one, promised) if own else None
-        for pod in own:
-            (lost if here is not None and here.taken(pod) else kept).add(pod.metadata.uid)
-    return bool(lost - kept - expected)
+        for mark in one.missing:
+            lost.setdefault(mark, []).append(name)
+    here = cache(lambda name: _Capacity.of(snapshot, opened[name], promised.get(name, ())))
+    for uid, pod in waiting.items():
+        names = lost.get(pod_mark(uid), [])
+        target = promises.get(uid, "")
+        if fresh.isdisjoint(names) or (target in snapshot.state_nodes and target not in names):
+            continue
+        if all((capacity := here(name)) is not None and capacity.taken(pod) for name in names):
+            return True
+    return False
 
 
 def waiting_pods(snapshot: Snapshot) -> Iterator[Pod]:
@@ -268,11 +275,12 @@ def _strangers(snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Seq
 @dataclass(frozen=True, slots=True)
 class _Capacity:
     """The capacity of a watched node as planned, `expected`, what the pods there take of it, and those of them that it
-    was not made for."""
+    was not made for; some of these are `ruling`: they may keep others away."""
 
     expected: Resources
     running: Resources
     strangers: Sequence[Pod]
+    ruling: Sequence[Pod]
 
     @classmethod
     def of(cls, snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> _Capacity | None:
@@ -282,9 +290,10 @@ class _Capacity:
         there += [pod for pod in strangers if pod.spec.node_name != one.node.name]
         try:
             running = total(pods.requests(pod) for pod in there)
-            return cls(Resources.parse(one.claim.status.allocatable), running, strangers)
+            expected = Resources.parse(one.claim.status.allocatable)
         except ValueError:
             return None
+        return cls(expected, running, strangers, [pod for pod in strangers if _rules(pod)])
 
     def taken(self, pod: Pod) -> bool:
         """Whether other pods took the capacity: as planned, the node does not hold this pod beside them."""
@@ -296,8 +305,15 @@ class _Capacity:
         except ValueError:
             return True
         ports = host_ports(pod)
-        others = self.strangers
+        others = self.strangers if _rules(pod) else self.ruling
         return any(clash(ports, host_ports(other)) or _apart(pod, other) or _apart(other, pod) for other in others)
+
+
+def _rules(pod: Pod) -> bool:
+    """Whether a pod may keep others away by host ports, anti-affinity or a spread."""
+    affinity = pod.spec.affinity
+    away = affinity is not None and affinity.pod_anti_affinity is not None
+    return away or bool(pod.spec.topology_spread_constraints) or bool(host_ports(pod))
 
 
 def _fits(pod: Pod, one: Watched, running: Resources) -> bool:
