@@ -22,6 +22,8 @@ CRDS: Final = Path(__file__).resolve().parents[2] / "manifests/crds"
 STRICT: Final = "fieldValidation=Strict&fieldManager=test"
 DRY: Final = f"dryRun=All&{STRICT}"
 SERVED_SECONDS: Final = 30.0
+#: The API server deletes each kind's objects first: on a busy machine, and after a restart of it, that takes minutes.
+DELETED_SECONDS: Final = 360.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +118,4 @@ def with_definitions(cluster: ControlPlane) -> Iterator[ApiServer]:
         yield server
     finally:
         server.close()
-        cluster.kubectl("delete", "-f", str(CRDS), "--wait")
+        cluster.kubectl("delete", "-f", str(CRDS), "--wait", timeout=DELETED_SECONDS)
