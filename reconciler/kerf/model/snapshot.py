@@ -302,6 +302,11 @@ class Snapshot:
     #: What has changed in the tables that follow events; None for a copy, which follows nothing.
     journal: Journal | None = field(default=None, metadata=WHOLE)
 
+    @property
+    def promises(self) -> dict[str, str]:
+        """By UID of pods, the key of `state_nodes` at which the latest plan expects them, in its order."""
+        return {one.pod_uid: one.target for one in self.nominations if not one.over}
+
     def fresh(self, *sources: Source) -> bool:
         """Whether all these sources were complete recently enough for an action that destroys."""
         limit = self.now - self.settings.stale_after

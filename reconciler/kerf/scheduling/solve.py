@@ -173,7 +173,7 @@ def _queue(
     targets = [target for target in places.targets if target.key not in exclude]
     gone, names = frozenset(pod.key for pod in away), _node_names(snapshot, exclude)
     topology = Topology(shared.tallies, found, gone, names, targets, work)
-    promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
+    promises = snapshot.promises
     turns = _turns(snapshot, options.first, partial(places.settled, promises))
     facts = PodFacts(
         asked.volumes,

@@ -9,7 +9,7 @@ import pytest
 
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
-from kerf.runtime.state.batching import AGAIN, BINDS, BUFFERS_AGAIN, RECHECKED, BatchWindow
+from kerf.runtime.state.batching import AGAIN, BUFFERS_AGAIN, RECHECK_EVERY, RECHECK_FOR, BatchWindow
 from kerf_api.v1.meta import decode
 from kerf_api.v1.nodeclaim import NodeClaim
 
@@ -169,7 +169,7 @@ def test_after_a_node_is_initialized_its_pods_are_looked_for_until_the_next_plan
     window.served(after(1))
     window.claim_changed(JOINED, INITIALIZED, after(4))
     window.claim_changed(JOINED, INITIALIZED, after(4.5))
-    recheck = after(4) + BINDS
+    recheck = after(4) + RECHECK_EVERY
     expected = Batch(recheck, recheck, again=True, opened_at=after(4), recheck_at=recheck, asks_at=after(1) + AGAIN)
     assert window.at(after(4.5)) == expected, "it waits for the first of them"
     assert expected.closes(SETTINGS) == after(1) + AGAIN, "without such pods all is as before"
@@ -192,8 +192,8 @@ def test_pods_of_an_initialized_node_are_looked_for_a_few_times(late: float) -> 
         assert batch.recheck_at > now
         looks.append(batch.recheck_at + timedelta(seconds=late))
         window.looked(looks[-1], None)
-    assert len(looks) == RECHECKED // BINDS
-    assert looks[-1] >= after(2) + RECHECKED
+    assert len(looks) == RECHECK_FOR // RECHECK_EVERY
+    assert looks[-1] >= after(2) + RECHECK_FOR
 
 
 def test_a_loop_that_stood_still_looks_again_in_a_second() -> None:

@@ -23,9 +23,9 @@ BUFFERS_AGAIN = timedelta(seconds=30)
 #: When no pod has come for so long, others seldom follow the next one: they come together, within milliseconds.
 QUIET = timedelta(seconds=10)
 #: Time for the kube-scheduler to bind pods to a node that is initialized; pods without a place there are looked for as
-#: often, and no more when the node has been initialized for `RECHECKED`.
-BINDS = timedelta(seconds=1)
-RECHECKED = timedelta(seconds=5)
+#: often, and no more when the node has been initialized for `RECHECK_FOR`.
+RECHECK_EVERY = timedelta(seconds=1)
+RECHECK_FOR = timedelta(seconds=5)
 
 
 class BatchWindow:
@@ -113,9 +113,9 @@ class BatchWindow:
         if try_at is not None:
             self.tried(now, try_at)
         if self._opened is not None and self._recheck_at is not None and self._recheck_at <= now:
-            again = self._recheck_at + BINDS  # a look comes a little later than it is due
-            again = again if again > now else now + BINDS
-            self._recheck_at = again if again <= self._opened[1] + RECHECKED else None
+            again = self._recheck_at + RECHECK_EVERY  # a look comes a little later than it is due
+            again = again if again > now else now + RECHECK_EVERY
+            self._recheck_at = again if again <= self._opened[1] + RECHECK_FOR else None
 
     def claim_changed(self, old: NodeClaim | None, new: NodeClaim | None, now: datetime) -> None:
         """Its node may be initialized now: the kube-scheduler binds the pods that it was made for, or others."""
@@ -123,7 +123,7 @@ class BatchWindow:
             return
         if self._known and self._served_at is not None:
             first = self._opened[0] if self._opened is not None else now
-            self._opened, self._recheck_at = (first, now), self._recheck_at or now + BINDS
+            self._opened, self._recheck_at = (first, now), self._recheck_at or now + RECHECK_EVERY
 
     def served(self, now: datetime, *, again: bool = False) -> None:
         """A plan worked the batch off; `again` says that it left pods over for a next one, which follows at once."""

@@ -23,6 +23,7 @@ from kerf.pods.buffer_pods import RESOLUTIONS, Resolution, virtual_pods
 from kerf.pods.host_ports import clash, host_ports
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.offerings.learned import foreign_taints
+from kerf.scheduling.placing.pod_parts import has_terms
 from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf_api import labels
 from kerf_api.resources import Resources, total
@@ -79,7 +80,7 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
         return ()
     snapshot, shapes = turn.snapshot, PodShapes(turn.snapshot)
     marks = {mark for one in found.values() for mark in one.missing}
-    promises = {promise.pod_uid: promise.target for promise in snapshot.nominations if not promise.over}
+    promises = snapshot.promises
     waiting, promised = dict[str, Pod](), dict[str, list[Pod]]()
     for pod in asked:
         mark, target = pod_mark(pod.metadata.uid), promises.get(pod.metadata.uid, "")
@@ -113,10 +114,10 @@ def displaced(turn: Turn, since: datetime) -> bool:
     if not fresh:
         return False
     waiting = {pod.metadata.uid: pod for pod in snapshot.pods.pending.values()}
-    promises = {one.pod_uid: one.target for one in snapshot.nominations if one.pod_uid in waiting and not one.over}
-    promised = dict[str, list[Pod]]()
+    promises, promised = snapshot.promises, dict[str, list[Pod]]()
     for uid, target in promises.items():
-        promised.setdefault(target, []).append(waiting[uid])
+        if uid in waiting:
+            promised.setdefault(target, []).append(waiting[uid])
     lost = dict[str, list[str]]()
     for name, one in opened.items():
         for mark in one.missing:
@@ -310,10 +311,8 @@ class _Capacity:
 
 
 def _rules(pod: Pod) -> bool:
-    """Whether a pod may keep others away by host ports, anti-affinity or a spread."""
-    affinity = pod.spec.affinity
-    away = affinity is not None and affinity.pod_anti_affinity is not None
-    return away or bool(pod.spec.topology_spread_constraints) or bool(host_ports(pod))
+    """Whether a pod may keep others away, by host ports or by constraints about them."""
+    return has_terms(pod) or bool(host_ports(pod))
 
 
 def _fits(pod: Pod, one: Watched, running: Resources) -> bool:
