@@ -61,6 +61,20 @@ def test_past_the_deadline_a_pod_is_not_cut_again_and_again() -> None:
     assert world.condition("Drained") == ("True", "Drained")
 
 
+def test_a_pod_that_is_stuck_is_given_up_at_the_instant_that_the_plan_names() -> None:
+    """Between its due time and the next look nothing else may count: what stands in memory would be old news."""
+    world = draining(pod("stuck", "node-a", meta={"finalizers": ["x/y"], "deletionTimestamp": text(NOW)}))
+    world.settle()
+    world.pass_time(55)
+    due = world.decide().next_due
+    assert due == NOW + timedelta(seconds=60)
+    world.pass_time(4.999)
+    assert [e.message for e in world.decide().events if e.reason == "FailedDraining"]
+    world.pass_time(0.001)
+    world.settle()
+    assert world.condition("Drained") == ("True", "Drained")
+
+
 @pytest.mark.parametrize("known", ["soon", "", "2026-01-01T12:00:00", "0000-01-01T00:00:00Z"])
 def test_a_deadline_that_cannot_be_read_is_replaced_where_the_claim_has_a_grace_period(known: str) -> None:
     world = draining(pod("web", "node-a", meta=PROTECTED), grace="5m")

@@ -137,7 +137,7 @@ def _due(view: View, waiting: Iterable[Pod], deadline: datetime | None) -> datet
 def _turning_points(view: View, pod: Pod, deadline: datetime | None) -> list[datetime]:
     points = []
     if pod.metadata.deletion_timestamp is not None:
-        points.append(pod.metadata.deletion_timestamp + pods.STUCK_AFTER + _SECOND)
+        points.append(pod.metadata.deletion_timestamp + pods.STUCK_AFTER)
     elif (forced := forced_at(pod, deadline)) is not None:
         points.append(forced)
     points += pods.protection_ends(pod)
