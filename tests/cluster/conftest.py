@@ -6,6 +6,7 @@ Building it may take longer than one test is allowed to: run `python -m tests.cl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,17 @@ from tests.needed import needed
 from .binaries import ControlPlaneUnavailable, find_binaries
 from .charts import Helm
 from .control_plane import ControlPlane
+
+FOLDER = Path(__file__).parent
+#: Seconds that a test has at most. What it waits for has bounds of its own, which grow on a busy machine (`pressure`):
+#: the test's own end must not come before theirs, or nobody learns what was waited for.
+TIMEOUT = 900
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(FOLDER) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TIMEOUT))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -96,10 +97,16 @@ class FluxInstallation(Installation):
         def done() -> bool:
             return all(self.flux.done(step, revision) for step in STEPS)
 
+        self.wait(done, seconds, f"Flux has applied {revision}")
+
+    def wait(self, reached: Callable[[], bool], seconds: float, what: str) -> float:
+        """As elsewhere; a wait that fails shows what Flux and Kerf say of what they hold."""
         try:
-            self.wait(done, seconds, f"Flux has applied {revision}")
+            return super().wait(reached, seconds, what)
         except AssertionError as late:
-            late.add_note("\n".join(str(self.flux.condition(step)) for step in STEPS))
+            kinds = "kustomizations.kustomize.toolkit.fluxcd.io,nodepools,ec2nodeclasses"
+            for one in self.get(kinds, "--all-namespaces"):
+                late.add_note(f"{one['kind']} {one['metadata']['name']}: {json.dumps(one.get('status', {}))}")
             raise
 
 
