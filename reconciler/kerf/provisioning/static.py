@@ -20,7 +20,7 @@ from kerf.model.plan import NOTHING, CreateNodeClaim, Plan, Reason, Refusal, joi
 from kerf.model.replicas import asked_for, kept, members, room
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import LOOK_AGAIN
-from kerf.scheduling.answers.nodeclaims import member_claim, member_name
+from kerf.scheduling.answers.nodeclaims import is_free, member_claim, member_name
 from kerf.scheduling.context import held, ready
 from kerf_api.v1.nodepool import NodePool
 
@@ -75,7 +75,7 @@ def _filled(turn: Turn, pool: NodePool, missing: int, replaced: Collection[str])
 def _names(snapshot: Snapshot, pool: NodePool, asked: Collection[str]) -> Iterator[str]:
     """The first free names of members, endlessly."""
     names = (member_name(pool, number) for number in count())
-    return (name for name in names if name not in snapshot.node_claims and name not in asked)
+    return (name for name in names if is_free(snapshot, name) and name not in asked)
 
 
 def _refused(snapshot: Snapshot, name: str, reason: Reason) -> Plan:

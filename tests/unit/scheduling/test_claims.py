@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.model.aws.cloud import Instance
+from kerf.model.changes.indexes import InstanceIndex
 from kerf.scheduling.answers.nodeclaims import member_name, pod_mark, to_claim
 from kerf.scheduling.solve import Solution, solve
 from kerf_api import labels
@@ -89,6 +92,22 @@ def test_the_same_decision_has_the_same_names_and_another_salt_others() -> None:
     assert len(set(names)) == len(names)
     assert all(name.startswith("default-") and len(name) >= len("default-12345") for name in names)
     assert not set(names) & {to_claim(snapshot, n, salt="t").name for n in solution.new_nodes}
+
+
+def test_the_name_of_an_instance_that_still_runs_is_not_given_again() -> None:
+    """A user took the finalizer of a NodeClaim by hand: its instance bears its name until it is collected."""
+    pods = w.replicas(2, "p", "900m", "900Mi")
+    snapshot, solution = planned(w.pool(), pods)
+    (node,) = solution.new_nodes
+    first = to_claim(snapshot, node, salt="s").name
+
+    def beside(state: str) -> str:
+        tags = {labels.TAG_NODECLAIM: first}
+        left = Instance("i-1", "m5.large", "us-west-2a", state, "spot", snapshot.now, tags=tags)
+        return to_claim(dataclasses.replace(snapshot, instances=InstanceIndex.of({"i-1": left})), node, salt="s").name
+
+    assert beside("running") != first
+    assert beside("terminated") == first
 
 
 @pytest.mark.parametrize("pool", ["default", "a" * 63, "a" * 53 + "." + "b" * 9, "a" * 50 + "----" + "b" * 9])

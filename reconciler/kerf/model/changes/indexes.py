@@ -73,10 +73,11 @@ def bound_to(index: PodIndex, homes: Mapping[str, str]) -> PodIndex:
 class InstanceIndex(Mapping[str, Instance]):
     """Instances by ID, in order of ID, and by the launch group of their tags."""
 
-    __slots__ = ("by_group", "by_id")
+    __slots__ = ("_claim_names", "by_group", "by_id")
 
     def __init__(self, by_id: Mapping[str, Instance], by_group: Mapping[str, tuple[Instance, ...]]) -> None:
         self.by_id, self.by_group = by_id, by_group
+        self._claim_names: frozenset[str] | None = None
 
     @classmethod
     def of(cls, instances: Mapping[str, Instance]) -> InstanceIndex:
@@ -85,6 +86,14 @@ class InstanceIndex(Mapping[str, Instance]):
         for instance in by_id.values():
             groups.setdefault(instance.tags.get(labels.LAUNCH_GROUP, ""), []).append(instance)
         return cls(by_id, {group: tuple(members) for group, members in groups.items() if group})
+
+    @property
+    def claim_names(self) -> frozenset[str]:
+        """The names of NodeClaims that tags of live instances bear, whether such a NodeClaim is there or not."""
+        if self._claim_names is None:
+            tagged = (one.tags.get(labels.TAG_NODECLAIM, "") for one in self.by_id.values() if one.live)
+            self._claim_names = frozenset(filter(None, tagged))
+        return self._claim_names
 
     def __getitem__(self, id_: str) -> Instance:
         return self.by_id[id_]

@@ -92,10 +92,19 @@ def _handed_down(pool: NodePool) -> dict[str, str]:
 
 
 def claim_name(snapshot: Snapshot, node: NewNode, salt: str) -> str:
-    """`<pool>-<hash>` over the salt and the pods' UIDs, and the number of the first name that no claim has."""
+    """`<pool>-<hash>` over the salt and the pods' UIDs, and the number of the first name that is free."""
     purpose = "\n".join([salt, node.pool, *sorted(_uids(snapshot, node))])
     names = (_name(node.pool, f"{purpose}\n{number}" if number else purpose) for number in count())
-    return next(name for name in names if name not in snapshot.node_claims)
+    return next(name for name in names if is_free(snapshot, name))
+
+
+def is_free(snapshot: Snapshot, name: str) -> bool:
+    """Whether a new NodeClaim may have the name.
+
+    That of one whose finalizer was taken by hand is not free while its instance runs: AWS' tags would name one
+    NodeClaim for two instances.
+    """
+    return name not in snapshot.node_claims and name not in snapshot.instances.claim_names
 
 
 def owner_reference(pool: NodePool) -> OwnerReference:
