@@ -22,6 +22,18 @@ BUGS = (
         ),
     ),
     Bug(
+        "a fight goes on as fast as the API server answers",
+        "Two writers that undo each other's writes load the API server until one of them ends.",
+        (Edit("reconciler/kerf/runtime:Promises.contested", "self.settle(action.key, '', until)", "pass"),),
+        ("tests/unit/runtime/test_contested.py::test_a_fight_costs_one_request_a_second",),
+    ),
+    Bug(
+        "the name of a running instance is given again",
+        "AWS' tags name one NodeClaim for two instances, once a finalizer was taken by hand.",
+        (Edit("reconciler/kerf/scheduling:is_free", "name not in snapshot.instances.claim_names", "True"),),
+        ("tests/unit/scheduling/test_claims.py::test_the_name_of_an_instance_that_still_runs_is_not_given_again",),
+    ),
+    Bug(
         "memory of the largest node",
         "More is planned with than most machines of a type have, and pods wait on nodes that are too small.",
         (Edit("reconciler/kerf/runtime:LearnedMemory.seen", "memory <= known[0]", "memory >= known[0]"),),

@@ -26,6 +26,8 @@ READ: Final = "Read"
 ANSWER: Final = "Answer"
 API_SERVER: Final = "kubernetes/api-server"
 SLOW: Final = "slow"
+#: The outcome of writes that come off, and that another writer undoes each time.
+CONTESTED: Final = "contested"
 #: The verbs and the objects of parts of this process that fail: a bug in deciding, or events that are not written.
 DECIDE: Final = ("Decide", "loop")
 PROPOSE: Final = ("ProposeDisruption", "loop")
@@ -52,6 +54,8 @@ _FIXES: Final = {
     "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
     "invalid": "correct the field that the error names",
     "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
+    CONTESTED: "find out who else writes the object (kubectl get -o yaml --show-managed-fields) and have it leave out "
+    "what Kerf writes; Kerf goes on, slowly",
     SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
 }
 #: What helps when AWS denies an action.
@@ -87,6 +91,8 @@ class Failure:
         """The failure in words, without the object."""
         if self.outcome == SLOW:
             return f"answers slowly: {self.error}"
+        if self.outcome == CONTESTED:
+            return f"{self.verb} is undone by another writer each time"
         return f"{self.verb} {'is forbidden' if self.outcome == 'forbidden' else 'fails'}: {self.error or self.outcome}"
 
     @property

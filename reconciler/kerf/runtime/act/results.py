@@ -14,6 +14,7 @@ from kerf.ec2.nodeclass import profile_verdicts
 from kerf.model import kinds
 from kerf.model.aws.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
 from kerf.model.aws.inventory import PROFILE, TEMPLATE
+from kerf.model.failures import CONTESTED
 from kerf.model.kinds import Kind
 from kerf.model.plan import (
     Action,
@@ -105,10 +106,21 @@ def _note_failure(done: Done, state: State) -> None:
     if done.outcome in _NOT_TRIED:
         return
     verb, about = done.action.key.partition(" ")[0], _about(done.action)
-    if done.outcome in _PUT_OFF:
+    if _contested(done, state):
+        state.failures.failed(verb, about, CONTESTED, "", done.at)
+    elif done.outcome in _PUT_OFF:
         state.failures.succeeded(verb, about, done.at)
     else:
         state.failures.failed(verb, about, done.outcome, str(done.error or ""), done.at)
+
+
+def _contested(done: Done, state: State) -> bool:
+    """Whether another writer has undone this write again and again."""
+    if not isinstance(done.action, PatchObject) or done.error is not None or done.value is None:
+        return False
+    known = state.cluster.get(done.action.ref)
+    before = known.metadata.resource_version if known is not None else ""
+    return state.promises.contested(done.action, before, done.value.metadata.resource_version, done.at)
 
 
 def known_of(action: Action, state: State) -> Any:

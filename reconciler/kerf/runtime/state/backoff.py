@@ -1,7 +1,13 @@
-"""How long to leave something alone after it failed: doubling waits per subject, forgotten on success."""
+"""How long to leave something alone: after it failed, doubling waits per subject; and writes that another writer undoes.
+
+In the second case, be it another controller, a GitOps tool, or a process that still believes that it leads, each of two
+writers finds the object other than it should be, and writes it again as fast as the API server answers. A write that
+follows a foreign one each time is held back, so that such a fight costs about one request a second.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,6 +15,9 @@ from kerf.model.backoff import Steps
 
 #: Of an action that failed.
 ACTION_STEPS: Final = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
+#: So many writes of one verb to one object within this time, each after one of another writer, are a fight.
+LIMIT: Final = 10
+WITHIN: Final = timedelta(seconds=10)
 
 
 class Backoff:
@@ -47,3 +56,36 @@ class Backoff:
         for subject in stale:
             self.succeeded(subject)
         return {s: until for s, until in self._until.items() if until > now}
+
+
+class Contested:
+    """One thread uses it."""
+
+    def __init__(self) -> None:
+        #: By object, the version that our latest write gave it, and when.
+        self._versions: dict[str, tuple[str, datetime]] = {}
+        #: By verb and object, when our writes followed those of others.
+        self._times: dict[str, deque[datetime]] = {}
+
+    def written(self, key: str, ref: str, before: str, after: str, now: datetime) -> datetime | None:
+        """Take in a write that the API server accepted; until when the same one is to wait, if it must.
+
+        `key` is its verb and object; `before` the object's version as known when the answer came, `after` that of the
+        answer.
+        """
+        own, self._versions[ref] = self._versions.get(ref), (after, now)
+        if own is None or before in ("", own[0]):
+            return None
+        times = self._times.setdefault(key, deque(maxlen=LIMIT))
+        times.append(now)
+        return times[0] + WITHIN if len(times) == LIMIT and now - times[0] < WITHIN else None
+
+    def forget_old(self, now: datetime) -> None:
+        """Forget what is too old to count."""
+        self._times = {key: times for key, times in self._times.items() if now - times[-1] < WITHIN}
+        self._versions = {ref: known for ref, known in self._versions.items() if now - known[1] < WITHIN}
+
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: everything is as long ago as before."""
+        self._versions = {ref: (version, at - by) for ref, (version, at) in self._versions.items()}
+        self._times = {key: deque((at - by for at in times), LIMIT) for key, times in self._times.items()}

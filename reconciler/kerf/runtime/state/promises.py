@@ -1,5 +1,5 @@
 """The short memory of what was decided lately: nodes that pods are expected on, deeds that do not show yet, and writes
-that the API server did not keep."""
+that the API server did not keep, or that another writer undoes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kerf.model.kept import Field, dropped
 from kerf.model.plan import Nomination, PatchObject, Plan
+from kerf.runtime.state.backoff import Contested
 
 #: While pods wait, passes follow each other faster than this, and each replaces the promises of the one before.
 PROMISES_KEPT: Final = timedelta(minutes=1)
@@ -28,6 +29,7 @@ class Promises:
         self.candidates_left_over: frozenset[tuple[str, str]] = frozenset()
         self._settling: dict[tuple[str, str], datetime] = {}
         self._dropped: dict[Field, datetime] = {}
+        self._contested = Contested()
 
     def planned(self, plan: Plan) -> None:
         """Take in the nominations of a plan, the candidates that it left over, and the plan itself when it served the
@@ -74,8 +76,19 @@ class Promises:
         for name in dropped(action, answer):
             self._dropped[name] = now + NOT_KEPT_FOR
 
+    def contested(self, action: PatchObject, before: str, after: str, now: datetime) -> bool:
+        """Whether a write that the API server accepted has been undone by another writer too often; the next one waits.
+
+        `before` and `after` are the versions of the object as known, and as answered.
+        """
+        until = self._contested.written(action.key, str(action.ref), before, after, now)
+        if until is not None:
+            self.settle(action.key, "", until)
+        return until is not None
+
     def forget_old(self, now: datetime) -> None:
         """Drop every promise whose time is over."""
+        self._contested.forget_old(now)
         for target in [t for t, until in self.nominated.items() if until <= now]:
             del self.nominated[target]
         if self.latest.nominations and self.latest.nominations[0].until + PROMISES_KEPT <= now:
@@ -87,6 +100,7 @@ class Promises:
 
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: every promise lasts as long as before."""
+        self._contested.set_back(by)
         self.nominated = {target: until - by for target, until in self.nominated.items()}
         self._settling = {key: until - by for key, until in self._settling.items()}
         self._dropped = {name: until - by for name, until in self._dropped.items()}

@@ -1,0 +1,130 @@
+"""Writes that another writer undoes are held back and reported; what only we write is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from kerf.model import kinds
+from kerf.model.failures import CONTESTED
+from kerf.model.kubernetes.objects import Node
+from kerf.model.plan import PatchObject, Reason
+from kerf.model.settings import Settings
+from kerf.runtime.act.results import absorb
+from kerf.runtime.inbox import Changed, Done
+from kerf.runtime.state.backoff import LIMIT, WITHIN
+from kerf.runtime.state.state import State
+from kerf_api.v1.meta import ObjectMeta
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = "TaintNode node/a"
+
+
+def node(version: int) -> Node:
+    return Node(metadata=ObjectMeta(name="a", uid="uid-a", resource_version=str(version)))
+
+
+PATCH = PatchObject(verb="TaintNode", ref=kinds.ref(node(0)), patch={}, reason=Reason("Test"))
+
+
+class Writing:
+    """Our writes to one object, and those of another writer."""
+
+    def __init__(self) -> None:
+        self.state = State(Settings(cluster_name="c"), build=lambda *_: (), interpret=lambda _: None)
+        self.now, self.version = NOW, 1
+        self.theirs()
+
+    def theirs(self) -> None:
+        self.version += 1
+        self.state.take(Changed(kinds.NODE, node(self.version)), self.now)
+
+    def ours(self, seconds: float = 0.2) -> None:
+        self.now += timedelta(seconds=seconds)
+        self.state.notice(self.now)
+        self.version += 1
+        absorb(Done(PATCH, "ok", self.now, node(self.version)), self.state)
+
+    def fight(self, rounds: int, seconds: float = 0.2) -> None:
+        for _ in range(rounds):
+            self.ours(seconds)
+            self.theirs()
+
+    @property
+    def held_until(self) -> datetime | None:
+        return self.state.held_until(KEY, "", (KEY,), self.now)
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [one.outcome for one in self.state.snapshot(self.now).failures.values()]
+
+
+def test_a_write_that_is_undone_each_time_waits_and_is_reported() -> None:
+    writing = Writing()
+    writing.fight(LIMIT)
+    assert (writing.held_until, writing.outcomes) == (None, [])
+    writing.ours()
+    first = NOW + timedelta(seconds=0.4)  # the first one that followed a foreign one
+    assert writing.held_until == first + WITHIN
+    (found,) = writing.state.snapshot(writing.now).failures.values()
+    assert (found.object, found.outcome) == ("node/a", CONTESTED)
+    assert "is undone by another writer each time" in found.standing(writing.now)
+    assert "--show-managed-fields" in found.fix
+
+
+def test_a_fight_costs_one_request_a_second() -> None:
+    writing, written = Writing(), 0
+    end = NOW + timedelta(minutes=1)
+    while writing.now < end:
+        if writing.held_until is None:
+            writing.fight(1, 0.1)
+            written += 1
+        else:
+            writing.now += timedelta(seconds=0.1)
+    assert written <= 60 + LIMIT + 1
+
+
+def test_the_report_ends_with_the_first_write_that_is_kept() -> None:
+    writing = Writing()
+    writing.fight(LIMIT + 1)
+    assert writing.outcomes == [CONTESTED]
+    since = next(iter(writing.state.snapshot(writing.now).failures.values())).since
+    writing.fight(1, 1.0)
+    assert next(iter(writing.state.snapshot(writing.now).failures.values())).since == since
+    writing.ours(WITHIN.total_seconds())
+    assert (writing.held_until, writing.outcomes) == (None, [])
+
+
+def test_what_only_we_write_is_no_fight_however_fast() -> None:
+    writing = Writing()
+    for _ in range(10 * LIMIT):
+        writing.ours(0.01)
+    assert (writing.held_until, writing.outcomes) == (None, [])
+
+
+def test_another_writer_who_writes_now_and_then_is_no_fight() -> None:
+    writing = Writing()
+    writing.fight(10 * LIMIT, 1.2 * WITHIN.total_seconds() / LIMIT)
+    assert (writing.held_until, writing.outcomes) == (None, [])
+
+
+def test_a_clock_that_is_set_back_makes_nobody_wait_longer() -> None:
+    writing = Writing()
+    writing.now += timedelta(hours=1)
+    writing.state.notice(writing.now)
+    writing.fight(LIMIT + 1)
+    assert writing.held_until is not None
+    left = writing.held_until - writing.now
+    writing.now -= timedelta(hours=1)
+    writing.state.notice(writing.now)
+    assert writing.held_until == writing.now + left
+    writing.fight(1)
+    assert writing.held_until is not None
+    assert writing.held_until - writing.now <= WITHIN
+
+
+def test_nothing_is_remembered_for_long() -> None:
+    writing = Writing()
+    writing.fight(LIMIT + 1)
+    contested = writing.state.promises._contested
+    writing.state.snapshot(writing.now + 2 * WITHIN)
+    assert (contested._times, contested._versions) == ({}, {})
