@@ -15,8 +15,9 @@ import msgspec
 _OURS = ("kerf.", "prometheus_client.")
 _NOT_OURS = ("kerf.sandbox.",)
 _SEVERAL = (list, tuple, set, frozenset, deque)
-#: Rings of a fixed length, queues that are swept when they have so many more rows than there are entries, and series
-#: whose labels have few values: they fill up, and no more. What one answer of a step consists of is a value.
+#: Rings of a fixed length, texts of which so many are kept, queues that are swept when they have so many more rows than
+#: there are entries, and series whose labels have few values: they fill up, and no more. What one answer of a step
+#: consists of is a value.
 _BOUNDED = (
     "._memory.outcomes[].entries[].outcome",
     "._memory.outcomes[].dues",
@@ -24,6 +25,7 @@ _BOUNDED = (
     ".state.cluster._journal._rows",
     ".state.cluster._gone",
     ".telemetry.events._until",
+    ".telemetry._repeats._told",
     ".telemetry.metrics.",
 )
 #: What a table may have more than it would have after a restart: a row for each object that there is.

@@ -11,6 +11,7 @@ from kerf.disruption.command import failure_of
 from kerf.model import kinds
 from kerf.model.kinds import DEPLOYMENT, STATEFUL_SET, Kind
 from kerf.model.kubernetes.objects import Node, Pod
+from kerf.sandbox.nodes.kubelets import COMPLETES_AFTER
 from kerf.sandbox.world import World
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -57,6 +58,8 @@ def _pods(world: World, waiting: Container[str]) -> Iterator[str]:
     here: list[Pod] = [p for p in _values(world, kinds.POD) if not p.metadata.deleting]
     settled = [p for p in here if p.status.phase in ("Running", "Succeeded") or p.key in waiting]
     yield from (f"pod {p.key} is {p.status.phase}" for p in here if p not in settled)
+    working = [p for p in settled if COMPLETES_AFTER in p.metadata.annotations and p.status.phase == "Running"]
+    yield from (f"pod {p.key} has not completed" for p in working)
     running = Counter(p.metadata.labels.get("app") for p in settled if p.status.phase != "Succeeded")
     held_up = {
         p.metadata.labels.get("app") for p in here if p.key in waiting

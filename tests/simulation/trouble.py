@@ -78,6 +78,8 @@ class Trouble(Faults):
         #: The latest writes with their outcome; how many there were, and events.
         self.log: deque[str] = deque(maxlen=_REMEMBERED)
         self.writes = self.events = self.events_on_pods = 0
+        #: The groups of the calls of which a controller was told that they can launch nothing.
+        self.refused_groups: set[str] = set()
         #: What the controller can see in spite of the faults.
         self.sight = Sight()
 
@@ -158,6 +160,8 @@ class Trouble(Faults):
             return
         if _hides(fault, call):
             self.sight.hides(_source(call))
+        if fault.error == "TemplateMissing":
+            self.refused_groups.add(call.subject)
         raise _ERRORS[fault.error](f"{call.verb} {call.subject}: {fault.error} by script")
 
     def _arm(self) -> None:
