@@ -281,6 +281,7 @@ def _rest(what: Script, world: World, crew: Crew, trouble: Trouble, hands: Hands
         moving = unrest(world, may_wait(what, world, crew))
         if not moving and not trouble.writes:
             return
+        hands.lift_budgets(may_wait(what, world, crew))
         if world.clock.now() >= end:
             raise Violation(f"no rest: {'; '.join(moving) or f'{trouble.writes} writes in {LOOK}'}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import timedelta
 from typing import Any
 
@@ -92,6 +92,14 @@ class Hands:
             if held is not None and held.status == TRUE:
                 key, _, mark = held.message.rpartition(" ")[2].partition("=")
                 self._world.server.patch(record.kind, *record.key, {"metadata": {"annotations": {key: mark}}})
+
+    def lift_budgets(self, waiting: Container[str]) -> None:
+        """A user removes the PodDisruptionBudgets of workloads of which pods are `waiting` for good: these would keep
+        the other pods on a node that is drained."""
+        short = {one.value.metadata.labels.get("app") for one in self._sorted(kinds.POD) if one.value.key in waiting}
+        for record in self._sorted(kinds.PDB):
+            if record.value.metadata.name in short:
+                self._world.server.delete(kinds.PDB, *record.key)
 
     def tidy(self) -> None:
         """Somebody takes off the notes about garbage, which would be taken off within the hour."""
