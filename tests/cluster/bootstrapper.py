@@ -69,6 +69,9 @@ class Bootstrapper:
         connect: Any = kubernetes.config.new_client_from_config
         self._core: Any = kubernetes.client.CoreV1Api(connect(str(kubeconfig)))
         self._types: dict[str, Any] = {}
+        #: By region. One takes a second of CPU to make, and a machine's boot must not depend on how many types there are.
+        self._clients: dict[str, Any] = {}
+        self._clients_made = threading.Lock()
         self._seen: dict[str, float] = {}
         self._done: set[str] = set()
         self._failure: BaseException | None = None
@@ -163,10 +166,16 @@ class Bootstrapper:
         """What DescribeInstanceTypes says of the instance's type, asked once."""
         name = instance["instance_type"]
         if name not in self._types:
-            session = boto3.session.Session(MACHINES, MACHINES, region_name=instance["region"])
-            ec2 = session.client("ec2", endpoint_url=self._aws_url)
-            self._types[name] = ec2.describe_instance_types(InstanceTypes=[name])["InstanceTypes"][0]
+            described = self._client(instance["region"]).describe_instance_types(InstanceTypes=[name])
+            self._types[name] = described["InstanceTypes"][0]
         return self._types[name]
+
+    def _client(self, region: str) -> Any:
+        with self._clients_made:
+            if region not in self._clients:
+                session = boto3.session.Session(MACHINES, MACHINES, region_name=region)
+                self._clients[region] = session.client("ec2", endpoint_url=self._aws_url)
+            return self._clients[region]
 
 
 def main() -> None:
