@@ -69,7 +69,8 @@ class Bootstrapper:
         connect: Any = kubernetes.config.new_client_from_config
         self._core: Any = kubernetes.client.CoreV1Api(connect(str(kubeconfig)))
         self._types: dict[str, Any] = {}
-        #: By region. One takes a second of CPU to make, and a machine's boot must not depend on how many types there are.
+        #: By region. One takes a second of CPU to make; how long machines boot must not depend on how many types there
+        #: are.
         self._clients: dict[str, Any] = {}
         self._clients_made = threading.Lock()
         self._seen: dict[str, float] = {}
