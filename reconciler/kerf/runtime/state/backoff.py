@@ -1,6 +1,6 @@
 """How long to leave something alone: what failed, by doubling waits per subject; and what another writer undoes.
 
-In the second case, be that another controller, a GitOps tool, or a process that still believes that it leads, each of two
+In the second case (another controller, a GitOps tool, or a process that still believes that it leads) each of two
 writers finds the object other than it should be, and writes it again as fast as the API server answers. A write that
 follows a foreign one each time is held back, so that such a fight costs about one request a second.
 """
