@@ -69,7 +69,7 @@ class Failure:
     Attributes:
         verb: the name of the action, as metrics and events have it (`EvictPod`, `LaunchInstances`).
         object: the object of the action, as `kind/[namespace/]name` in lower case.
-        outcome: the outcome of the latest attempt, as in `kerf_actions_total`.
+        outcome: the outcome of the latest attempt, as in `kerf_actions_total`; or `SLOW` or `CONTESTED`.
         error: the error of the latest attempt, in the words of the API.
         since: the first attempt that failed, with no success since.
         latest: the latest attempt.

@@ -63,8 +63,7 @@ def test_a_write_that_is_undone_each_time_waits_and_is_reported() -> None:
     writing.fight(LIMIT)
     assert (writing.held_until, writing.outcomes) == (None, [])
     writing.ours()
-    first = NOW + timedelta(seconds=0.4)  # the first one that followed a foreign one
-    assert writing.held_until == first + WITHIN
+    assert writing.held_until == writing.now + timedelta(seconds=1)
     (found,) = writing.state.snapshot(writing.now).failures.values()
     assert (found.object, found.outcome) == ("node/a", CONTESTED)
     assert "is undone by another writer each time" in found.standing(writing.now)

@@ -78,7 +78,8 @@ class Contested:
             return None
         times = self._times.setdefault(key, deque(maxlen=LIMIT))
         times.append(now)
-        return times[0] + WITHIN if len(times) == LIMIT and now - times[0] < WITHIN else None
+        # Not until the oldest one does not count any more: what else is to be done with the object waits as well.
+        return now + WITHIN / LIMIT if len(times) == LIMIT and now - times[0] < WITHIN else None
 
     def forget_old(self, now: datetime) -> None:
         """Forget what is too old to count."""
