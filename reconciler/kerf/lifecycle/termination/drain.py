@@ -24,6 +24,8 @@ from kerf_api.texts import counted
 #: How long a drain sleeps when nothing wakes it earlier.
 _LOOK_AGAIN = timedelta(seconds=10)
 _SECOND = timedelta(seconds=1)
+#: Of two instants that differ the later one is at least so much later.
+_INSTANT = timedelta(microseconds=1)
 
 
 def waiting_pods(view: View, node: Node) -> list[Pod]:
@@ -137,7 +139,7 @@ def _due(view: View, waiting: Iterable[Pod], deadline: datetime | None) -> datet
 def _turning_points(view: View, pod: Pod, deadline: datetime | None) -> list[datetime]:
     points = []
     if pod.metadata.deletion_timestamp is not None:
-        points.append(pod.metadata.deletion_timestamp + pods.STUCK_AFTER)
+        points.append(pod.metadata.deletion_timestamp + pods.STUCK_AFTER + _INSTANT)
     elif (forced := forced_at(pod, deadline)) is not None:
         points.append(forced)
     points += pods.protection_ends(pod)

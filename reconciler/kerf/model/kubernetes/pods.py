@@ -169,7 +169,7 @@ def evictable(pod: Pod, now: datetime) -> bool:
 
 def stuck_terminating(pod: Pod, now: datetime) -> bool:
     """Past its deletion time (which includes the grace period) by a minute."""
-    return pod.metadata.deletion_timestamp is not None and now - pod.metadata.deletion_timestamp >= STUCK_AFTER
+    return pod.metadata.deletion_timestamp is not None and now - pod.metadata.deletion_timestamp > STUCK_AFTER
 
 
 def drainable(pod: Pod, now: datetime) -> bool:
