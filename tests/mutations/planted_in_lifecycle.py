@@ -16,6 +16,18 @@ _UNUSED = "tests/unit/aws/catalogue/test_unused.py"
 
 BUGS = (
     Bug(
+        "an instance that EC2 does not list yet is lost",
+        "After a restart, nodes that have just joined are deleted with the pods that are starting there.",
+        (
+            Edit(
+                "reconciler/kerf/lifecycle:_lost_now",
+                "shown_from(claim, registered, view.now)",
+                "registered",
+            ),
+        ),
+        ("tests/unit/lifecycle/test_garbage.py::test_an_instance_that_ec2_does_not_list_yet_is_not_lost",),
+    ),
+    Bug(
         "class valid before it was tried",
         "Nodes are asked for from a class that nobody may launch from.",
         (

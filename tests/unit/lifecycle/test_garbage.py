@@ -67,6 +67,7 @@ def test_without_fresh_lists_nothing_is_collected(missing: Source) -> None:
 def lost(*, ready: bool | None) -> World:
     """A registered claim whose instance is gone; its Node ready, not ready, or gone too (None)."""
     world = running(node_claim("a"))
+    world.pass_time(60)
     world.instances.clear()
     if ready is None:
         world.objects.pop(kinds.ref(world.node("node-a")))
@@ -97,6 +98,21 @@ def test_an_old_list_takes_no_claim() -> None:
     world = lost(ready=False)
     world.facts["fresh_at"] = {Source.NODE_CLAIMS: world.now}
     assert deleted(noted(world)) == []
+
+
+def test_an_instance_that_ec2_does_not_list_yet_is_not_lost() -> None:
+    """After a restart: the node joined within seconds, and EC2 lists the instance later."""
+    world = running(node_claim("a"))
+    instance = dict(world.instances)
+    world.instances.clear()
+    world.set_ready("node-a", False)
+    world.pass_time(25)
+    world.settle()
+    assert world.get(kinds.NODE, "node-a") is not None
+    world.instances.update(instance)
+    world.pass_time(60)
+    world.settle()
+    assert not world.claim().metadata.deleting
 
 
 def test_everything_goes_in_the_end() -> None:

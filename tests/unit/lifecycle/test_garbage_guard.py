@@ -289,6 +289,7 @@ def test_a_bug_in_garbage_collection_keeps_nothing_else_waiting(monkeypatch: pyt
 # --- claims without an instance, nodes without a claim ----------------------------------------------------------
 def test_claims_that_lose_their_instances_all_at_once_are_held_too() -> None:
     world = running(*(node_claim(f"c{number}") for number in range(8)))
+    world.pass_time(60)
     world.instances.clear()
     for number in range(8):
         world.set_ready(f"node-c{number}", False)

@@ -6,13 +6,14 @@ up and ready, and many at once prove nothing at all: the guard (`garbage_guard`)
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from kerf.lifecycle import shifted_zones
 from kerf.lifecycle.garbage import garbage_guard
 from kerf.lifecycle.garbage.garbage_guard import SOURCES, Suspect
 from kerf.lifecycle.nodeclaim.consistency import CONSISTENT, NODE_NOT_FOUND
+from kerf.lifecycle.nodeclaim.outcomes import shown_from
 from kerf.lifecycle.nodeclaim.ownership import holds, named_by, strayed
 from kerf.lifecycle.nodeclaim.unmarked import may_get_instance
 from kerf.lifecycle.view import View
@@ -30,6 +31,15 @@ from kerf_api.v1.nodeclaim import NodeClaim
 _AWAY = timedelta(minutes=5)
 
 
+@dataclass(frozen=True, slots=True)
+class _Orphan:
+    """An instance without a claim. It is `listed` when claims were listed completely after one should have had it: an
+    older list may not show that claim."""
+
+    instance: Instance
+    listed: bool
+
+
 def collect(turn: Turn) -> Plan:
     """Orphaned instances with their nodes and claims without an instance, as far as they may be ended."""
     view, each = View(turn.snapshot), View(turn.noted)
@@ -38,9 +48,10 @@ def collect(turn: Turn) -> Plan:
     refusal = stale(view.snapshot, "garbage", SOURCES)
     if refusal is not None:
         return joined((refusal if orphans or lost else Plan(), reports))
-    suspects = [*(_orphan(view, instance) for instance in orphans), *(_lost(view, claim) for claim in lost)]
-    verdict = garbage_guard.judge(view, suspects, _doubt(view, orphans))
-    ends = [_end(view, i) for i in orphans if i.id in verdict.released and _abandoned(view, i)]
+    instances = [one.instance for one in orphans]
+    suspects = [*(_orphan(view, instance) for instance in instances), *(_lost(view, claim) for claim in lost)]
+    verdict = garbage_guard.judge(view, suspects, _doubt(view, instances))
+    ends = [_end(view, one.instance) for one in orphans if one.listed and one.instance.id in verdict.released]
     return joined(
         (reports, *ends, *(_forget(view, claim) for claim in lost if _id(claim) in verdict.released), verdict.plan)
     )
@@ -54,12 +65,6 @@ def _orphan(view: View, instance: Instance) -> Suspect:
 def _adopted_by(view: View, instance: Instance) -> datetime:
     """When the claim that it was launched for has it, if there is one."""
     return instance.launched + view.snapshot.settings.adoption_time
-
-
-def _abandoned(view: View, instance: Instance) -> bool:
-    """Whether claims were listed completely after one should have had it: an older list may not show it."""
-    listed = view.snapshot.fresh_at.get(Source.NODE_CLAIMS)
-    return listed is not None and listed >= _adopted_by(view, instance)
 
 
 def _lost(view: View, claim: NodeClaim) -> Suspect:
@@ -91,7 +96,7 @@ def _illegible(claim: NodeClaim) -> bool:
 
 
 # --- instances --------------------------------------------------------------------------------------------------
-def _orphaned(view: View, id_: str) -> tuple[Instance | None, datetime | None]:
+def _orphaned(view: View, id_: str) -> tuple[_Orphan | None, datetime | None]:
     """A live instance that no claim has and none waits for, where instances may be ended."""
     instance, snapshot = view.snapshot.instances[id_], view.snapshot
     if not instance.live or named_by(view, instance) is not None:
@@ -101,7 +106,10 @@ def _orphaned(view: View, id_: str) -> tuple[Instance | None, datetime | None]:
     if (held := shifted_zones.held(view, f"instance/{id_}", instance)) is not None:
         return None, held.next_due
     waiting = snapshot.claims_by_group.get(instance.tags.get(labels.LAUNCH_GROUP, ""), ())
-    return None if any(may_get_instance(view, claim) for claim in waiting) else instance, None
+    if any(may_get_instance(view, claim) for claim in waiting):
+        return None, None
+    listed = snapshot.fresh_at.get(Source.NODE_CLAIMS)
+    return _Orphan(instance, listed is not None and listed >= _adopted_by(view, instance)), None
 
 
 def _end(view: View, instance: Instance) -> Plan:
@@ -129,8 +137,8 @@ def _lost_now(view: View, claim: NodeClaim) -> tuple[bool, datetime | None]:
     """Whether it has lost its other half, and when it may have."""
     nodes = view.nodes_of(claim)
     if view.instance(claim.status.provider_id) is None and not any(node.ready for node in nodes):
-        registered = claim.is_true("Registered")
-        return registered and view.listed_after(since(claim, "Registered", view.now)), None
+        registered = since(claim, "Registered", view.now)
+        return claim.is_true("Registered") and view.listed_after(shown_from(claim, registered, view.now)), None
     away = _given_up(view, claim) if not nodes else None
     return (True, None) if away is not None and away <= view.snapshot.now else (False, away)
 
@@ -161,5 +169,5 @@ def _strayed(view: View, id_: str) -> Plan:
 
 
 _STRAYED = planning("strayed instances", "instances", "instance", _strayed)
-_ORPHANS: Step[View, Instance] = Step("orphans", "instances", _orphaned, speaks=bool)  # type: ignore[arg-type]
+_ORPHANS: Step[View, _Orphan] = Step("orphans", "instances", _orphaned, speaks=bool)  # type: ignore[arg-type]
 _LOST: Step[View, NodeClaim] = Step("lost claims", "node_claims", _bereft, speaks=bool)  # type: ignore[arg-type]

@@ -9,13 +9,24 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from kerf.ec2 import errors
+from kerf.model.claims import since
 from kerf.model.snapshot import LaunchFailure
+from kerf_api.v1.nodeclaim import NodeClaim
 
 _MISMATCH = "IdempotencyMismatch"
 _SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(seconds=60)
 _LONGEST_MESSAGE = 300
 #: After this long EC2 shows what a call has launched.
 SETTLES = timedelta(seconds=60)
+
+
+def shown_from(claim: NodeClaim, earliest: datetime | None, now: datetime) -> datetime | None:
+    """The instant from which a list of EC2 shows the claim's instance while there is one, and not before `earliest`.
+
+    Its node may join, and its NodeClaim be registered, before EC2 lists the instance.
+    """
+    launched = since(claim, "Launched", now)
+    return max((at for at in (earliest, launched + SETTLES if launched else None) if at is not None), default=None)
 
 
 def out_of_capacity(failure: LaunchFailure) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from kerf.lifecycle.nodeclaim.assignment import turn
-from kerf.lifecycle.nodeclaim.outcomes import SETTLES, mismatched
+from kerf.lifecycle.nodeclaim.outcomes import SETTLES, mismatched, shown_from
 from kerf.lifecycle.nodeclaim.ownership import is_own, kept
 from kerf.lifecycle.nodeclaim.progress import Progress
 from kerf.lifecycle.shifted_zones import claim_held
@@ -55,11 +55,11 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
     return (_ask(progress, instance_id) if held is None else progress.also(held)), False
 
 
-def _shows_from(view: View, claim: NodeClaim) -> datetime:
-    """The instant from which a list of EC2 shows the claim's instance while there is one."""
+def _shows_from(view: View, claim: NodeClaim) -> datetime | None:
+    """The instant from which the absence of the claim's instance counts. A status that names another instance than the
+    one that was registered must not have that one's node drained meanwhile."""
     deleted = claim.metadata.deletion_timestamp or view.snapshot.now
-    launched = None if claim.is_true("Registered") else since(claim, "Launched", view.now)
-    return deleted if launched is None else max(deleted, launched + SETTLES)
+    return deleted if claim.is_true("Registered") else shown_from(claim, deleted, view.now)
 
 
 def _shared(view: View, claim: NodeClaim) -> bool:

@@ -85,6 +85,7 @@ def test_127_it_is_the_claim_that_ages() -> None:
 def lost(*names: str, ready: bool | None = False) -> World:
     """Registered claims whose instances are gone; their Nodes ready, not ready, or gone too (None)."""
     world = running(*map(node_claim, names))
+    world.pass_time(60)
     world.instances.clear()
     for name in names:
         if ready is None:
