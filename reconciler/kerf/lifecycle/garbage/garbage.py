@@ -134,11 +134,11 @@ def _bereft(view: View, name: str) -> tuple[NodeClaim | None, datetime | None]:
 
 
 def _lost_now(view: View, claim: NodeClaim) -> tuple[bool, datetime | None]:
-    """Whether it has lost its other half, and when it may have."""
+    """Whether a registered claim has lost its other half, and when it may have."""
     nodes = view.nodes_of(claim)
     if view.instance(claim.status.provider_id) is None and not any(node.ready for node in nodes):
         registered = since(claim, "Registered", view.now)
-        return claim.is_true("Registered") and view.listed_after(shown_from(claim, registered, view.now)), None
+        return view.listed_after(shown_from(claim, registered, view.now)), None
     away = _given_up(view, claim) if not nodes else None
     return (True, None) if away is not None and away <= view.snapshot.now else (False, away)
 
