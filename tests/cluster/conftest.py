@@ -18,7 +18,7 @@ from .control_plane import ControlPlane
 
 FOLDER = Path(__file__).parent
 #: Seconds that a test has at most. What it waits for has bounds of its own, which grow on a busy machine (`pressure`):
-#: the test's own end must not come before theirs, or nobody learns what was waited for.
+#: the test's own end must not come before theirs, which say what did not happen.
 TIMEOUT = 900
 
 

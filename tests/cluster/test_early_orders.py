@@ -45,7 +45,6 @@ def kerf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Installation]:
         installation.wait(lambda: "growing" not in str(installation.get("ec2nodeclasses")), 60, "no class is left")
 
 
-@pytest.mark.timeout(900)
 def test_a_full_node_is_ordered_while_pods_keep_coming(kerf: Installation) -> None:
     ground, pods = MANIFEST.read_text().rsplit("---", 1)
     kerf.kubectl("apply", "-f", "-", input_=ground)

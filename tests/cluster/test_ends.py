@@ -139,7 +139,6 @@ def _told(kerf: Installation, reason: str, words: str) -> set[str]:
 
 # --- expired ----------------------------------------------------------------------------------------------------
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_an_expired_node_has_its_successor_ready_before_it_goes_and_then_waits_for_its_pods(kerf: Installation) -> None:
     life = f"{LIFE.total_seconds():.0f}s"
     with a_fleet(kerf, "ageing") as fleet:

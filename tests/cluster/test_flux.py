@@ -147,7 +147,6 @@ def test_a_change_waits_until_a_commit_approves_its_plan(kerf: FluxInstallation)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_a_roll_out_that_is_held_for_good_fails_and_is_done_when_it_is_let_go(kerf: FluxInstallation) -> None:
     fleet = rolling(kerf)
     revision = held_back(kerf, fleet, "stalled")

@@ -48,7 +48,6 @@ def test_every_feature_is_in_several_worlds() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, MANY, SOME))
 def test_pods_that_are_told_are_bound_for_what_was_planned(
     control_plane: ControlPlane, tmp_path: Path, first: int
@@ -67,7 +66,6 @@ def _replayed(control_plane: ControlPlane, folder: Path, row: Bound) -> Bound:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_pods_that_are_not_told_come_to_other_nodes(control_plane: ControlPlane, tmp_path: Path) -> None:
     """What the setting is for: the same worlds without it, for comparison."""
     rows = _played(control_plane, tmp_path, worlds(SOME), told=False)

@@ -315,8 +315,8 @@ class Invariants:
     def _check_twins(self, machines: list[Machine], claims: list[NodeClaim]) -> None:
         """Never two live instances for one claim, nor two claims for one instance.
 
-        One of two controllers may make a call come off of which the other one was told that it can launch nothing, and
-        that has planned another one since: which nobody can know at that moment. The instance is collected later.
+        Where two controllers act, EC2 may refuse a fleet call of one, which then plans another call, and accept the
+        same call of the other one. Neither can see that in time; the first instance is collected as garbage.
         """
         names = Counter(m.tags[labels.TAG_NODECLAIM] for m in machines if labels.TAG_NODECLAIM in m.tags)
         self._found += [f"twins: {count} instances of {name}" for name, count in names.items() if count > 1]

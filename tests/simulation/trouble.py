@@ -78,7 +78,7 @@ class Trouble(Faults):
         #: The latest writes with their outcome; how many there were, and events.
         self.log: deque[str] = deque(maxlen=_REMEMBERED)
         self.writes = self.events = self.events_on_pods = 0
-        #: The groups of the calls of which a controller was told that they can launch nothing.
+        #: The launch groups of fleet calls that were refused for good.
         self.refused_groups: set[str] = set()
         #: What the controller can see in spite of the faults.
         self.sight = Sight()

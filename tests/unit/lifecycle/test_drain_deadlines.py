@@ -62,7 +62,7 @@ def test_past_the_deadline_a_pod_is_not_cut_again_and_again() -> None:
 
 
 def test_a_pod_that_is_stuck_is_given_up_at_the_instant_that_the_plan_names() -> None:
-    """Between its due time and the next look nothing else may count: what stands in memory would be old news."""
+    """A plan that is kept in memory is the plan that would be made without memory, up to its due time."""
     world = draining(pod("stuck", "node-a", meta={"finalizers": ["x/y"], "deletionTimestamp": text(NOW)}))
     world.settle()
     world.pass_time(55)
