@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance
-from kerf.runtime.state.fleet import ENDED_UNSEEN, REOPENED_AFTER, SHOWN_AFTER, Fleet
+from kerf.model.aws.cloud import SHOWN_AFTER, FleetError, FleetRequest, FleetResult, Instance
+from kerf.runtime.state.fleet import ENDED_UNSEEN, REOPENED_AFTER, Fleet
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

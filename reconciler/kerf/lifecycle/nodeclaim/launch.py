@@ -25,7 +25,7 @@ from kerf.lifecycle.nodeclaim.subnet_room import SubnetRoom
 from kerf.lifecycle.view import View
 from kerf.model import failures
 from kerf.model.annotations import read, text_of
-from kerf.model.aws.cloud import FleetRequest, Instance
+from kerf.model.aws.cloud import SHOWN_AFTER, FleetRequest, Instance
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.boundaries import broken, guarded
@@ -143,7 +143,7 @@ def _failed(view: View, claim: NodeClaim) -> Plan | None:
     if outcomes.out_of_capacity(failure):
         return _no_capacity(claim, message)
     early = view.snapshot.now < outcomes.renew_at(failure, claim.metadata.creation_timestamp)
-    doubtful = outcomes.mismatched(failure) and not view.listed_after(failure.at + outcomes.SETTLES)
+    doubtful = outcomes.mismatched(failure) and not view.listed_after(failure.at + SHOWN_AFTER)
     return _wait(view, claim, reason, message) if early or doubtful else None
 
 

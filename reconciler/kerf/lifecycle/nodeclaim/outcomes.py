@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from kerf.ec2 import errors
+from kerf.model.aws.cloud import SHOWN_AFTER
 from kerf.model.claims import since
 from kerf.model.snapshot import LaunchFailure
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -16,8 +17,6 @@ from kerf_api.v1.nodeclaim import NodeClaim
 _MISMATCH = "IdempotencyMismatch"
 _SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(seconds=60)
 _LONGEST_MESSAGE = 300
-#: After this long EC2 shows what a call has launched.
-SETTLES = timedelta(seconds=60)
 
 
 def shown_from(claim: NodeClaim, earliest: datetime | None, now: datetime) -> datetime | None:
@@ -26,7 +25,7 @@ def shown_from(claim: NodeClaim, earliest: datetime | None, now: datetime) -> da
     Its node may join, and its NodeClaim be registered, before EC2 lists the instance.
     """
     launched = since(claim, "Launched", now)
-    return max((at for at in (earliest, launched + SETTLES if launched else None) if at is not None), default=None)
+    return max((at for at in (earliest, launched + SHOWN_AFTER if launched else None) if at is not None), default=None)
 
 
 def out_of_capacity(failure: LaunchFailure) -> bool:

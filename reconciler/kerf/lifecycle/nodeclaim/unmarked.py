@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from kerf.lifecycle.nodeclaim.assignment import turn
-from kerf.lifecycle.nodeclaim.outcomes import SETTLES
 from kerf.lifecycle.view import View
 from kerf.model import kinds
-from kerf.model.aws.cloud import Instance
+from kerf.model.aws.cloud import SHOWN_AFTER, Instance
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.plan import PatchObject, Plan, Reason
 from kerf.model.writes import act
@@ -34,7 +33,7 @@ def step(view: View, claim: NodeClaim) -> Plan | Reason | None:
     since = view.mark_of(claim).doubted_since
     if since is None:
         return None
-    if not view.listed_after(since + SETTLES):
+    if not view.listed_after(since + SHOWN_AFTER):
         return Reason(UNMARKED, _TEXT)
     return _adoption(claim) if _adoptable(view, claim) else None
 
@@ -50,7 +49,7 @@ def may_get_instance(view: View, claim: NodeClaim) -> bool:
     if claim.assigned_instance:
         return False
     since = view.mark_of(claim).doubted_since
-    return since is None or not view.listed_after(since + SETTLES)
+    return since is None or not view.listed_after(since + SHOWN_AFTER)
 
 
 def _adoptable(view: View, claim: NodeClaim) -> bool:

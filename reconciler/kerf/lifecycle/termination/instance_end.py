@@ -11,11 +11,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from kerf.lifecycle.nodeclaim.assignment import turn
-from kerf.lifecycle.nodeclaim.outcomes import SETTLES, mismatched, shown_from
+from kerf.lifecycle.nodeclaim.outcomes import mismatched, shown_from
 from kerf.lifecycle.nodeclaim.ownership import is_own, kept
 from kerf.lifecycle.nodeclaim.progress import Progress
 from kerf.lifecycle.shifted_zones import claim_held
 from kerf.lifecycle.view import View
+from kerf.model.aws.cloud import SHOWN_AFTER
 from kerf.model.claims import since
 from kerf.model.failures import TERMINATION_FAILED, key
 from kerf.model.plan import Plan, Reason, Source, TerminateInstance
@@ -96,6 +97,6 @@ def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
     since, failure = claim.metadata.deletion_timestamp, view.snapshot.launch_failures.get(group)
     if failure is not None and not mismatched(failure):
         return progress, True
-    if since is not None and view.listed_after(since + SETTLES):
+    if since is not None and view.listed_after(since + SHOWN_AFTER):
         return progress, True
     return progress.also(Plan(next_due=view.snapshot.now + _LOOK_AGAIN)), False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kerf_api.v1.ec2nodeclass import BlockDeviceMapping, ConnectionTracking, MetadataOptions, NetworkInterface
 from kerf_api.v1.meta import Value
@@ -20,6 +20,8 @@ EFA, EFA_ONLY = "efa", "efa-only"
 INTERRUPTIBLE = "interruptible-capacity-reservation"
 #: The strategy of a placement group whose partitions share no hardware.
 PARTITIONED = "partition"
+#: EC2 lists an instance within this time of its launch, or the instance does not exist.
+SHOWN_AFTER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,13 @@ from datetime import datetime, timedelta
 from kerf.ec2.errors import OUT_OF_STOCK, SUBNET_CODE, closed
 from kerf.ec2.quotas import QuotaKey, Refusals, closed_by_quota, in_use, of_vcpus, quota_of
 from kerf.ec2.refused_launches import following
-from kerf.model.aws.cloud import FleetError, FleetRequest, FleetResult, Instance, Region
+from kerf.model.aws.cloud import SHOWN_AFTER, FleetError, FleetRequest, FleetResult, Instance, Region
 from kerf.model.aws.instance_type import OfferingKey
 from kerf.model.aws.interruptions import Interruption, InterruptionKind
 from kerf.model.changes.indexes import InstanceIndex
 from kerf.model.snapshot import LaunchFailure
 from kerf_api import labels
 
-#: Describe shows a new instance within this time, or the instance does not exist.
-SHOWN_AFTER = timedelta(seconds=60)
 #: One whose termination EC2 accepted, and that was not shown for so long after it, is gone.
 ENDED_UNSEEN = timedelta(seconds=20)
 FAILURES_KEPT = timedelta(minutes=30)
