@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pod-events", type=float, default=standard.pod_events, help="a second")
     parser.add_argument("--node-events", type=float, default=standard.node_events, help="a second")
     parser.add_argument("--seconds", type=float, default=standard.seconds, help="how long events are measured")
-    parser.add_argument("--rest", type=float, default=standard.rest, help="how long nothing happens at first, in s")
+    parser.add_argument("--rest", type=float, default=standard.rest, help="how long nothing happens first, in s; or 0")
     parser.add_argument("--rest-only", action="store_true", help="end after the rest")
     parser.add_argument("--handover", action="store_true", help="measure lease hand-over instead")
     parser.add_argument("--page", action="store_true", help="measure ticks while people use the page instead")

@@ -41,7 +41,7 @@ class Load:
     pod_events: float = 100.0
     node_events: float = 20.0
     seconds: float = 60.0
-    #: How long nothing happens before the memory at rest is read.
+    #: How long nothing happens before the memory at rest is read; 0 leaves that out.
     rest: float = SETTLE_SECONDS
     #: Whether nothing but that is measured.
     rest_only: bool = False
@@ -54,7 +54,7 @@ def run(load: Load, folder: Path) -> list[Row]:
         rows = _described(server, load)
         say("starting the controller …")
         rows += _first_sync(controller, server)
-        rows += _at_rest(controller, load.rest)
+        rows += _at_rest(controller, load.rest) if load.rest else []
         if load.rest_only:
             return rows
         say(f"{load.seconds:.0f} s of {load.pod_events:.0f} pod and {load.node_events:.0f} node events a second …")
