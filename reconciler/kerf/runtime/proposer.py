@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from multiprocessing.connection import Connection, Pipe
@@ -129,25 +129,34 @@ class _Told:
         return _Facts(whole, changed, gone)
 
 
-def _everything(snapshot: Snapshot) -> dict[Ref, Any]:
-    found: dict[Ref, Any] = {}
-    for name, field_name in FIELDS.items():
-        for value in getattr(snapshot, field_name).values():
-            found[Ref.of(kinds.BY_NAME[name], value)] = value
-    return found
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """What is to be sent, by kind: objects, and the addresses of those that are gone."""
+
+    there: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    gone: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def _pieces(changes: Changes) -> Iterator[_Piece]:
-    by_kind: dict[str, list[Any]] = {}
+def _all(snapshot: Snapshot) -> _Objects:
+    """All objects of a snapshot. The loop waits for it, and there may be 100,000: so nothing is done for each."""
+    return _Objects({kind: list(getattr(snapshot, name).values()) for kind, name in FIELDS.items()})
+
+
+def _changed(changes: Changes) -> _Objects:
+    there: dict[str, list[Any]] = {}
     gone: dict[str, list[str]] = {}
     for ref, value in changes.items():
         if value is None:
             gone.setdefault(ref.kind, []).append(f"{ref.namespace}/{ref.name}")
         else:
-            by_kind.setdefault(ref.kind, []).append(value)
-    for kind, names in gone.items():
+            there.setdefault(ref.kind, []).append(value)
+    return _Objects(there, gone)
+
+
+def _pieces(objects: _Objects) -> Iterator[_Piece]:
+    for kind, names in objects.gone.items():
         yield _Piece(kind, gone=tuple(names))
-    for kind, values in by_kind.items():
+    for kind, values in objects.there.items():
         for start in range(0, len(values), PIECE):
             yield _Piece(kind, msgspec.msgpack.encode(values[start : start + PIECE]))
 
@@ -177,9 +186,11 @@ class ProcessProposer:
             return False
         if self._process is None or self._lost or self._process.poll() is not None:
             self._restart()
-            changes = _everything(snapshot)
+            objects = _all(snapshot)
+        else:
+            objects = _changed(changes)
         facts = self._told.difference(snapshot)
-        work = (dict(changes), facts, snapshot.now)
+        work = (objects, facts, snapshot.now)
         self._thread = threading.Thread(target=self._ask, args=work, name="propose", daemon=True)
         self._thread.start()
         return True
@@ -220,12 +231,12 @@ class ProcessProposer:
             )
         self._pipe.send(self._think)
 
-    def _ask(self, changes: Changes, facts: _Facts, made_at: datetime) -> None:
+    def _ask(self, objects: _Objects, facts: _Facts, made_at: datetime) -> None:
         pipe = self._pipe
         assert pipe is not None
         began = time.perf_counter()
         try:
-            for piece in _pieces(changes):
+            for piece in _pieces(objects):
                 pipe.send(piece)
             pipe.send(facts)
             if not pipe.poll(ANSWER_SECONDS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from types import MappingProxyType
 from typing import Final
 
@@ -43,6 +43,10 @@ class PodIndex(Mapping[str, objects.Pod]):
 
     def __len__(self) -> int:
         return len(self.by_key)
+
+    def values(self) -> ValuesView[objects.Pod]:
+        """Those of the mapping itself: the inherited ones look up each key by itself."""
+        return self.by_key.values()
 
     def on(self, node_name: str) -> Iterable[objects.Pod]:
         """Pods bound to a node, in no particular order; sort before a decision depends on it."""
