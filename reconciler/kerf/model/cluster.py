@@ -77,6 +77,7 @@ _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
 
 #: NodeClaims of other controllers by provider ID.
 _FOREIGN = "foreign_by_provider"
+_SHARED = frozenset(kind.name for kind in kinds.SHARED)
 #: The fields of a Snapshot that the journal follows: the tables of objects and the indexes of these.
 _FOLLOWED = {*FIELDS.values(), _FOREIGN, SpecIndex.NAME, "state_nodes", "pdb_budgets", "pdb_selectors"}
 _FOLLOWED |= {name for rows in _GROUPINGS.values() for name, _ in rows}
@@ -224,7 +225,7 @@ class Cluster:
             del graves[next(iter(graves))]
 
     def _index(self, kind: Kind, key: str, old: Any | None, new: Any | None) -> None:
-        if kind in kinds.SHARED:
+        if kind.name in _SHARED:
             if kind is kinds.NODE_CLAIM:
                 self._foreign.replace(kinds.foreign(old), kinds.foreign(new))
             old, new = kinds.own(old), kinds.own(new)
@@ -242,25 +243,29 @@ class Cluster:
             follow(old, new)
 
     def _index_pod(self, key: str, old: Pod | None, new: Pod | None) -> None:
-        for name in dict.fromkeys(pod.spec.node_name for pod in (old, new) if pod is not None):
-            self._journal.touch("pods_on", name)
-        for name in dict.fromkeys(pods.expected_on(pod) for pod in (old, new) if pod is not None):
-            if name:
-                self._journal.touch("expected_on", name)
         if old is not None:
+            if new is None or new.spec.node_name != old.spec.node_name:
+                self._journal.touch("pods_on", old.spec.node_name)
             _unfile(self._by_node, old.spec.node_name, key)
-            _unfile(self._nominated, pods.expected_on(old), key)
+            self._expect_no_more(old, key)
         if self._pending.pop(key, None) is not None:
             self._journal.touch("pending", key)
         if new is None:
             return
+        self._journal.touch("pods_on", new.spec.node_name)
         if name := pods.expected_on(new):
+            self._journal.touch("expected_on", name)
             self._nominated.setdefault(name, {})[key] = new
         if new.spec.node_name:
             self._by_node.setdefault(new.spec.node_name, {})[key] = new
         elif self.pending(new):
             self._pending[key] = new
             self._journal.touch("pending", key)
+
+    def _expect_no_more(self, pod: Pod, key: str) -> None:
+        if name := pods.expected_on(pod):
+            self._journal.touch("expected_on", name)
+            _unfile(self._nominated, name, key)
 
     def _index_expected(self, node_name: str) -> None:
         """A Node came or went: pods that are expected on it are pending as long as it does not exist."""

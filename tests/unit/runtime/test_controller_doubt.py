@@ -26,7 +26,7 @@ from tests.unit.runtime.loops import WHY, Decider, controller, errors, node
 from tests.worlds import node_class
 
 #: What no decoder makes: indexing it fails after it has been filed.
-ODD = Pod(metadata=ObjectMeta(name="odd", namespace="default", uid="odd"), spec=PodSpec(node_name=[]))  # type: ignore[arg-type]
+ODD = Pod(metadata=ObjectMeta(name="odd", namespace="default", uid="odd"), spec=PodSpec(node_name=["a"]))  # type: ignore[arg-type]
 PODS = frozenset({Source.PODS})
 
 
