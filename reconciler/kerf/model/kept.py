@@ -24,6 +24,8 @@ def dropped(action: PatchObject, answer: Value) -> list[Field]:
     be determined."""
     if not action.subresource or action.ref.kind not in crds.FILES:  # elsewhere every release keeps what Kerf writes
         return []
+    if _shows(answer, action.patch):
+        return []
     data = encode(answer)
     if _has(answer, data, action.patch):
         return []
@@ -53,6 +55,21 @@ def _fields(patch: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
             yield from _fields(value, (*above, name))
         else:
             yield (*above, name), value
+
+
+def _shows(answer: Value, patch: Mapping[str, Any]) -> bool:
+    """Whether the answer has the patch as it stands: true of nearly every write, and much less work than `_has`."""
+    parts = {name: getattr(answer, name, None) for name in patch}
+    return all(isinstance(part, Value) and _contains(encode(part), patch[name]) for name, part in parts.items())
+
+
+def _contains(data: Any, patch: Any) -> bool:
+    if not isinstance(patch, Mapping):
+        return bool(data == patch)
+    return isinstance(data, Mapping) and all(
+        name not in data if value is None else name in data and _contains(data[name], value)
+        for name, value in patch.items()
+    )
 
 
 def _has(answer: Value, data: Mapping[str, Any], patch: Mapping[str, Any]) -> bool:

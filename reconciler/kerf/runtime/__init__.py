@@ -6,7 +6,7 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     controller.py parts.py  the loop                         preflight/  what a cluster and an account lack
     process/         signals, health, the debug port, connections, the clock
     observe/         watches, lists and polls                act/        actions and their results
-    status.py        what `kerf status` shows
+    status.py        what `kerf status` shows                noticed.py  what was noticed, to telemetry
     state/           what is known, between observation and snapshot
     secrets/         keys, certificates, tokens              settings/   flags and variables
     leadership/      the lease                               proposer.py the process for consolidation

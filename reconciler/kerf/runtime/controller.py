@@ -23,6 +23,7 @@ from kerf.ports import PortError, Ports
 from kerf.runtime.act.executor import Executor
 from kerf.runtime.act.results import absorb, kind_of, known_of, subject, subjects
 from kerf.runtime.inbox import ChoreFailed, Done, Inbox, News, Proposed, Reported
+from kerf.runtime.noticed import tell_of
 from kerf.runtime.observe.observer import Observer
 from kerf.runtime.observe.reflector import Reflector
 from kerf.runtime.parts import Parts
@@ -31,7 +32,6 @@ from kerf.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from kerf.runtime.questions import Questions
 from kerf.runtime.repetition import Repetition
 from kerf.runtime.secrets.launch_keys import LaunchKeys
-from kerf.runtime.state.notices import ImpairmentFound, MessageRead, Noticed, ObjectChanged, TypesFailed
 from kerf.runtime.state.state import State
 from kerf.runtime.status import Working, working
 from kerf.telemetry.precedence import Precedence
@@ -237,26 +237,15 @@ class Controller:
             self.telemetry.telling_failed(error)
 
     def _tell_noticed(self) -> None:
-        for one in self.state.notices.drain():
-            self._tell(partial(self._tell_of, one))
+        noticed = self.state.notices.drain()
+        telling = bool(noticed) and self._may_act()  # every replica sees everything; one of them reports it
+        for one in noticed:
+            self._tell(partial(tell_of, one, self.telemetry, telling=telling))
 
     def _snapshot(self, now: datetime) -> Snapshot:
         snapshot = self.state.snapshot(now)
         self._tell_noticed()  # before anything that may fail
         return snapshot
-
-    def _tell_of(self, one: Noticed) -> None:
-        match one:
-            case ObjectChanged():  # every replica sees everything; one of them reports it
-                self.telemetry.object_changed(one.kind, one.old, one.new, telling=self._may_act())
-            case MessageRead():
-                if one.error is not None:
-                    self.telemetry.taking_in_failed("Message", one.error)
-                self.telemetry.received(one.kind, one.message.sent)
-            case TypesFailed():
-                self.telemetry.types_failed(one.class_name, one.error)
-            case ImpairmentFound():
-                self.telemetry.impaired(one.category)
 
     def _plan(self) -> tuple[Plan, datetime | None]:
         """The plan, and when to look again although the plan does not say so. A bug in deciding ends here."""

@@ -14,7 +14,6 @@ from kerf.judgement.troubles import PATIENCE
 from kerf.model import kinds, overlays
 from kerf.model.aws.accounts import Measured
 from kerf.model.failures import PROPOSE, STUCK
-from kerf.model.kept import dropped
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import (
     INTERNAL_ERROR,
@@ -256,8 +255,6 @@ class Telemetry(Troubles):
         self.series.markets.done(action, value, error if outcome not in FINE else None)
         if outcome == "ok":
             self._came_off(action, verb, known)
-            if isinstance(action, PatchObject) and value is not None:
-                self._kept(action, (name for _, name, _ in dropped(action, value)))
         elif outcome not in _QUIET:
             self._failed(action, verb, outcome, error, known)
 
@@ -288,12 +285,12 @@ class Telemetry(Troubles):
                 )
             )
 
-    def _kept(self, action: PatchObject, missing: Iterable[str]) -> None:
+    def fields_dropped(self, kind: str, fields: Iterable[str]) -> None:
         """The served definition lacks a field: once for the kind, however many objects and values there are."""
-        for name in missing:
-            self.metrics.not_kept.labels(action.ref.kind, name).inc()
-            about_it = {"kind": action.ref.kind, "field": name, "fix": "upgrade the chart kerf-crd"}
-            self.trouble("a field was not saved", f"{action.ref.kind} {name}", None, same=True, **about_it)
+        for name in fields:
+            self.metrics.not_kept.labels(kind, name).inc()
+            about_it = {"kind": kind, "field": name, "fix": "upgrade the chart kerf-crd"}
+            self.trouble("a field was not saved", f"{kind} {name}", None, same=True, **about_it)
 
     def _came_off(self, action: Action, verb: str, known: Any | None) -> None:
         if isinstance(action, CreateNodeClaim):

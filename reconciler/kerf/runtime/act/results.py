@@ -43,6 +43,7 @@ from kerf.ports import (
 from kerf.runtime.act.performing import concerned, target
 from kerf.runtime.inbox import Changed, Done, Listed, News, Removed
 from kerf.runtime.state.fleet import full_subnet
+from kerf.runtime.state.notices import FieldsDropped
 from kerf.runtime.state.state import State
 from kerf.telemetry.telemetry import FINE
 from kerf_api import labels
@@ -182,7 +183,8 @@ def _(action: PatchObject, done: Done, state: State) -> None:
             state.drop(action.ref, done.at, known.metadata.uid)
     elif done.value is not None:
         state.put(kinds.BY_NAME[action.ref.kind], done.value, done.at)
-        state.promises.written(action, done.value, done.at)
+        if fields := state.promises.written(action, done.value, done.at):
+            state.notices.note(FieldsDropped(action.ref.kind, fields))
 
 
 @_succeeded.register

@@ -42,7 +42,15 @@ class MessageRead:
     error: Exception | None = None
 
 
-Noticed = ObjectChanged | TypesFailed | ImpairmentFound | MessageRead
+@dataclass(frozen=True, slots=True)
+class FieldsDropped:
+    """The API server accepted a write of an object without these fields (`kerf.model.kept`)."""
+
+    kind: str
+    fields: tuple[str, ...]
+
+
+Noticed = ObjectChanged | TypesFailed | ImpairmentFound | MessageRead | FieldsDropped
 
 
 class Notices:

@@ -71,10 +71,12 @@ class Promises:
         """The instant until which a deed is not asked again; None when it may be."""
         return self._settling.get((key, uid))
 
-    def written(self, action: PatchObject, answer: Any, now: datetime) -> None:
-        """The API server accepted a write, and this is the object that it answered with."""
-        for name in dropped(action, answer):
-            self._dropped[name] = now + NOT_KEPT_FOR
+    def written(self, action: PatchObject, answer: Any, now: datetime) -> tuple[str, ...]:
+        """The API server accepted a write, and this is the object that it answered with; the fields that it dropped."""
+        found = dropped(action, answer)
+        for one in found:
+            self._dropped[one] = now + NOT_KEPT_FOR
+        return tuple(name for _, name, _ in found)
 
     def contested(self, action: PatchObject, before: str, after: str, now: datetime) -> bool:
         """Whether a write that the API server accepted has been undone by another writer too often; the next one waits.
