@@ -57,6 +57,9 @@ JOINING = timedelta(seconds=5)
 #: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
 #: is likely to be all.
 _LIKELY_ALL = 0.3
+#: Pods are solved for ahead within this time of that instant, or not before their batch closes: in a large cluster
+#: something changes all the time, and one solution after the other would keep the loop from the close.
+_AHEAD_WITHIN = timedelta(milliseconds=100)
 
 
 def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
@@ -132,13 +135,13 @@ def _homes(solution: Solution, creations: Sequence[CreateNodeClaim]) -> dict[str
 
 
 def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
-    """Solve as of the close of the batch when its pods seem to be all there, and return the claims that will make.
+    """Solve once as of the close of the batch when its pods seem to be all there; the claims that will make.
 
     While nothing changes until then, no pod waits for the solution.
     """
     snapshot, kept_coming = turn.snapshot, batch.last - batch.first
     likely = batch.last + _LIKELY_ALL * max(snapshot.settings.batch_idle, kept_coming)
-    if batch.again or likely >= closes:
+    if batch.again or likely >= closes or likely + _AHEAD_WITHIN <= snapshot.now:
         return Plan(next_due=closes)
     if likely > snapshot.now:
         return Plan(next_due=likely)

@@ -80,7 +80,7 @@ def created(plan: Plan) -> list[NodeClaim]:
 
 def test_templates_are_asked_for_while_the_pods_wait_and_claims_when_their_time_has_come() -> None:
     world = waiting()
-    soon, early, late = look(world, 0.1), look(world, 0.5), look(world, 1)
+    soon, early, late = look(world, 0.1), look(world, 0.3), look(world, 1)
     assert [len(names(plan)) for plan in (soon, early, late)] == [0, 1, 0]
     assert [len(created(plan)) for plan in (soon, early)] == [0, 0]
     assert created(late) == list(early.foreseen) != []

@@ -65,13 +65,32 @@ def test_what_is_likely_all_is_solved_for_at_once_and_served_when_the_batch_clos
     assert after(loop.look(0)) == 0.3
     early = loop.look(0.3)
     assert (after(early), early.actions, early.provisioned) == (1.0, (), False)
-    assert after(loop.look(0.5)) == 1.0
+    assert loop.look(0.39) == early
+    assert loop.look(0.5) == Plan(next_due=early.next_due)
     loop.facts = {"fresh_at": {Source.NODES: NOW}}
     plan = loop.look(1.0)
     assert loop.solved == [0.3]
     assert claims(plan)
     assert plan == loop.look(1.0, Memory())
     assert loop.solved == [0.3, 1.0]
+
+
+def test_a_solution_that_does_not_hold_any_more_is_not_made_again_before_the_close(loop: Loop) -> None:
+    for number in range(4, 10):
+        loop.look(number / 10)
+        a_node_changes(loop)
+    assert loop.solved == []
+    loop.look(0.3)
+    for number in range(4, 10):
+        a_node_changes(loop)
+        loop.look(number / 10)
+    assert loop.solved == [0.3]
+    assert claims(loop.look(1.0))
+    assert loop.solved == [0.3, 1.0]
+
+
+def a_node_changes(loop: Loop) -> None:
+    loop.apply(w.node("other", cpu="1"))
 
 
 def another_node(loop: Loop) -> None:
