@@ -67,12 +67,14 @@ def unanswered(snapshot: Snapshot) -> bool:
 
 
 def enough(snapshot: Snapshot, pending: Iterable[Pod]) -> bool:
-    """Whether the pods that are expected nowhere may fill a node: together they ask for as much of some resource as the
-    smallest instance type has."""
+    """Whether the pods that are expected nowhere may need a node that is certain: there are as many of them as nodes
+    have to be needed, and together they ask for as much of some resource as the smallest instance type has."""
     there = snapshot.state_nodes
     expected = {one.pod_uid for one in snapshot.nominations if not one.over and one.target in there}
-    asked = total(pods.requests(pod) for pod in pending if pod.metadata.uid not in expected)
-    smallest = _smallest(snapshot)
+    waiting = [pod for pod in pending if pod.metadata.uid not in expected]
+    if len(waiting) < NODES:
+        return False
+    asked, smallest = total(pods.requests(pod) for pod in waiting), _smallest(snapshot)
     return any(asked[name] >= amount for name, amount in smallest.items())
 
 

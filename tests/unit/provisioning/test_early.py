@@ -14,9 +14,9 @@ from kerf.model.aws.instance_type import Offering, Reservation
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim, Nomination, Plan, Reason
 from kerf.model.settings import FeatureGates
-from kerf.model.snapshot import Batch
+from kerf.model.snapshot import Batch, Snapshot
 from kerf.provisioning import provision as room
-from kerf.provisioning.early import A_POD, ANSWERS, EVERY
+from kerf.provisioning.early import A_POD, ANSWERS, EVERY, NODES
 from kerf.provisioning.provision import provision
 from kerf.runtime.state.promises import Promises
 from kerf.scheduling.answers.solution import Solution
@@ -58,6 +58,21 @@ def created(pods: list[Pod], seconds: float) -> list[Pod]:
         msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, creation_timestamp=at))
         for pod in pods
     ]
+
+
+@pytest.mark.parametrize(("number", "solved"), [(NODES - 1, False), (NODES, True)])
+def test_fewer_pods_than_nodes_have_to_be_needed_are_not_solved_for(
+    monkeypatch: pytest.MonkeyPatch, number: int, *, solved: bool
+) -> None:
+    looks: list[Snapshot] = []
+
+    def noted(snapshot: Snapshot, *_rest: Any, **_facts: Any) -> Solution:
+        looks.append(snapshot)
+        return Solution()
+
+    monkeypatch.setattr(room, "solve_early", noted)
+    assert ordered(look(w.pool(), w.replicas(number, "p", "3700m", "3500Mi"))) == []
+    assert bool(looks) == solved
 
 
 def test_full_nodes_are_ordered_and_the_other_pods_wait_for_the_close() -> None:
