@@ -95,12 +95,13 @@ def _displaced(turn: Turn, batch: Batch) -> bool:
 
 
 def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:
-    """While the batch is open: order what is certain, now and then; when nothing is, solve ahead."""
-    due = None if unanswered(turn.snapshot) else next_try(turn.snapshot, batch, closes)
-    tried = _early(turn, batch) if due is not None and due <= turn.snapshot.now else Plan()
-    ahead = Plan() if tried.actions else _ahead(turn, batch, closes)
-    again = tried.try_at or due
-    return replace(joined((tried, ahead)), next_due=earliest((again, ahead.next_due, closes)))
+    """While the batch is open: order what is certain, now and then; when it is not the time for that, solve ahead."""
+    now, due = turn.snapshot.now, None if unanswered(turn.snapshot) else next_try(turn.snapshot, batch, closes)
+    if due is not None and due <= now:
+        tried = _early(turn, batch)
+        return replace(tried, next_due=earliest((tried.try_at, closes)) if tried.actions else now)
+    ahead = _ahead(turn, batch, closes)
+    return replace(ahead, next_due=earliest((due, ahead.next_due, closes)))
 
 
 def _early(turn: Turn, batch: Batch) -> Plan:

@@ -3,6 +3,7 @@ all in which pods to come have a say."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -146,6 +147,25 @@ def test_a_look_that_finds_no_node_is_followed_by_a_longer_pause(seconds: float,
     plan = look(w.pool(), hopeless, batch=batch)
     assert (ordered(plan), plan.try_at) == ([], w.NOW + pause * SECOND)
     assert look(w.pool(), some(), batch=batch).try_at == w.NOW + EVERY
+
+
+def test_one_reconcile_does_not_both_look_for_certain_nodes_and_solve_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved: list[str] = []
+
+    def noted(name: str) -> Callable[..., Solution]:
+        def solve(*_args: Any, **_facts: Any) -> Solution:
+            solved.append(name)
+            return Solution()
+
+        return solve
+
+    for name in ("solve_early", "solve_apart"):
+        monkeypatch.setattr(room, name, noted(name))
+    batch = replace(OPEN, last=w.NOW - 0.5 * SECOND)
+    first = look(w.pool(), some(), batch=batch)
+    assert (solved, first.next_due) == (["solve_early"], w.NOW)
+    look(w.pool(), some(), batch=replace(batch, tried_at=w.NOW, try_at=first.try_at))
+    assert solved == ["solve_early", "solve_apart"]
 
 
 def test_an_expectation_that_ends_with_an_early_order_is_reported() -> None:
