@@ -28,6 +28,21 @@ BUGS = (
         ("tests/unit/lifecycle/test_garbage.py::test_an_instance_that_ec2_does_not_list_yet_is_not_lost",),
     ),
     Bug(
+        "a drain ends because EC2 lists late",
+        "Pods are deleted by force from an instance that runs, and it is terminated later, without a drain.",
+        (
+            Edit(
+                "reconciler/kerf/lifecycle:_lost",
+                "deleted if claim is None else shown_from(claim, deleted, view.now)",
+                "deleted",
+            ),
+        ),
+        (
+            "tests/unit/lifecycle/test_lost_nodes.py::"
+            "test_a_node_that_is_deleted_before_ec2_lists_its_instance_is_not_taken_for_lost",
+        ),
+    ),
+    Bug(
         "class valid before it was tried",
         "Nodes are asked for from a class that nobody may launch from.",
         (

@@ -81,7 +81,7 @@ def test_what_never_registered_and_what_has_lost_its_instance_is_not_held() -> N
             del world.instances[id_]
             world.set_ready(f"node-{name}", False)
     settle(world)
-    live(world, 60)
+    live(world, 90)
     assert held(world) == [f"c{place:02}" for place in range(2, 8)]
     assert world.get(kinds.NODE_CLAIM, "young") is None
     assert world.get(kinds.NODE_CLAIM, "c01") is None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kerf.model import kinds
+from kerf.model.kinds import Kind
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import Plan
 from kerf_api.v1.meta import decode
 from tests.unit.lifecycle.nodes import deletions, launched, measured
-from tests.unit.lifecycle.world import World, node_claim, running
+from tests.unit.lifecycle.world import World, node_claim, pod, running
 
 
 def test_a_node_of_somebody_else_is_left_alone() -> None:
@@ -95,3 +96,31 @@ def test_a_node_that_is_too_small_has_its_five_minutes_when_it_goes() -> None:
     world.pass_time(1000)
     world.settle()
     assert not world.claim().metadata.deleting
+
+
+@pytest.mark.parametrize("what", [kinds.NODE_CLAIM, kinds.NODE])
+@pytest.mark.parametrize(("ready", "pods"), [(True, 0), (False, 1)])
+def test_a_node_that_is_deleted_before_ec2_lists_its_instance_is_not_taken_for_lost(
+    what: Kind, *, ready: bool, pods: int
+) -> None:
+    world = running(node_claim("a"))
+    listed = dict(world.instances)
+    world.instances.clear()
+    world.set_ready("node-a", ready)
+    for number in range(pods):
+        world.put(pod(f"p{number}", "node-a"))
+    world.pass_time(25)
+    world.settle()
+    world.delete(kinds.ref(world.claim() if what is kinds.NODE_CLAIM else world.node("node-a")))
+    for _ in range(5):
+        world.settle()
+        world.pass_time(5)
+    assert world.get(kinds.NODE_CLAIM, "a") is not None
+    assert world.get(kinds.NODE, "node-a") is not None
+    world.instances.update(listed)
+    for _ in range(12):
+        world.settle()
+        world.pass_time(5)
+    done = [deed.key.partition(" ")[0] for deed in world.deeds]
+    assert done.index("TerminateInstance") < done.index("ReleaseNode")
+    assert world.get(kinds.NODE_CLAIM, "a") is None

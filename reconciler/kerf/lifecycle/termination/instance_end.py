@@ -57,10 +57,12 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
 
 
 def _shows_from(view: View, claim: NodeClaim) -> datetime | None:
-    """The instant from which the absence of the claim's instance counts. A status that names another instance than the
-    one that was registered must not have that one's node drained meanwhile."""
+    """The instant from which the absence of the claim's instance counts. A status that was changed after the
+    registration, and names an instance without a Node of the claim, must not have another claim's node drained."""
     deleted = claim.metadata.deletion_timestamp or view.snapshot.now
-    return deleted if claim.is_true("Registered") else shown_from(claim, deleted, view.now)
+    owners = (owner for node in view.nodes_of(claim) for owner in node.metadata.owner_references)
+    changed = claim.is_true("Registered") and not any(owner.uid == claim.metadata.uid for owner in owners)
+    return deleted if changed else shown_from(claim, deleted, view.now)
 
 
 def _shared(view: View, claim: NodeClaim) -> bool:

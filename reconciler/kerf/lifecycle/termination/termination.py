@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from kerf.lifecycle.nodeclaim.outcomes import shown_from
 from kerf.lifecycle.nodeclaim.ownership import is_of_another, is_strayed
 from kerf.lifecycle.nodeclaim.progress import Progress, finish
 from kerf.lifecycle.termination.deletion_guard import released
@@ -157,7 +158,8 @@ def _lost(view: View, node: Node) -> bool:
     """Another client terminated the instance, and the kubelet with it: nothing is left to drain."""
     if node.ready or not node.spec.provider_id or view.instance(node.spec.provider_id) is not None:
         return False
-    return view.listed_after(node.metadata.deletion_timestamp)
+    deleted, claim = node.metadata.deletion_timestamp, view.claim_of(node)
+    return view.listed_after(deleted if claim is None else shown_from(claim, deleted, view.now))
 
 
 def _stages(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
