@@ -66,13 +66,14 @@ def unanswered(snapshot: Snapshot) -> bool:
     return any(claim.metadata.annotations.get(labels.PLANNED_PODS) for claim in created)
 
 
-def enough(snapshot: Snapshot, pending: Iterable[Pod]) -> bool:
-    """Whether the pods that are expected nowhere may need a node that is certain: there are as many of them as nodes
-    have to be needed, and together they ask for as much of some resource as the smallest instance type has."""
+def enough(snapshot: Snapshot, pending: Iterable[Pod], leaving: int) -> bool:
+    """Whether the pods that are expected nowhere may need a node that is certain: with those that are `leaving` their
+    nodes they are as many as nodes have to be needed, and they ask together for as much of some resource as the
+    smallest instance type has."""
     there = snapshot.state_nodes
     expected = {one.pod_uid for one in snapshot.nominations if not one.over and one.target in there}
     waiting = [pod for pod in pending if pod.metadata.uid not in expected]
-    if len(waiting) < NODES:
+    if len(waiting) + leaving < NODES:
         return False
     asked, smallest = total(pods.requests(pod) for pod in waiting), _smallest(snapshot)
     return any(asked[name] >= amount for name, amount in smallest.items())

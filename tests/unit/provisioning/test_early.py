@@ -76,6 +76,15 @@ def test_fewer_pods_than_nodes_have_to_be_needed_are_not_solved_for(
     assert bool(looks) == solved
 
 
+def test_pods_that_leave_their_nodes_count_among_those_that_need_nodes() -> None:
+    meta = w.node("old", cpu="64", memory="64Gi").metadata
+    meta = msgspec.structs.replace(meta, deletion_timestamp=w.NOW, finalizers=(labels.TERMINATION_FINALIZER,))
+    old = msgspec.structs.replace(w.node("old", cpu="64", memory="64Gi"), metadata=meta)
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
+    leaving = [w.pod(f"l-{number}", *QUARTER, node="old", owner=owner) for number in range(20)]
+    assert len(ordered(look(w.pool(), old, *leaving, *w.replicas(NODES - 1, "p", "3500m", "3500Mi")))) == 5
+
+
 def test_full_nodes_are_ordered_and_the_other_pods_wait_for_the_close() -> None:
     plan = look(w.pool(), some())
     assert ordered(plan) == [4] * 5
