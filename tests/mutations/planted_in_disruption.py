@@ -179,7 +179,8 @@ BUGS = (
                     "        state.drop(action.ref, done.at, known.metadata.uid)\n"
                     "elif done.value is not None:\n"
                     "    state.put(kinds.BY_NAME[action.ref.kind], done.value, done.at)\n"
-                    "    state.promises.written(action, done.value, done.at)"
+                    "    if (fields := state.promises.written(action, done.value, done.at)):\n"
+                    "        state.notices.note(FieldsDropped(action.ref.kind, fields))"
                 ),
                 (
                     "if action.verb == 'RollBackCommand':\n"
@@ -190,7 +191,8 @@ BUGS = (
                     "        state.drop(action.ref, done.at, known.metadata.uid)\n"
                     "elif done.value is not None:\n"
                     "    state.put(kinds.BY_NAME[action.ref.kind], done.value, done.at)\n"
-                    "    state.promises.written(action, done.value, done.at)"
+                    "    if (fields := state.promises.written(action, done.value, done.at)):\n"
+                    "        state.notices.note(FieldsDropped(action.ref.kind, fields))"
                 ),
             ),
         ),
