@@ -28,6 +28,24 @@ BUGS = (
         ("tests/unit/runtime/test_contested.py::test_a_fight_costs_one_request_a_second",),
     ),
     Bug(
+        "our own event is another writer",
+        "During a scale-up Kerf reports a writer that does not exist, and slows its own writes to one a second.",
+        (
+            Edit(
+                "reconciler/kerf/runtime:Contested.written",
+                "(action.resource_version or before) in ('', own[0], after)",
+                "before in ('', own[0])",
+            ),
+        ),
+        ("tests/unit/runtime/test_contested.py::test_a_write_whose_event_comes_before_its_answer_is_no_fight",),
+    ),
+    Bug(
+        "every write beside another writer is undone",
+        "Kerf's new values beside another writer of other fields count as a fight.",
+        (Edit("reconciler/kerf/runtime:Contested._is_repeated", "latest[0] == content", "True"),),
+        ("tests/unit/runtime/test_contested.py::test_new_values_beside_another_writer_of_other_fields_are_no_fight",),
+    ),
+    Bug(
         "the name of a running instance is given again",
         "AWS' tags name one NodeClaim for two instances, once a finalizer was taken by hand.",
         (Edit("reconciler/kerf/scheduling:is_free", "name not in snapshot.instances.claim_names", "True"),),

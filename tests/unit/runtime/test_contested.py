@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
 
 from kerf.model import kinds
 from kerf.model.failures import CONTESTED
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import PatchObject, Reason
 from kerf.model.settings import Settings
+from kerf.ports import Conflict
 from kerf.runtime.act.results import absorb
 from kerf.runtime.inbox import Changed, Done
 from kerf.runtime.state.backoff import LIMIT, WITHIN
@@ -19,8 +24,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = "TaintNode node/a"
 
 
-def node(version: int) -> Node:
-    return Node(metadata=ObjectMeta(name="a", uid="uid-a", resource_version=str(version)))
+def node(version: int, uid: str = "uid-a") -> Node:
+    return Node(metadata=ObjectMeta(name="a", uid=uid, resource_version=str(version)))
 
 
 PATCH = PatchObject(verb="TaintNode", ref=kinds.ref(node(0)), patch={}, reason=Reason("Test"))
@@ -43,6 +48,19 @@ class Writing:
         self.state.notice(self.now)
         self.version += 1
         absorb(Done(PATCH, "ok", self.now, node(self.version)), self.state)
+
+    def written(self, patch: dict[str, Any], uid: str = "uid-a", *, watch_first: bool = False, on: str = "") -> None:
+        """A write of a patch, accepted; its event may come before its answer, and it may name the version it is on."""
+        self.version += 1
+        value = node(self.version, uid)
+        if watch_first:
+            self.state.take(Changed(kinds.NODE, value), self.now)
+        absorb(Done(replace(PATCH, patch=patch, resource_version=on), "ok", self.now, value), self.state)
+
+    def conflict(self, seconds: float = 0.2) -> None:
+        self.now += timedelta(seconds=seconds)
+        self.state.notice(self.now)
+        absorb(Done(PATCH, "conflict", self.now, None, Conflict("it has changed")), self.state)
 
     def fight(self, rounds: int, seconds: float = 0.2) -> None:
         for _ in range(rounds):
@@ -100,6 +118,72 @@ def test_what_only_we_write_is_no_fight_however_fast() -> None:
     assert (writing.held_until, writing.outcomes) == (None, [])
 
 
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_write_whose_event_comes_before_its_answer_is_no_fight(*, guarded: bool) -> None:
+    writing = Writing()
+    for _ in range(3 * LIMIT):
+        writing.now += timedelta(seconds=0.1)
+        writing.written({}, watch_first=True, on=str(writing.version) if guarded else "")
+    assert (writing.held_until, writing.outcomes) == (None, [])
+
+
+def test_new_values_beside_another_writer_of_other_fields_are_no_fight() -> None:
+    writing = Writing()
+    for number in range(3 * LIMIT):
+        writing.now += timedelta(seconds=0.1)
+        writing.written({"status": {"nodes": number}})
+        writing.theirs()
+    assert (writing.held_until, writing.outcomes) == (None, [])
+
+
+def test_a_condition_that_is_written_again_is_a_fight_whatever_its_times() -> None:
+    writing = Writing()
+    for number in range(LIMIT + 2):
+        writing.now += timedelta(seconds=0.1)
+        row = {"type": "Ready", "status": "True", "lastTransitionTime": f"2026-01-01T00:00:{number:02}Z"}
+        writing.written({"status": {"conditions": [row]}})
+        writing.theirs()
+    assert writing.outcomes == [CONTESTED]
+
+
+def test_an_object_that_is_created_again_and_again_is_no_fight() -> None:
+    writing = Writing()
+    for number in range(3 * LIMIT):
+        writing.now += timedelta(seconds=0.1)
+        writing.written({}, f"uid-{number}")
+    assert (writing.held_until, writing.outcomes) == (None, [])
+
+
+@pytest.mark.parametrize("each", [1, 2, 3])
+def test_conflicts_are_limited_as_well_and_end_no_report(each: int) -> None:
+    writing, times, end, found = Writing(), 0, NOW + timedelta(minutes=1), set[tuple[str, ...]]()
+    while writing.now < end:
+        if writing.held_until is not None:
+            writing.now += timedelta(seconds=0.05)
+            continue
+        times += 1
+        if times % each == 0:
+            writing.conflict(0.05)
+        else:
+            writing.fight(1, 0.05)
+        if times > 2 * LIMIT:
+            found.add(tuple(writing.outcomes))
+    assert times <= 60 + 2 * LIMIT
+    assert found == {(CONTESTED,)}
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.5, 0.9])
+def test_the_report_stays_while_the_fight_goes_on(seconds: float) -> None:
+    writing, found = Writing(), list[tuple[str, ...]]()
+    while writing.now < NOW + timedelta(minutes=2):
+        if writing.held_until is None:
+            writing.fight(1, seconds)
+            found.append(tuple(writing.outcomes))
+        else:
+            writing.now += timedelta(seconds=0.05)
+    assert found == sorted(found)
+
+
 def test_another_writer_who_writes_now_and_then_is_no_fight() -> None:
     writing = Writing()
     writing.fight(10 * LIMIT, 1.2 * WITHIN.total_seconds() / LIMIT)
@@ -126,4 +210,4 @@ def test_nothing_is_remembered_for_long() -> None:
     writing.fight(LIMIT + 1)
     contested = writing.state.promises._contested
     writing.state.snapshot(writing.now + 2 * WITHIN)
-    assert (contested._times, contested._versions) == ({}, {})
+    assert (contested._times, contested._versions, contested._patches, contested._held) == ({}, {}, {}, set())

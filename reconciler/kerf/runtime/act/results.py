@@ -116,12 +116,13 @@ def _note_failure(done: Done, state: State) -> None:
 
 
 def _contested(done: Done, state: State) -> bool:
-    """Whether another writer has undone this write again and again."""
-    if not isinstance(done.action, PatchObject) or done.error is not None or done.value is None:
+    """Whether another writer has undone this write, or come before it, again and again."""
+    accepted = done.error is None and done.value is not None
+    if not isinstance(done.action, PatchObject) or not (accepted or done.outcome == "conflict"):
         return False
     known = state.cluster.get(done.action.ref)
-    before = known.metadata.resource_version if known is not None else ""
-    return state.promises.contested(done.action, before, done.value.metadata.resource_version, done.at)
+    answer = done.value.metadata if accepted else None
+    return state.promises.contested(done.action, known.metadata if known is not None else None, answer, done.at)
 
 
 def known_of(action: Action, state: State) -> Any:

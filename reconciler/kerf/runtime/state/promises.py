@@ -10,6 +10,7 @@ from typing import Any, Final
 from kerf.model.kept import Field, dropped
 from kerf.model.plan import Nomination, PatchObject, Plan
 from kerf.runtime.state.backoff import Contested
+from kerf_api.v1.meta import ObjectMeta
 
 #: While pods wait, passes follow each other faster than this, and each replaces the promises of the one before.
 PROMISES_KEPT: Final = timedelta(minutes=1)
@@ -78,12 +79,19 @@ class Promises:
             self._dropped[one] = now + NOT_KEPT_FOR
         return tuple(name for _, name, _ in found)
 
-    def contested(self, action: PatchObject, before: str, after: str, now: datetime) -> bool:
-        """Whether a write that the API server accepted has been undone by another writer too often; the next one waits.
+    def contested(
+        self, action: PatchObject, known: ObjectMeta | None, answer: ObjectMeta | None, now: datetime
+    ) -> bool:
+        """Whether another writer has undone a write too often, or come before it; the next one waits.
 
-        `before` and `after` are the versions of the object as known, and as answered.
+        `known` is the object as known when the answer came, and `answer` as the API server answered it; None after a
+        conflict.
         """
-        until = self._contested.written(action.key, str(action.ref), before, after, now)
+        if answer is None:
+            until = self._contested.refused(action, known.uid if known is not None else "", now)
+        else:
+            before = known.resource_version if known is not None else ""
+            until = self._contested.written(action, answer.uid, before, answer.resource_version, now)
         if until is not None:
             self.settle(action.key, "", until)
         return until is not None
