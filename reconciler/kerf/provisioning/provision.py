@@ -77,7 +77,7 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     if unanswered(snapshot) and snapshot.now < closes + ANSWERS:
         return joined((Plan(next_due=closes + ANSWERS), reports(turn)))
     pending, refused = pending_pods(snapshot)
-    solution = turn.held(_key(snapshot, closes)) or _solved(turn, snapshot, pending)
+    solution = _solved_ahead(turn, closes) or _solved(turn, snapshot, pending)
     solution, creations = creatable(snapshot, solution, partial(_solved, turn, snapshot, pending))
     return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution, creations)))
 
@@ -149,6 +149,13 @@ def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
     then, key = replace(snapshot, now=closes), _key(snapshot, closes)
     solution = turn.held(key) or turn.hold(key, _solved(turn, then, pending_pods(then)[0]))
     return Plan(next_due=closes, foreseen=tuple(creation.claim for creation in creations_of(then, solution)))
+
+
+def _solved_ahead(turn: Turn, closes: datetime) -> Solution | None:
+    """The solution from before the close, while it applies. What kept a pod or a NodePool out may have ended since the
+    instant of the close, for which it was made."""
+    found: Solution | None = turn.held(_key(turn.snapshot, closes))
+    return found if found is not None and not found.unplaced and not found.pool_problems else None
 
 
 def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:

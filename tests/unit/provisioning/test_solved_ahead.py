@@ -6,9 +6,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from kerf.model import kinds
+from kerf.model.backoff import PoolFailures, ends
 from kerf.model.cluster import Cluster
 from kerf.model.memory import Memory
 from kerf.model.plan import CreateNodeClaim, Plan, Source
@@ -16,6 +18,7 @@ from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
 from kerf.provisioning import provision as room
 from kerf.provisioning.boundary import solve_apart
+from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.worlds import NOW
 
@@ -123,6 +126,18 @@ def test_what_has_changed_since_is_reckoned_with(loop: Loop, change: Callable[[L
     plan = loop.look(1.0)
     assert plan == loop.look(1.0, Memory())
     assert plan != before
+
+
+def test_what_ends_between_the_close_and_the_reconcile_after_it_has_ended(loop: Loop) -> None:
+    pool, close = w.pool(), NOW + SECOND
+    back_off = PoolFailures(count=1, at=NOW)
+    back_off = PoolFailures(count=1, at=close + 0.05 * SECOND - (ends(back_off, pool) - NOW))
+    noted = {labels.BACK_OFF: msgspec.json.encode(back_off).decode()}
+    loop.apply(msgspec.structs.replace(pool, metadata=msgspec.structs.replace(pool.metadata, annotations=noted)))
+    loop.look(0.3)
+    plan = loop.look(1.1)
+    assert claims(plan)
+    assert plan == loop.look(1.1, Memory())
 
 
 def test_what_is_over_when_the_batch_closes_is_over_ahead(loop: Loop) -> None:
