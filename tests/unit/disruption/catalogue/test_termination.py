@@ -153,6 +153,7 @@ def test_159_a_wave_begins_when_the_one_before_is_gone() -> None:
 def test_160_a_node_without_a_machine_is_not_drained_unless_its_kubelet_lives(claimed: bool) -> None:
     world = running(node_claim("a"))
     world.put(pod("held", "node-a", meta=PROTECTED))
+    world.pass_time(60)  # until then EC2 may not list an instance that runs
     if not claimed:
         world.objects.pop(kinds.ref(world.claim()))
     world.delete(kinds.ref(world.node("node-a")))
