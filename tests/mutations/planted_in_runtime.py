@@ -42,7 +42,7 @@ BUGS = (
     Bug(
         "every write beside another writer is undone",
         "Kerf's new values beside another writer of other fields count as a fight.",
-        (Edit("reconciler/kerf/runtime:Contested._is_repeated", "latest[0] == content", "True"),),
+        (Edit("reconciler/kerf/runtime:Contested._repeated", "write.content == content", "True"),),
         ("tests/unit/runtime/test_contested.py::test_new_values_beside_another_writer_of_other_fields_are_no_fight",),
     ),
     Bug(

@@ -210,4 +210,4 @@ def test_nothing_is_remembered_for_long() -> None:
     writing.fight(LIMIT + 1)
     contested = writing.state.promises._contested
     writing.state.snapshot(writing.now + 2 * WITHIN)
-    assert (contested._times, contested._versions, contested._patches, contested._held) == ({}, {}, {}, set())
+    assert (contested._writes, contested._versions) == ({}, {})

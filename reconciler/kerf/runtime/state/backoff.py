@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -60,18 +61,39 @@ class Backoff:
         return {s: until for s, until in self._until.items() if until > now}
 
 
+@dataclass(slots=True)
+class _Write:
+    """What a write contained the latest time, and when: one that contains something else was not undone.
+
+    `followed` is when it was repeated after another writer. It is `held` while that happens at least every `WITHIN`.
+    """
+
+    content: Any
+    at: datetime
+    followed: deque[datetime] = field(default_factory=lambda: deque(maxlen=LIMIT))
+    held: bool = False
+
+    def count(self) -> datetime | None:
+        """Another writer came before it; until when the next one is to wait, if it must."""
+        if self.followed and self.at - self.followed[-1] >= WITHIN:
+            self.held = False
+        self.followed.append(self.at)
+        self.held |= len(self.followed) == LIMIT and self.at - self.followed[0] < WITHIN
+        # Not until the oldest one does not count any more: what else is to be done with the object waits as well.
+        return self.at + WITHIN / LIMIT if self.held else None
+
+    def set_back(self, by: timedelta) -> None:
+        self.at -= by
+        self.followed = deque((at - by for at in self.followed), LIMIT)
+
+
 class Contested:
     """One thread uses it. A write is one verb to one object, with its UID."""
 
     def __init__(self) -> None:
         #: By object, the version that our latest write gave it, and when.
         self._versions: dict[str, tuple[str, datetime]] = {}
-        #: What each write contained the latest time, and when: one that contains something else was not undone.
-        self._patches: dict[str, tuple[Any, datetime]] = {}
-        #: When a write that was repeated had followed one of another writer.
-        self._times: dict[str, deque[datetime]] = {}
-        #: The writes that are held back: for as long as one comes at least every `WITHIN`.
-        self._held: set[str] = set()
+        self._writes: dict[str, _Write] = {}
 
     def written(self, action: PatchObject, uid: str, before: str, after: str, now: datetime) -> datetime | None:
         """Take in a write that the API server accepted; until when the same one is to wait, if it must.
@@ -79,43 +101,34 @@ class Contested:
         `before` is the object's version as known when the answer came, unless the write itself names the version that
         it rests on; `after` that of the answer, which the watch may have brought earlier.
         """
-        ref, repeated = f"{action.ref} {uid}", self._is_repeated(action, uid, now)
+        ref, repeated = f"{action.ref} {uid}", self._repeated(action, uid, now)
         own, self._versions[ref] = self._versions.get(ref), (after, now)
         if own is None or (action.resource_version or before) in ("", own[0], after):
             return None
-        return self._count(f"{action.key} {uid}", now) if repeated else None
+        return repeated.count() if repeated is not None else None
 
     def refused(self, action: PatchObject, uid: str, now: datetime) -> datetime | None:
         """Take in a write that failed with a conflict, for another writer had changed the object; see `written`."""
-        return self._count(f"{action.key} {uid}", now) if self._is_repeated(action, uid, now) else None
+        repeated = self._repeated(action, uid, now)
+        return repeated.count() if repeated is not None else None
 
-    def _is_repeated(self, action: PatchObject, uid: str, now: datetime) -> bool:
+    def _repeated(self, action: PatchObject, uid: str, now: datetime) -> _Write | None:
+        """The write if it contains the same as the latest time."""
         key, content = f"{action.key} {uid}", _without_times(action.patch)
-        latest, self._patches[key] = self._patches.get(key), (content, now)
-        return latest is not None and latest[0] == content
-
-    def _count(self, key: str, now: datetime) -> datetime | None:
-        times = self._times.setdefault(key, deque(maxlen=LIMIT))
-        if times and now - times[-1] >= WITHIN:
-            self._held.discard(key)
-        times.append(now)
-        if len(times) == LIMIT and now - times[0] < WITHIN:
-            self._held.add(key)
-        # Not until the oldest one does not count any more: what else is to be done with the object waits as well.
-        return now + WITHIN / LIMIT if key in self._held else None
+        write = self._writes.setdefault(key, _Write(None, now))
+        same, write.content, write.at = write.content == content, content, now
+        return write if same else None
 
     def forget_old(self, now: datetime) -> None:
         """Forget what is too old to count."""
-        self._times = {key: times for key, times in self._times.items() if now - times[-1] < WITHIN}
-        self._held &= self._times.keys()
+        self._writes = {key: write for key, write in self._writes.items() if now - write.at < WITHIN}
         self._versions = {ref: known for ref, known in self._versions.items() if now - known[1] < WITHIN}
-        self._patches = {key: known for key, known in self._patches.items() if now - known[1] < WITHIN}
 
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: everything is as long ago as before."""
         self._versions = {ref: (version, at - by) for ref, (version, at) in self._versions.items()}
-        self._patches = {key: (content, at - by) for key, (content, at) in self._patches.items()}
-        self._times = {key: deque((at - by for at in times), LIMIT) for key, times in self._times.items()}
+        for write in self._writes.values():
+            write.set_back(by)
 
 
 def _without_times(patch: Any) -> Any:
