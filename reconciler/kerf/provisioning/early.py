@@ -17,6 +17,7 @@ from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim
 from kerf.model.snapshot import Batch, Snapshot
+from kerf.provisioning.pending import leaving_pods
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf_api import labels
 from kerf_api.resources import Resources, total
@@ -66,17 +67,17 @@ def unanswered(snapshot: Snapshot) -> bool:
     return any(claim.metadata.annotations.get(labels.PLANNED_PODS) for claim in created)
 
 
-def enough(snapshot: Snapshot, pending: Iterable[Pod], leaving: int) -> bool:
-    """Whether the pods that are expected nowhere may need a node that is certain: with those that are `leaving` their
-    nodes they are as many as nodes have to be needed, and they ask together for as much of some resource as the
+def enough(snapshot: Snapshot, pending: Iterable[Pod]) -> bool:
+    """Whether the pods that are expected nowhere may need a node that is certain: with those that leave their nodes
+    they are as many as nodes have to be needed, and they ask together for as much of some resource as the
     smallest instance type has."""
     there = snapshot.state_nodes
     expected = {one.pod_uid for one in snapshot.nominations if not one.over and one.target in there}
     waiting = [pod for pod in pending if pod.metadata.uid not in expected]
-    if len(waiting) + leaving < NODES:
-        return False
     asked, smallest = total(pods.requests(pod) for pod in waiting), _smallest(snapshot)
-    return any(asked[name] >= amount for name, amount in smallest.items())
+    if not any(asked[name] >= amount for name, amount in smallest.items()):
+        return False
+    return len(waiting) >= NODES or len(waiting) + len(leaving_pods(snapshot)[0]) >= NODES
 
 
 def _smallest(snapshot: Snapshot) -> Resources:

@@ -109,7 +109,7 @@ def _early(turn: Turn, batch: Batch) -> Plan:
     snapshot, boundary = turn.snapshot, Boundary()
     looked = Plan(try_at=again_at(snapshot, batch, found=False))
     pending = pending_pods(snapshot)[0]
-    if not enough(snapshot, pending, len(leaving_pods(snapshot)[0])):
+    if not enough(snapshot, pending):
         return looked
     solution = certain_part(snapshot, _solved(turn, snapshot, pending, early=True), pending)
     solution, creations = creatable_part(snapshot, solution)

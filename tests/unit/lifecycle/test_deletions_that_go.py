@@ -70,6 +70,7 @@ def test_an_interruption_that_is_noted_meanwhile_lets_it_go() -> None:
 
 def test_what_never_registered_and_what_has_lost_its_instance_is_not_held() -> None:
     world = fleet(8)
+    world.pass_time(60)  # until then EC2 may not list an instance that runs
     world.put(node_claim("young"))
     settle(world)
     delete(world)
@@ -81,7 +82,7 @@ def test_what_never_registered_and_what_has_lost_its_instance_is_not_held() -> N
             del world.instances[id_]
             world.set_ready(f"node-{name}", False)
     settle(world)
-    live(world, 90)
+    live(world, 60)
     assert held(world) == [f"c{place:02}" for place in range(2, 8)]
     assert world.get(kinds.NODE_CLAIM, "young") is None
     assert world.get(kinds.NODE_CLAIM, "c01") is None
