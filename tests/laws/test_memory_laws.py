@@ -19,6 +19,7 @@ from kerf.model.changes.indexes import InstanceIndex, PodIndex
 from kerf.model.changes.journal import Journal
 from kerf.model.changes.pdbs import PdbIndex
 from kerf.model.cluster import Cluster
+from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import (
     LabelSelector,
     PodDisruptionBudget,
@@ -26,7 +27,7 @@ from kerf.model.kubernetes.objects import (
     PodDisruptionBudgetStatus,
 )
 from kerf.model.memory import Memory, Step, Turn, planning
-from kerf.model.plan import INTERNAL_ERROR, Plan, Source
+from kerf.model.plan import INTERNAL_ERROR, EvictPod, Plan, Reason, Refusal, Source
 from kerf.model.snapshot import Snapshot
 from kerf_api.v1.meta import ObjectMeta
 from tests.laws.test_cluster_laws import NAMES, NOW, SETTINGS, Edit, Server, any_news, deliver, servers
@@ -190,6 +191,44 @@ def test_a_refusal_goes_when_what_led_to_it_has_gone(waits: dict[str, datetime])
         deliver(cluster, server, event)
         snapshot = look(cluster, NOW + step * timedelta(seconds=3), not_before=waits)
         assert answers(memory, snapshot, recipe, True) == answers(Memory(), snapshot, recipe, True)
+
+
+def spoken(recipe: Recipe, asked: list[str]) -> Step[Turn, Plan]:
+    """A step that says what it looked up, until the first instant that is ahead; it tells `asked` of each key."""
+
+    def run(turn: Turn, key: str) -> Plan:
+        asked.append(key)
+        found = [turn.noted.state_nodes[key], *(looked_up(turn.noted, table, entry) for table, entry in recipe)]
+        text = ", ".join(map(str, found))
+        if key == "a" and "True" in text:
+            return Plan(actions=(EvictPod(reason=Reason("Due", text), ref=Ref(kinds.POD, "a", "a"), uid=text),))
+        return Plan(refusals=(Refusal(key, Reason("Found", text)),))
+
+    return planning("spoken", "state_nodes", "nodeclaim", run)
+
+
+@given(st.data(), recipes)
+def test_the_plan_of_some_objects_is_what_would_be_made_anew(data: st.DataObject, recipe: Recipe) -> None:
+    """Which objects, and what asks about one of them alone, changes from turn to turn."""
+    server, cluster, memory, now, asked = data.draw(servers()), Cluster(), Memory(), NOW, list[str]()
+    waits: dict[str, datetime] = {}
+    step = spoken(recipe, asked)
+    for news in data.draw(any_news(server)):
+        deliver(cluster, server, news)
+        now += timedelta(seconds=data.draw(st.integers(0, 3)))
+        if data.draw(st.booleans()):
+            waits = {**waits, data.draw(st.sampled_from(KEYS)): now + timedelta(seconds=data.draw(st.integers(0, 4)))}
+        snapshot = look(cluster, now, not_before=waits)
+        turn, fresh = memory.turn(snapshot), Memory().turn(snapshot)
+        without = data.draw(st.sampled_from((None, None, None, *KEYS)))
+        keys = [key for key in turn.keys("state_nodes") if key != without]
+        if keys and data.draw(st.booleans()):
+            turn.one(step, turn, keys[0])
+        assert turn.plan_of(step, turn, keys) == fresh.plan_of(step, fresh, keys)
+        again = memory.turn(snapshot)
+        asked.clear()
+        plan = again.plan_of(step, again, keys)
+        assert asked == (["a"] if plan.actions else [])
 
 
 # --- PodDisruptionBudgets ---------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def staying(view: View, ledger: Ledger) -> Plan:
     """The refusals, by the order of the keys of `snapshot.state_nodes`; the emptiness and drift methods return
     theirs."""
     keys = _window(view.turn.keys("state_nodes"), view.snapshot.now)
-    return joined(view.turn.some(_STAYING, view.each, [key for key in keys if key not in ledger.taken]))
+    return view.turn.plan_of(_STAYING, view.each, [key for key in keys if key not in ledger.taken])
 
 
 def _window(keys: Sequence[str], now: datetime) -> Sequence[str]:

@@ -9,7 +9,6 @@ comes. So a look at the world costs what has changed and what is due, not what t
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +18,8 @@ from typing import Any, Generic, TypeVar, cast
 from kerf.model.boundaries import broken
 from kerf.model.changes.following import Following
 from kerf.model.changes.journal import Journal
-from kerf.model.noting import WHOLE_DECISION, Decisions, Read, Room, Tape, earlier, noting, table_of
+from kerf.model.changes.keys import SortedKeys
+from kerf.model.noting import WHOLE_DECISION, Decisions, Read, Room, Tape, earlier, noting, subject_of, table_of
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
 
@@ -30,17 +30,6 @@ T = TypeVar("T")
 _COMPARED = (*BY_FOLLOWING[Following.COMPARED], "instances_by_group")
 #: Everything rests on these.
 _GROUND = BY_FOLLOWING[Following.GROUND]
-#: The kinds of the objects in the tables that steps are asked about, as refusals spell them.
-_KINDS = {
-    "node_claims": "nodeclaim",
-    "nodes": "node",
-    "node_pools": "nodepool",
-    "pool_specs": "nodepool",
-    "node_classes": "ec2nodeclass",
-    "node_overlays": "nodeoverlay",
-    "capacity_buffers": "capacitybuffer",
-    "instances": "instance",
-}
 #: Signs of life of the sources: nothing in the world is another for them.
 _NOT_OF_THE_WORLD = ("fresh_at",)
 
@@ -104,6 +93,15 @@ class _Entry:
     counts: tuple[tuple[Hashable, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _PlanOf:
+    """The plans of some objects as one."""
+
+    keys: tuple[str, ...]
+    members: frozenset[str]
+    plan: Plan
+
+
 @dataclass(slots=True)
 class _Outcomes:
     """What is known of one step. `open` are keys to be worked out (again); `dues` may hold rows that are outdated."""
@@ -118,10 +116,14 @@ class _Outcomes:
     dues: list[tuple[datetime, str]] = field(default_factory=list)
     #: The latest answer about all objects, until an outcome is another one or due.
     asked: Asked[Any] | None = None
+    #: The latest answer about some objects, until an outcome of them is another one or due.
+    part: _PlanOf | None = None
 
     def drop(self, key: str) -> frozenset[Read]:
         """Forget an outcome; what it had looked up."""
         self.asked = None
+        if self.part is not None and key in self.part.members:
+            self.part = None
         entry = self.entries.pop(key, None)
         self.spoken.pop(key, None)
         if entry is None:
@@ -186,7 +188,7 @@ class Memory:
         self._now: datetime | None = None
         self._compared: dict[str, Mapping[Any, Any]] = {}
         self._ground: tuple[Any, ...] = ()
-        self._sorted: dict[str, list[str]] = {}
+        self.sorted = SortedKeys()
         self.held: tuple[Hashable, Any] | None = None
         self.decisions = Decisions()
 
@@ -225,8 +227,7 @@ class Memory:
             for step, subject in self.readers.get(read, ()):
                 self.decisions.changed(table, key)
                 self.outcomes[step].open.add(subject)
-        if table in self._sorted:
-            self._sort_in(table, key, key in table_of(snapshot, table))
+        self.sorted.follow(table, key, lambda: key in table_of(snapshot, table))
         for step, known in self.outcomes.items():
             if known.table == table:
                 if key not in table_of(snapshot, table):  # no step asks for it any more
@@ -235,34 +236,12 @@ class Memory:
                 elif known.whole or key in known.entries:  # what was never asked of a step for some is not open
                     known.open.add(key)
 
-    def sorted_keys(self, snapshot: Snapshot, table: str) -> Sequence[str]:
-        """Sorted once, and kept up as keys come and go."""
-        if table not in self._sorted:
-            self._sorted[table] = sorted(table_of(snapshot, table))
-        return self._sorted[table]
-
-    def _sort_in(self, table: str, key: str, present: bool) -> None:
-        keys = self._sorted[table]
-        place = bisect_left(keys, key)
-        known = place < len(keys) and keys[place] == key
-        if present and not known:
-            keys.insert(place, key)
-        elif known and not present:
-            del keys[place]
-
     def drop(self, step: str, key: str) -> None:
         for read in self.outcomes[step].drop(key):
             readers = self.readers[read]
             readers.discard((step, key))
             if not readers:
                 del self.readers[read]
-
-
-def _subject(table: str, key: str) -> str:
-    """The object behind a key of a table, as refusals spell it."""
-    if table == "state_nodes":
-        return key if key.startswith("node/") else f"nodeclaim/{key}"
-    return f"{_KINDS.get(table, table)}/{key}"
 
 
 class Turn:
@@ -289,11 +268,14 @@ class Turn:
 
         An object over which the step fails has no outcome and counts nowhere. It is in `refusals`, and open again.
         """
-        known, table = self._known(step), table_of(self.snapshot, step.table)
+        known = self._known(step)
+        known.open_what_is_due(self.snapshot.now)
+        if known.whole and not known.open:
+            return known.answer()
+        table = table_of(self.snapshot, step.table)
         if not known.whole:
             known.whole = True
             known.open |= set(table) - known.entries.keys()
-        known.open_what_is_due(self.snapshot.now)
         for key in tuple(known.open):
             known.open.discard(key)
             if key in table:
@@ -302,7 +284,7 @@ class Turn:
                 except Exception as error:  # one object must not keep the others from their outcomes
                     self._memory.drop(step.name, key)
                     known.open.add(key)
-                    self._failed.setdefault(_subject(step.table, key), broken(error))
+                    self._failed.setdefault(subject_of(step.table, key), broken(error))
         return known.answer()
 
     def one(self, step: Step[V, T], view: V, key: str) -> T:
@@ -313,6 +295,15 @@ class Turn:
         """Ask about some objects of the step's table, in their order."""
         known = self._known(step)
         return (self._outcome(step, known, view, key) for key in keys)
+
+    def plan_of(self, step: Step[V, Plan], view: V, keys: Sequence[str]) -> Plan:
+        """The plans of some objects as one, in their order. No step may ask for it."""
+        known = self._known(step)
+        known.open_what_is_due(self.snapshot.now)
+        if known.part is None or known.part.keys != tuple(keys) or not known.open.isdisjoint(known.part.members):
+            plan = joined([self._outcome(step, known, view, key) for key in keys])
+            known.part = _PlanOf(tuple(keys), frozenset(keys), plan)
+        return known.part.plan
 
     def _outcome(self, step: Step[V, T], known: _Outcomes, view: V, key: str) -> T:
         entry = known.entries.get(key)
@@ -360,7 +351,7 @@ class Turn:
 
     def keys(self, table: str) -> Sequence[str]:
         """The keys of a table that steps are asked about, sorted."""
-        return self._memory.sorted_keys(self.snapshot, table)
+        return self._memory.sorted.of(table, table_of(self.snapshot, table))
 
     def _known(self, step: Step[V, T]) -> _Outcomes:
         self._asked.add(step.name)

@@ -23,6 +23,17 @@ _NOT_FOR_STEPS: Mapping[str, Any] = {
 #: The fields that are one table each; pods and instances are several.
 _TABLES = tuple(f.name for f in fields(Snapshot) if str(f.type).startswith("Mapping["))
 
+#: The kinds of the objects in the tables that steps are asked about, as refusals spell them.
+_KINDS: Final = {
+    "node_claims": "nodeclaim",
+    "nodes": "node",
+    "node_pools": "nodepool",
+    "pool_specs": "nodepool",
+    "node_classes": "ec2nodeclass",
+    "node_overlays": "nodeoverlay",
+    "capacity_buffers": "capacitybuffer",
+    "instances": "instance",
+}
 #: What a plan rests on beside the tables and the time.
 _BESIDE: Final = {*BY_FOLLOWING[Following.WHOLE], *BY_FOLLOWING[Following.NOT_FOR_STEPS]} - {"now", "journal"}
 #: A plan that is due sooner than this may be due so long after it was made, whenever that is.
@@ -116,6 +127,13 @@ def table_of(snapshot: Snapshot, name: str) -> Mapping[Any, Any]:
     if name == "instances_by_group":
         return snapshot.instances.by_group
     return cast(Mapping[Any, Any], getattr(snapshot, name))
+
+
+def subject_of(table: str, key: str) -> str:
+    """The object behind a key of a table, as refusals spell it."""
+    if table == "state_nodes":
+        return key if key.startswith("node/") else f"nodeclaim/{key}"
+    return f"{_KINDS.get(table, table)}/{key}"
 
 
 def noting(snapshot: Snapshot, tape: Tape) -> Snapshot:
