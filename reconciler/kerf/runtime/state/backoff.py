@@ -7,7 +7,7 @@ follows a foreign one each time is held back, so that such a fight costs about o
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -91,9 +91,9 @@ class Contested:
     """One thread uses it. A write is one verb to one object, with its UID."""
 
     def __init__(self) -> None:
-        #: By object, the version that our latest write gave it, and when.
-        self._versions: dict[str, tuple[str, datetime]] = {}
-        self._writes: dict[str, _Write] = {}
+        #: By object, the version that our latest write gave it, and when; the oldest first, as in the other table.
+        self._versions = OrderedDict[str, tuple[str, datetime]]()
+        self._writes = OrderedDict[str, _Write]()
 
     def written(self, action: PatchObject, uid: str, before: str, after: str, now: datetime) -> datetime | None:
         """Take in a write that the API server accepted; until when the same one is to wait, if it must.
@@ -102,7 +102,8 @@ class Contested:
         it rests on; `after` that of the answer, which the watch may have brought earlier.
         """
         ref, repeated = f"{action.ref} {uid}", self._repeated(action, uid, now)
-        own, self._versions[ref] = self._versions.get(ref), (after, now)
+        own = self._versions.pop(ref, None)
+        self._versions[ref] = after, now
         if own is None or (action.resource_version or before) in ("", own[0], after):
             return None
         return repeated.count() if repeated is not None else None
@@ -115,18 +116,21 @@ class Contested:
     def _repeated(self, action: PatchObject, uid: str, now: datetime) -> _Write | None:
         """The write if it contains the same as the latest time."""
         key, content = f"{action.key} {uid}", _without_times(action.patch)
-        write = self._writes.setdefault(key, _Write(None, now))
+        write = self._writes[key] = self._writes.pop(key, None) or _Write(None, now)
         same, write.content, write.at = write.content == content, content, now
         return write if same else None
 
     def forget_old(self, now: datetime) -> None:
         """Forget what is too old to count."""
-        self._writes = {key: write for key, write in self._writes.items() if now - write.at < WITHIN}
-        self._versions = {ref: known for ref, known in self._versions.items() if now - known[1] < WITHIN}
+        while self._writes and now - next(iter(self._writes.values())).at >= WITHIN:
+            self._writes.popitem(last=False)
+        while self._versions and now - next(iter(self._versions.values()))[1] >= WITHIN:
+            self._versions.popitem(last=False)
 
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: everything is as long ago as before."""
-        self._versions = {ref: (version, at - by) for ref, (version, at) in self._versions.items()}
+        for ref, (version, at) in self._versions.items():
+            self._versions[ref] = version, at - by
         for write in self._writes.values():
             write.set_back(by)
 
