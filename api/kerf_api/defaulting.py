@@ -80,7 +80,7 @@ def _filled(value: Any, shape: _Shape) -> Any:
     """A copy of `value` with defaults. Parts that the schema does not know are copied as they are."""
     if type(value) in _SCALARS:
         return value
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):  # the first is quicker, and true of nearly all
         return _filled_map(value, shape)
     if isinstance(value, list):
         items = shape.items

@@ -54,7 +54,8 @@ class _Reader:
             return result
         for key, entry in value.items():
             if type(key) is str and key.isascii():  # nearly all
-                result[key] = self.value(entry, (*steps, key))
+                plain_text = type(entry) is str and entry.isascii()  # most, and they need no call
+                result[key] = entry if plain_text else self.value(entry, (*steps, key))
                 continue
             name = key if type(key) is str else str(key) if isinstance(key, str) else shown(key)
             if not isinstance(key, str):
@@ -64,7 +65,9 @@ class _Reader:
         return result
 
     def value(self, value: Any, steps: Steps) -> Any:
-        if (type(value) is str and value.isascii()) or value is None or isinstance(value, bool):  # nearly all
+        if type(value) is dict or isinstance(value, Mapping):
+            return self.map(value, steps) if len(steps) < DEEPEST else self._too_deep(steps)
+        if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):
             return self._text(str(value), steps)
@@ -72,17 +75,22 @@ class _Reader:
             return self._whole(value, steps)
         if isinstance(value, float):
             return self._number(value, steps)
-        if len(steps) >= DEEPEST and isinstance(value, (Mapping, Sequence)):
-            return self._refused(steps, "KERF-SCHEMA-DEPTH", f"is nested more than {DEEPEST} levels deep")
-        if isinstance(value, Mapping):
-            return self.map(value, steps)
         if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-            if self._exhausted(len(value), steps):
-                return []
-            return [self.value(entry, (*steps, index)) for index, entry in enumerate(value)]
+            return self._list(value, steps) if len(steps) < DEEPEST else self._too_deep(steps)
         if isinstance(value, (date, datetime)):
             return value.isoformat().replace("+00:00", "Z")
         return self._refused(steps, "KERF-SCHEMA-TYPE", f"{type(value).__name__}cannot be represented in JSON")
+
+    def _list(self, value: Sequence[Any], steps: Steps) -> list[Any]:
+        if self._exhausted(len(value), steps):
+            return []
+        return [
+            entry if type(entry) is str and entry.isascii() else self.value(entry, (*steps, index))
+            for index, entry in enumerate(value)
+        ]
+
+    def _too_deep(self, steps: Steps) -> None:
+        self._refused(steps, "KERF-SCHEMA-DEPTH", f"is nested more than {DEEPEST} levels deep")
 
     def _exhausted(self, count: int, steps: Steps) -> bool:
         """Whether there are too many values with these; `too_much` keeps where that showed first."""

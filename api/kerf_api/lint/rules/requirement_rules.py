@@ -22,6 +22,8 @@ KNOWN_VALUES: Final[Mapping[str, frozenset[str]]] = {
     labels.CAPACITY_TYPE: frozenset({labels.ON_DEMAND, labels.SPOT, labels.RESERVED}),
     f"{labels.AWS_GROUP}/instance-tenancy": frozenset({"default", "dedicated"}),
 }
+#: A domain, a slash and a name.
+_LONGEST_KEY: Final = 253 + 1 + 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class KindRules:
 def check(steps: Steps, entry: Mapping[str, Any], rules: KindRules) -> Iterator[Problem]:
     """What is wrong with one requirement."""
     key, operator, values = entry.get("key"), entry.get("operator"), texts(entry.get("values"))
-    if isinstance(key, str):
+    if isinstance(key, str) and not _usable(key, rules.usable):
         yield from label_key((*steps, "key"), key, rules.bad_key, rules.reserved_key, rules.usable)
     for index, value in enumerate(() if are_label_values(values) else values):
         if fault := label_value_fault(value):
@@ -73,8 +75,13 @@ def sound(requirements: Iterable[Entry], usable: frozenset[str]) -> bool:
     return are_label_values(values)
 
 
-@lru_cache(maxsize=4096)
 def _usable(key: str, usable: frozenset[str]) -> bool:
+    """Whether `label_key` finds no fault. Nothing is remembered of keys that are longer than any label's."""
+    return _seen_usable(key, usable) if len(key) <= _LONGEST_KEY else _seen_usable.__wrapped__(key, usable)
+
+
+@lru_cache(maxsize=4096)
+def _seen_usable(key: str, usable: frozenset[str]) -> bool:
     return next(label_key((), key, "", "", usable), None) is None
 
 
