@@ -70,7 +70,7 @@ class Failure:
         verb: the name of the action, as metrics and events have it (`EvictPod`, `LaunchInstances`).
         object: the object of the action, as `kind/[namespace/]name` in lower case.
         outcome: the outcome of the latest attempt, as in `kerf_actions_total`; or `SLOW` or `CONTESTED`.
-        error: the error of the latest attempt, in the words of the API.
+        error: the error of the latest attempt, in the words of the API; or the fields that are contested.
         since: the first attempt that failed, with no success since.
         latest: the latest attempt.
         times: the number of attempts that failed since then; 0 when it is not known.
@@ -92,7 +92,7 @@ class Failure:
         if self.outcome == SLOW:
             return f"answers slowly: {self.error}"
         if self.outcome == CONTESTED:
-            return f"{self.verb} is undone by another writer each time"
+            return f"{self.verb}{f' of {self.error}' if self.error else ''} is undone by another writer each time"
         return f"{self.verb} {'is forbidden' if self.outcome == 'forbidden' else 'fails'}: {self.error or self.outcome}"
 
     @property

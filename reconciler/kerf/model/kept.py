@@ -13,6 +13,7 @@ import msgspec
 from kerf.model.kinds import Ref
 from kerf.model.plan import Action, PatchObject
 from kerf_api import crds
+from kerf_api.lint.problem import path_text
 from kerf_api.v1.meta import Value, decode, encode
 
 #: The object, the field (`status.nodes`; a list is one field) and its value (JSON).
@@ -39,6 +40,11 @@ def dropped(action: PatchObject, answer: Value) -> list[Field]:
 def of_use(actions: Iterable[Action], known: Collection[Field]) -> list[Action]:
     """The actions but for writes of which every field was dropped before."""
     return [one for one in actions if not (known and isinstance(one, PatchObject) and _is_dropped(one, known))]
+
+
+def written_fields(action: PatchObject) -> list[str]:
+    """The fields that a write sets or removes: `status.conditions` (a list is one field)."""
+    return [path_text(path) for path, _ in _fields(action.patch)]
 
 
 def _is_dropped(action: PatchObject, known: Collection[Field]) -> bool:

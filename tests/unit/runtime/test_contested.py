@@ -88,6 +88,18 @@ def test_a_write_that_is_undone_each_time_waits_and_is_reported() -> None:
     assert "--show-managed-fields" in found.fix
 
 
+def test_the_report_names_the_fields() -> None:
+    writing = Writing()
+    patch = {"metadata": {"annotations": {"kerf.sh/ends": "x", "other": None}}, "spec": {"taints": [{"key": "a"}]}}
+    for _ in range(LIMIT + 1):
+        writing.now += timedelta(seconds=0.2)
+        writing.written(patch)
+        writing.theirs()
+    (found,) = writing.state.snapshot(writing.now).failures.values()
+    fields = "metadata.annotations[kerf.sh/ends], metadata.annotations.other, spec.taints"
+    assert found.text == f"TaintNode of {fields} is undone by another writer each time"
+
+
 def test_a_fight_costs_one_request_a_second() -> None:
     writing, written = Writing(), 0
     end = NOW + timedelta(minutes=1)

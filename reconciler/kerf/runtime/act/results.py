@@ -15,6 +15,7 @@ from kerf.model import kinds
 from kerf.model.aws.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
 from kerf.model.aws.inventory import PROFILE, TEMPLATE
 from kerf.model.failures import CONTESTED
+from kerf.model.kept import written_fields
 from kerf.model.kinds import Kind
 from kerf.model.plan import (
     Action,
@@ -45,6 +46,7 @@ from kerf.runtime.inbox import Changed, Done, Listed, News, Removed
 from kerf.runtime.state.fleet import full_subnet
 from kerf.runtime.state.notices import FieldsDropped
 from kerf.runtime.state.state import State
+from kerf.telemetry.log.logs import shortened
 from kerf.telemetry.telemetry import FINE
 from kerf_api import labels
 
@@ -61,6 +63,8 @@ _FINAL = frozenset({"forbidden", "invalid", "idempotency_mismatch", "template_mi
 _NO_BACKOFF = frozenset({"not_leading", "conflict"})
 #: Not tried at all: this says nothing about the action.
 _NOT_TRIED = frozenset({"not_leading", "stale_source"})
+#: How many fields of a contested write are named.
+_FIELDS_SHOWN = 5
 #: Understood and put off by the API, because of other objects: no failure.
 _PUT_OFF = FINE | {"blocked", "conflict", "world_changed"}
 
@@ -107,22 +111,23 @@ def _note_failure(done: Done, state: State) -> None:
     if done.outcome in _NOT_TRIED:
         return
     verb, about = done.action.key.partition(" ")[0], _about(done.action)
-    if _contested(done, state):
-        state.failures.failed(verb, about, CONTESTED, "", done.at)
+    if isinstance(done.action, PatchObject) and _contested(done.action, done, state):
+        fields = shortened(written_fields(done.action), _FIELDS_SHOWN)
+        state.failures.failed(verb, about, CONTESTED, fields, done.at)
     elif done.outcome in _PUT_OFF:
         state.failures.succeeded(verb, about, done.at)
     else:
         state.failures.failed(verb, about, done.outcome, str(done.error or ""), done.at)
 
 
-def _contested(done: Done, state: State) -> bool:
+def _contested(action: PatchObject, done: Done, state: State) -> bool:
     """Whether another writer has undone this write, or come before it, again and again."""
     accepted = done.error is None and done.value is not None
-    if not isinstance(done.action, PatchObject) or not (accepted or done.outcome == "conflict"):
+    if not (accepted or done.outcome == "conflict"):
         return False
-    known = state.cluster.get(done.action.ref)
+    known = state.cluster.get(action.ref)
     answer = done.value.metadata if accepted else None
-    return state.promises.contested(done.action, known.metadata if known is not None else None, answer, done.at)
+    return state.promises.contested(action, known.metadata if known is not None else None, answer, done.at)
 
 
 def known_of(action: Action, state: State) -> Any:
