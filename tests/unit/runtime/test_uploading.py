@@ -66,6 +66,12 @@ def s3(url: str) -> Any:
         found.delete_bucket(Bucket=stores.BUCKET)
 
 
+@pytest.fixture(autouse=True)
+def _ends_after_upload(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer to upload than a controller waits at its end."""
+    monkeypatch.setattr(uploading, "_CLOSE_SECONDS", 60.0)
+
+
 def _bucket(url: str, encryption: str = "AES256", address: str = PREFIX) -> Bucket:
     return Bucket(Clients(stores.REGION, endpoint_url=url), address, encryption)
 
