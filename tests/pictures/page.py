@@ -36,13 +36,13 @@ _QUALITY: Final = 80
 _LIFE: Final = timedelta(hours=2)
 
 
-def cluster() -> Snapshot:
-    """The cluster after two hours."""
+def cluster(life: timedelta = _LIFE) -> Snapshot:
+    """The cluster after a while."""
     world = World(seed=1)
     loop = Controller(world.ports, settings=Settings(cluster_name="sandbox"), inline=True)
     for manifest in YAML(typ="safe").load_all(CLUSTER.read_text(encoding="utf-8")):
         world.apply(manifest)
-    world.run(loop, _LIFE)
+    world.run(loop, life)
     return captured(loop.state, world.clock.now()).snapshot
 
 
