@@ -92,7 +92,7 @@ class Failure:
         if self.outcome == SLOW:
             return f"answers slowly: {self.error}"
         if self.outcome == CONTESTED:
-            return f"{self.verb}{f' of {self.error}' if self.error else ''} is undone by another writer each time"
+            return f"{self.verb}{f' of {self.error}' if self.error else ''} conflicts with another writer each time"
         return f"{self.verb} {'is forbidden' if self.outcome == 'forbidden' else 'fails'}: {self.error or self.outcome}"
 
     @property

@@ -84,7 +84,7 @@ def test_a_write_that_is_undone_each_time_waits_and_is_reported() -> None:
     assert writing.held_until == writing.now + timedelta(seconds=1)
     (found,) = writing.state.snapshot(writing.now).failures.values()
     assert (found.object, found.outcome) == ("node/a", CONTESTED)
-    assert "is undone by another writer each time" in found.standing(writing.now)
+    assert "conflicts with another writer each time" in found.standing(writing.now)
     assert "--show-managed-fields" in found.fix
 
 
@@ -97,7 +97,7 @@ def test_the_report_names_the_fields() -> None:
         writing.theirs()
     (found,) = writing.state.snapshot(writing.now).failures.values()
     fields = "metadata.annotations[kerf.sh/ends], metadata.annotations.other, spec.taints"
-    assert found.text == f"TaintNode of {fields} is undone by another writer each time"
+    assert found.text == f"TaintNode of {fields} conflicts with another writer each time"
 
 
 def test_a_fight_costs_one_request_a_second() -> None:
@@ -155,6 +155,18 @@ def test_a_condition_that_is_written_again_is_a_fight_whatever_its_times() -> No
         row = {"type": "Ready", "status": "True", "lastTransitionTime": f"2026-01-01T00:00:{number:02}Z"}
         writing.written({"status": {"conditions": [row]}})
         writing.theirs()
+    assert writing.outcomes == [CONTESTED]
+
+
+def test_two_writers_who_undo_a_part_each_are_a_fight() -> None:
+    writing, written = Writing(), 0
+    while writing.now < NOW + timedelta(seconds=30):
+        writing.now += timedelta(seconds=0.1)
+        if writing.held_until is None:
+            written += 1
+            writing.written({"metadata": {"annotations": {"ab"[written % 2]: "1"}}})
+            writing.theirs()
+    assert written <= 30 + 2 * LIMIT
     assert writing.outcomes == [CONTESTED]
 
 

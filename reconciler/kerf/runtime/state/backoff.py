@@ -21,6 +21,8 @@ ACTION_STEPS: Final = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
 #: So many writes of one verb to one object within this time, each after one of another writer, are a fight.
 LIMIT: Final = 10
 WITHIN: Final = timedelta(seconds=10)
+#: How many contents of a write are compared with the next one.
+_CONTENTS: Final = 4
 
 
 class Backoff:
@@ -63,13 +65,14 @@ class Backoff:
 
 @dataclass(slots=True)
 class _Write:
-    """What a write contained the latest time, and when: one that contains something else was not undone.
+    """What a write contained the latest times, and when: one that contains something new was not undone. Several other
+    writers may undo a part each, so that a few contents alternate.
 
     `followed` is when it was repeated after another writer. It is `held` while that happens at least every `WITHIN`.
     """
 
-    content: Any
     at: datetime
+    contents: deque[Any] = field(default_factory=lambda: deque(maxlen=_CONTENTS))
     followed: deque[datetime] = field(default_factory=lambda: deque(maxlen=LIMIT))
     held: bool = False
 
@@ -114,11 +117,13 @@ class Contested:
         return repeated.count() if repeated is not None else None
 
     def _repeated(self, action: PatchObject, uid: str, now: datetime) -> _Write | None:
-        """The write if it contains the same as the latest time."""
+        """The write if it contains the same as one of the latest times."""
         key, content = f"{action.key} {uid}", _without_times(action.patch)
-        write = self._writes[key] = self._writes.pop(key, None) or _Write(None, now)
-        same, write.content, write.at = write.content == content, content, now
-        return write if same else None
+        write = self._writes[key] = self._writes.pop(key, None) or _Write(now)
+        write.at, known = now, content in write.contents
+        if not known:
+            write.contents.append(content)
+        return write if known else None
 
     def forget_old(self, now: datetime) -> None:
         """Forget what is too old to count."""
