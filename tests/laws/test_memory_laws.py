@@ -161,7 +161,7 @@ def test_what_is_held_is_held_for_as_long_as_nothing_changes(data: st.DataObject
         held = turn.held("world")
         assert held is None or held == world
         assert turn.held("another") is None
-        turn.hold("world", world)
+        turn.hold("world", lambda world=world: world)
         assert memory.turn(snapshot).held("world") == world
 
 

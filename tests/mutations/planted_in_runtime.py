@@ -42,8 +42,35 @@ BUGS = (
     Bug(
         "every write beside another writer is undone",
         "Kerf's new values beside another writer of other fields count as a fight.",
-        (Edit("reconciler/kerf/runtime:Contested._repeated", "write.content == content", "True"),),
+        (Edit("reconciler/kerf/runtime:Contested._repeated", "content in write.contents", "True"),),
         ("tests/unit/runtime/test_contested.py::test_new_values_beside_another_writer_of_other_fields_are_no_fight",),
+    ),
+    Bug(
+        "only the latest content of a write is compared",
+        "Two writers that undo a part each keep Kerf writing as fast as the API server answers.",
+        (
+            Edit(
+                "reconciler/kerf/runtime:Contested._repeated",
+                "content in write.contents",
+                "[content] == [*write.contents][-1:]",
+            ),
+        ),
+        ("tests/unit/runtime/test_contested.py::test_two_writers_who_undo_a_part_each_are_a_fight",),
+    ),
+    Bug(
+        "a solution from before the close holds whatever the time",
+        "Pods are sent to a node that Kerf has given up meanwhile.",
+        (Edit("reconciler/kerf/model:Turn.held", "until is None or self.snapshot.now < until", "True"),),
+        ("tests/unit/provisioning/test_solved_ahead.py::test_a_node_that_is_given_up_meanwhile_gets_no_pods",),
+    ),
+    Bug(
+        "pods are solved for ahead again and again",
+        "In a large cluster, where something changes all the time, solutions keep the loop from the close.",
+        (Edit("reconciler/kerf/provisioning:_ahead", "batch.ahead_at is not None", "False"),),
+        (
+            "tests/unit/provisioning/test_solved_ahead.py::"
+            "test_a_solution_that_does_not_hold_any_more_is_not_made_again_before_the_close",
+        ),
     ),
     Bug(
         "the name of a running instance is given again",

@@ -19,6 +19,7 @@ from kerf.model.boundaries import broken
 from kerf.model.changes.following import Following
 from kerf.model.changes.journal import Journal
 from kerf.model.changes.keys import SortedKeys
+from kerf.model.instants import earliest
 from kerf.model.noting import WHOLE_DECISION, Decisions, Read, Room, Tape, earlier, noting, subject_of, table_of
 from kerf.model.plan import NOTHING, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import BY_FOLLOWING, Snapshot
@@ -189,7 +190,7 @@ class Memory:
         self._compared: dict[str, Mapping[Any, Any]] = {}
         self._ground: tuple[Any, ...] = ()
         self.sorted = SortedKeys()
-        self.held: tuple[Hashable, Any] | None = None
+        self.held: tuple[Hashable, Any, datetime | None] | None = None
         self.decisions = Decisions()
 
     def turn(self, snapshot: Snapshot) -> Turn:
@@ -313,16 +314,20 @@ class Turn:
         self._tape.inherit(entry.reads, entry.until)
         return cast(T, entry.outcome)
 
-    def hold(self, key: Hashable, outcome: T) -> T:
-        """Keep one outcome that rests on the whole world: until anything in a table of it changes. `key` is what else
-        it rests on."""
-        self._memory.held = (key, outcome)
+    def hold(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Keep one outcome that rests on the whole world: until anything in a table of it changes, or a step that it
+        asked is due. `key` is what else it rests on."""
+        before, self._asked = self._asked, set()
+        outcome = make()
+        dues = [self._memory.outcomes[name].open_what_is_due(self.snapshot.now) for name in self._asked]
+        self._asked |= before
+        self._memory.held = (key, outcome, earliest(dues))
         return outcome
 
     def held(self, key: Hashable) -> Any | None:
         """What is kept under this key; None when nothing is, or not any more."""
-        held = self._memory.held
-        return held[1] if held is not None and held[0] == key else None
+        known, outcome, until = self._memory.held or (None, None, None)
+        return outcome if known == key and (until is None or self.snapshot.now < until) else None
 
     def repeated(self, key: Hashable) -> Plan | None:
         """The plan of the latest decision when this one would be the same; `key` is how it is decided."""

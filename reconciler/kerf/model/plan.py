@@ -288,10 +288,8 @@ class Nomination:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """What a pass buys: so many nodes for so many pods, at a price in millionths of a dollar per hour.
-
-    `bound` is what nodes for these pods cost at least; None when it is not known.
-    """
+    """The nodes that a pass buys for pods, at a price in millionths of a dollar per hour. `bound`: the least cost of
+    nodes for these pods; None when it is not known."""
 
     nodes: int
     pods: int
@@ -319,6 +317,8 @@ class Plan:
     try_at: datetime | None = None
     #: The claims that will be created when the batch closes, if nothing changes until then.
     foreseen: tuple[NodeClaim, ...] = ()
+    #: Whether that was solved for now.
+    ahead: bool = False
     #: By key of `state_nodes`: how many pods of CapacityBuffers the pass found room for there.
     buffer_pods: Mapping[str, int] = field(default_factory=dict)
     #: By key of `state_nodes`: when the passes began to find that a node cannot be read because of a bug.
@@ -329,7 +329,6 @@ class Plan:
     had_turn: frozenset[str] = frozenset()
     #: The candidates for disruption for which the pass had no work left: the method, and the key of `state_nodes`.
     candidates_left_over: frozenset[tuple[str, str]] = frozenset()
-    #: Numbers for metrics.
     gauges: Mapping[tuple[PlanGauge, Labels], float] = field(default_factory=dict)
     #: What consolidation has promised, where there is anything to remember or to forget of it; what was measured now.
     accounts: Accounts | None = None
@@ -388,6 +387,7 @@ def _with_the_rest(listed: Plan, parts: Sequence[Plan]) -> Plan:
     return replace(
         listed,
         provisioned=any(plan.provisioned for plan in fuller),
+        ahead=any(plan.ahead for plan in fuller),
         try_at=earliest(plan.try_at for plan in fuller),
         purchase=next((plan.purchase for plan in fuller if plan.purchase is not None), None),
         accounts=next((plan.accounts for plan in fuller if plan.accounts is not None), None),

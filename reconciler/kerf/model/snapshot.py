@@ -127,8 +127,9 @@ class Batch:
     `maiden`: no plan at all has served any since this process began; it is unknown where the pending pods may be
     placed. `again`: none has come; those that were served still wait. `lone`: it is a single one, and none came for a
     while before it. `tried_at`, `try_at`: when nodes were looked for that can be ordered before it closes, and when
-    that is due again. `opened_at`: the first node was initialized since the latest plan; `recheck_at`: it is due to
-    look for pods that lost their capacity there. `asks_at`: there is no other cause for a plan before then.
+    that is due again. `ahead_at`: when its pods were solved for ahead of its close. `opened_at`: the first node was
+    initialized since the latest plan; `recheck_at`: it is due to look for pods that lost their capacity there.
+    `asks_at`: there is no other cause for a plan before then.
     """
 
     first: datetime
@@ -138,6 +139,7 @@ class Batch:
     lone: bool = False
     tried_at: datetime | None = None
     try_at: datetime | None = None
+    ahead_at: datetime | None = None
     opened_at: datetime | None = None
     recheck_at: datetime | None = None
     asks_at: datetime | None = None

@@ -68,9 +68,9 @@ def unanswered(snapshot: Snapshot) -> bool:
 
 
 def enough(snapshot: Snapshot, pending: Iterable[Pod]) -> bool:
-    """Whether the pods that are expected nowhere may need a node that is certain: with those that leave their nodes
-    they are as many as nodes have to be needed, and they ask together for as much of some resource as the
-    smallest instance type has."""
+    """Whether the pending pods that are expected nowhere may need a node that is certain: they request together as much
+    of some resource as the smallest instance type has, and with the pods that leave their nodes they are as many as
+    nodes have to be needed."""
     there = snapshot.state_nodes
     expected = {one.pod_uid for one in snapshot.nominations if not one.over and one.target in there}
     waiting = [pod for pod in pending if pod.metadata.uid not in expected]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import cast
 
 from kerf.model import kinds
 from kerf.model.boundaries import Boundary, broken
@@ -57,9 +58,9 @@ JOINING = timedelta(seconds=5)
 #: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
 #: is likely to be all.
 _LIKELY_ALL = 0.3
-#: Pods are solved for ahead within this time of that instant, or not before their batch closes: in a large cluster
-#: something changes all the time, and one solution after the other would keep the loop from the close.
-_AHEAD_WITHIN = timedelta(milliseconds=100)
+#: Pods are solved for ahead within this part of the time from that instant to the close: a solution that is begun late
+#: may keep the loop from the close.
+_AHEAD_WITHIN = 0.5
 
 
 def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
@@ -138,24 +139,35 @@ def _homes(solution: Solution, creations: Sequence[CreateNodeClaim]) -> dict[str
 def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
     """Solve once as of the close of the batch when its pods seem to be all there; the claims that will make.
 
-    While nothing changes until then, no pod waits for the solution.
+    While nothing changes until then, no pod waits for the solution. Where something does, it is not made again before
+    the close: in a large cluster something changes all the time.
     """
     snapshot, kept_coming = turn.snapshot, batch.last - batch.first
     likely = batch.last + _LIKELY_ALL * max(snapshot.settings.batch_idle, kept_coming)
-    if batch.again or likely >= closes or likely + _AHEAD_WITHIN <= snapshot.now:
+    late = likely + _AHEAD_WITHIN * (closes - likely)
+    if batch.again or batch.ahead_at is not None or likely >= closes or late <= snapshot.now:
         return Plan(next_due=closes)
     if likely > snapshot.now:
         return Plan(next_due=likely)
-    then, key = replace(snapshot, now=closes), _key(snapshot, closes)
-    solution = turn.held(key) or turn.hold(key, _solved(turn, then, pending_pods(then)[0]))
-    return Plan(next_due=closes, foreseen=tuple(creation.claim for creation in creations_of(then, solution)))
+    then = replace(snapshot, now=closes)
+    solution, _ = turn.hold(
+        _key(snapshot, closes), lambda: (_solved(turn, then, pending_pods(then)[0]), _leaving(then))
+    )
+    foreseen = tuple(creation.claim for creation in creations_of(then, solution))
+    return Plan(next_due=closes, foreseen=foreseen, ahead=True)
 
 
 def _solved_ahead(turn: Turn, closes: datetime) -> Solution | None:
-    """The solution from before the close, while it applies. What kept a pod or a NodePool out may have ended since the
-    instant of the close, for which it was made."""
-    found: Solution | None = turn.held(_key(turn.snapshot, closes))
-    return found if found is not None and not found.unplaced and not found.pool_problems else None
+    """The solution from before the close, while it applies. Time may have passed since the instant of the close, for
+    which it was made: what kept a pod or a NodePool out may have ended, or what kept a pod on its node."""
+    solution, leaving = turn.held(_key(turn.snapshot, closes)) or (None, None)
+    if solution is None or solution.unplaced or solution.pool_problems or leaving != _leaving(turn.snapshot):
+        return None
+    return cast(Solution, solution)
+
+
+def _leaving(snapshot: Snapshot) -> list[str]:
+    return [pod.key for pod in leaving_pods(snapshot)[0]]
 
 
 def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:

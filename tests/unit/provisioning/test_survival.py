@@ -16,6 +16,7 @@ from kerf.model.memory import Memory, Turn
 from kerf.model.plan import CreateNodeClaim, PatchObject, Plan
 from kerf.model.settings import FeatureGates
 from kerf.model.snapshot import Snapshot
+from kerf.provisioning import provision as room
 from kerf.provisioning.provision import provision
 from kerf.provisioning.static import keep_replicas
 from kerf.scheduling.answers.explanation import Account, PoolAccount
@@ -209,15 +210,13 @@ class Unruly(PoolAccount):
         raise TypeError("no rule")
 
 
-def test_refusals_that_cannot_be_told_or_counted_cost_no_other_pod() -> None:
+def test_refusals_that_cannot_be_told_or_counted_cost_no_other_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = world(w.pool(), w.replicas(2, "p"), w.pod("huge", "1000"), w.pod("vast", "1000"))
     solution = solve(snapshot, list(snapshot.pods.pending.values()))
     uncounted = PodRefusal("Incompatible", "too large", account=Account(1, pools=(object.__new__(Unruly),)))
     unplaced = {"default/huge": Mute("Incompatible", "too large"), "default/vast": uncounted}
-    turn = Memory().turn(snapshot)
-    closes = CLOSED.last + snapshot.settings.batch_idle
-    turn.hold(("solution", closes, ()), replace(solution, unplaced=unplaced))
-    plan = provision(snapshot, turn)
+    monkeypatch.setattr(room, "_solved_ahead", lambda *_: replace(solution, unplaced=unplaced))
+    plan = provision(snapshot)
     assert len(nominated(plan)) == 2
     assert {"pod/default/huge", "pod/default/vast"} <= set(refused(plan))
     assert plan.gauges

@@ -68,6 +68,26 @@ def test_a_pod_that_comes_alone_waits_less_for_others() -> None:
     assert window.due(after(13.5), SETTINGS) == after(13.7)
 
 
+def test_a_solution_from_before_the_close_is_of_the_pods_that_were_there() -> None:
+    window = BatchWindow()
+    window.looked(START, None, ahead=True)
+    assert window.at(START) is None
+    window.trigger("a", START)
+    window.looked(after(0.3), None, ahead=True)
+    window.looked(after(0.4), after(1))
+    assert window.at(after(0.5)) == Batch(
+        START, START, maiden=True, lone=True, tried_at=after(0.4), try_at=after(1), ahead_at=after(0.3)
+    )
+    window.set_back(timedelta(seconds=1))
+    found = window.at(START)
+    assert found is not None
+    assert found.ahead_at == after(-0.7)
+    window.trigger("b", START)
+    found = window.at(START)
+    assert found is not None
+    assert (found.ahead_at, found.tried_at) == (None, after(-0.6))
+
+
 def test_when_to_look_for_early_orders_again_stays_with_the_batch() -> None:
     window = BatchWindow()
     window.tried(START, after(1))

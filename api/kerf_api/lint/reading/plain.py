@@ -79,7 +79,7 @@ class _Reader:
             return self._list(value, steps) if len(steps) < DEEPEST else self._too_deep(steps)
         if isinstance(value, (date, datetime)):
             return value.isoformat().replace("+00:00", "Z")
-        return self._refused(steps, "KERF-SCHEMA-TYPE", f"{type(value).__name__}cannot be represented in JSON")
+        return self._refused(steps, "KERF-SCHEMA-TYPE", f"{type(value).__name__} cannot be represented in JSON")
 
     def _list(self, value: Sequence[Any], steps: Steps) -> list[Any]:
         if self._exhausted(len(value), steps):
@@ -118,5 +118,5 @@ class _Reader:
     def _number(self, value: float, steps: Steps) -> float:
         if math.isfinite(value):
             return float(value)
-        self._refused(steps, "KERF-SCHEMA-TYPE", f"{value}cannot be represented in JSON")
+        self._refused(steps, "KERF-SCHEMA-TYPE", f"{value} cannot be represented in JSON")
         return 0.0

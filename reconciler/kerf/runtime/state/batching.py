@@ -79,13 +79,14 @@ class BatchWindow:
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: times stay as long ago as they were."""
         if self._batch is not None:
-            tried, again = self._batch.tried_at, self._batch.try_at
+            tried, again, ahead = self._batch.tried_at, self._batch.try_at, self._batch.ahead_at
             self._batch = replace(
                 self._batch,
                 first=self._batch.first - by,
                 last=self._batch.last - by,
                 tried_at=tried and tried - by,
                 try_at=again and again - by,
+                ahead_at=ahead and ahead - by,
             )
         self._served_at = self._served_at - by if self._served_at is not None else None
         self._asked_at = self._asked_at - by if self._asked_at is not None else None
@@ -108,10 +109,13 @@ class BatchWindow:
         if self._batch is not None:
             self._batch = replace(self._batch, tried_at=now, try_at=again)
 
-    def looked(self, now: datetime, try_at: datetime | None) -> None:
-        """A plan left the batch open; see `tried` for `try_at`. If it was due, no pod has lost its capacity by now."""
+    def looked(self, now: datetime, try_at: datetime | None, *, ahead: bool = False) -> None:
+        """A plan left the batch open; see `tried` for `try_at`. If it was due, no pod has lost its capacity by now.
+        `ahead`: the plan has a solution as of the close; another one is made for other pods only."""
         if try_at is not None:
             self.tried(now, try_at)
+        if ahead and self._batch is not None:
+            self._batch = replace(self._batch, ahead_at=now)
         if self._opened is not None and self._recheck_at is not None and self._recheck_at <= now:
             again = self._recheck_at + RECHECK_EVERY  # a look comes a little later than it is due
             again = again if again > now else now + RECHECK_EVERY

@@ -332,7 +332,7 @@ class State:
         if plan.provisioned:
             self.batch.served(now, again=bool(plan.left_over))
         else:
-            self.batch.looked(now, plan.try_at)
+            self.batch.looked(now, plan.try_at, ahead=plan.ahead)
         if plan.accounts is not None:
             self._accounts = plan.accounts
         self.promises.planned(plan)
