@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -161,7 +162,7 @@ def test_what_is_held_is_held_for_as_long_as_nothing_changes(data: st.DataObject
         held = turn.held("world")
         assert held is None or held == world
         assert turn.held("another") is None
-        turn.hold("world", lambda world=world: world)
+        turn.hold("world", partial(dict, world))
         assert memory.turn(snapshot).held("world") == world
 
 
@@ -201,7 +202,7 @@ def spoken(recipe: Recipe, asked: list[str]) -> Step[Turn, Plan]:
         found = [turn.noted.state_nodes[key], *(looked_up(turn.noted, table, entry) for table, entry in recipe)]
         text = ", ".join(map(str, found))
         if key == "a" and "True" in text:
-            return Plan(actions=(EvictPod(reason=Reason("Due", text), ref=Ref(kinds.POD, "a", "a"), uid=text),))
+            return Plan(actions=(EvictPod(reason=Reason("Due", text), ref=Ref("Pod", "a", "a"), uid=text),))
         return Plan(refusals=(Refusal(key, Reason("Found", text)),))
 
     return planning("spoken", "state_nodes", "nodeclaim", run)
@@ -222,7 +223,7 @@ def test_the_plan_of_some_objects_is_what_would_be_made_anew(data: st.DataObject
         turn, fresh = memory.turn(snapshot), Memory().turn(snapshot)
         without = data.draw(st.sampled_from((None, None, None, *KEYS)))
         keys = [key for key in turn.keys("state_nodes") if key != without]
-        if keys and data.draw(st.booleans()):
+        if data.draw(st.booleans()) and keys:
             turn.one(step, turn, keys[0])
         assert turn.plan_of(step, turn, keys) == fresh.plan_of(step, fresh, keys)
         again = memory.turn(snapshot)
