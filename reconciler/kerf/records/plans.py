@@ -37,8 +37,11 @@ from kerf_api.decoders import decoder_of
 #: A record has the words of so many actions of one plan, and the number of the others.
 MOST_ACTIONS: Final = 500
 _DIGITS: Final = 12
+#: The parts of a plan that have a form of their own, or that records of earlier versions do not have: a digest of
+#: theirs is that of the same plan now.
+_OTHERS: Final = ("actions", "foreseen", "next_due", "ahead")
 #: The parts of a plan that are compared as they are.
-_REST: Final = tuple(one.name for one in fields(Plan) if one.name not in ("actions", "foreseen", "next_due"))
+_REST: Final = tuple(one.name for one in fields(Plan) if one.name not in _OTHERS)
 
 
 def decision(plan: Plan, sanitizer: Sanitizer, **given: Any) -> Decision:

@@ -23,6 +23,7 @@ from kerf.snapshots import files
 from kerf.snapshots.reading import Unreadable
 from kerf.snapshots.sanitizing import Sanitizer
 from kerf_api import labels
+from tests.unit.scheduling import worlds as w
 from tests.unit.snapshots.test_sanitizing import PLACES, SECRET, planted
 from tests.unit.snapshots.worlds import SETTINGS, busy
 from tests.worlds import deployment, node_class, node_pool
@@ -228,6 +229,14 @@ def test_records_of_every_version_are_read(path: Path) -> None:
     assert part.start.version == int(path.stem)
     assert max(snapshots) > 0
     assert any(one.decision.actions for one in steps)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_plan_has_the_digest_of_earlier_versions(ahead: bool) -> None:
+    """A replay of their records reports other decisions, not another form of the same one."""
+    plan = Plan(refusals=(Refusal("pod/default/p", Reason("NoPlace", "none")),), provisioned=True, ahead=ahead)
+    made = plans.decision(plan, Sanitizer(b"key", w.world()), at=w.NOW, missed=0)
+    assert made.digest == "a264cd93e708f2c9bec5fd714f54fa6a9aeef2b786defcd6a1bc74f0257a043b"
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------
