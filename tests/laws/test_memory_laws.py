@@ -5,7 +5,7 @@ Steps here are small functions that look up what a drawn recipe says, in tables 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta
 from functools import partial
@@ -133,19 +133,25 @@ def answers(memory: Memory, snapshot: Snapshot, recipe: Recipe, fragile: bool) -
     )
 
 
+def snapshots(data: st.DataObject) -> Iterator[Snapshot]:
+    """A cluster after each of its events, some seconds apart; some entries wait until a time."""
+    server, cluster, now = data.draw(servers()), Cluster(), NOW
+    waits: dict[str, datetime] = {}
+    for event in data.draw(any_news(server)):
+        deliver(cluster, server, event)
+        now += timedelta(seconds=data.draw(st.integers(0, 3)))
+        if data.draw(st.booleans()):
+            waits = {**waits, data.draw(st.sampled_from(KEYS)): now + timedelta(seconds=data.draw(st.integers(0, 4)))}
+        yield look(cluster, now, not_before=waits)
+
+
 @pytest.mark.parametrize("fragile", [False, True])
 @given(st.data(), recipes)
 def test_what_is_remembered_is_what_would_be_worked_out_anew(
     fragile: bool, data: st.DataObject, recipe: Recipe
 ) -> None:
-    server, cluster, memory, now = data.draw(servers()), Cluster(), Memory(), NOW
-    waits: dict[str, datetime] = {}
-    for news in data.draw(any_news(server)):
-        deliver(cluster, server, news)
-        now += timedelta(seconds=data.draw(st.integers(0, 3)))
-        if data.draw(st.booleans()):
-            waits = {**waits, data.draw(st.sampled_from(KEYS)): now + timedelta(seconds=data.draw(st.integers(0, 4)))}
-        snapshot = look(cluster, now, not_before=waits)
+    memory = Memory()
+    for snapshot in snapshots(data):
         assert answers(memory, snapshot, recipe, fragile) == answers(Memory(), snapshot, recipe, fragile)
 
 
@@ -211,15 +217,9 @@ def spoken(recipe: Recipe, asked: list[str]) -> Step[Turn, Plan]:
 @given(st.data(), recipes)
 def test_the_plan_of_some_objects_is_what_would_be_made_anew(data: st.DataObject, recipe: Recipe) -> None:
     """Which objects, and what asks about one of them alone, changes from turn to turn."""
-    server, cluster, memory, now, asked = data.draw(servers()), Cluster(), Memory(), NOW, list[str]()
-    waits: dict[str, datetime] = {}
+    memory, asked = Memory(), list[str]()
     step = spoken(recipe, asked)
-    for news in data.draw(any_news(server)):
-        deliver(cluster, server, news)
-        now += timedelta(seconds=data.draw(st.integers(0, 3)))
-        if data.draw(st.booleans()):
-            waits = {**waits, data.draw(st.sampled_from(KEYS)): now + timedelta(seconds=data.draw(st.integers(0, 4)))}
-        snapshot = look(cluster, now, not_before=waits)
+    for snapshot in snapshots(data):
         turn, fresh = memory.turn(snapshot), Memory().turn(snapshot)
         without = data.draw(st.sampled_from((None, None, None, *KEYS)))
         keys = [key for key in turn.keys("state_nodes") if key != without]
@@ -230,6 +230,22 @@ def test_the_plan_of_some_objects_is_what_would_be_made_anew(data: st.DataObject
         asked.clear()
         plan = again.plan_of(step, again, keys)
         assert asked == (["a"] if plan.actions else [])
+
+
+@pytest.mark.parametrize("alone_first", [False, True])
+def test_the_plan_of_some_objects_follows_a_change_of_one(alone_first: bool) -> None:
+    """The one that has changed may be asked about alone before."""
+    server, cluster, memory = Server(), Cluster(), Memory()
+    step = spoken((), [])
+    for kind in (kinds.NODE_CLAIM, kinds.NODE, kinds.NODE):
+        server.edit(Edit(kind, "b"))
+    for event in server.history:
+        deliver(cluster, server, event)
+        snapshot = look(cluster)
+        turn, fresh, keys = memory.turn(snapshot), Memory().turn(snapshot), list(snapshot.state_nodes)
+        if alone_first:
+            turn.one(step, turn, keys[-1])
+        assert turn.plan_of(step, turn, keys) == fresh.plan_of(step, fresh, keys)
 
 
 # --- PodDisruptionBudgets ---------------------------------------------------------------------------------------
