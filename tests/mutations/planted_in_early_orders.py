@@ -1,4 +1,4 @@
-"""Bugs planted in early orders: which nodes are ordered before their batch closes, and when Kerf looks for them."""
+"""Bugs planted in the time before a batch closes: which nodes are ordered early, and what is solved for ahead."""
 
 from __future__ import annotations
 
@@ -8,11 +8,24 @@ from tests.mutations.bug import Bug
 from tests.mutations.edits import Edit
 
 _TESTS: Final = "tests/unit/provisioning/test_early.py"
+_AHEAD: Final = "tests/unit/provisioning/test_solved_ahead.py"
 _BATCHES: Final = "tests/unit/runtime/test_batching.py"
 _ROOM: Final = "reconciler/kerf/provisioning"
 _CERTAIN: Final = "reconciler/kerf/scheduling/improving"
 
 BUGS: tuple[Bug, ...] = (
+    Bug(
+        "a solution from before the close holds whatever the time",
+        "Pods are sent to a node that Kerf has given up meanwhile.",
+        (Edit("reconciler/kerf/model:Turn.held", "until is None or self.snapshot.now < until", "True"),),
+        (f"{_AHEAD}::test_a_node_that_is_given_up_meanwhile_gets_no_pods",),
+    ),
+    Bug(
+        "pods are solved for ahead again and again",
+        "In a large cluster, where something changes all the time, solutions keep the loop from the close.",
+        (Edit(f"{_ROOM}:_ahead", "batch.ahead_at is not None", "False"),),
+        (f"{_AHEAD}::test_a_solution_that_does_not_hold_any_more_is_not_made_again_before_the_close",),
+    ),
     Bug(
         "an early order may cost any price",
         "Nodes are ordered early for pods that others to come could share for much less.",

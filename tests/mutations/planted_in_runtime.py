@@ -58,21 +58,6 @@ BUGS = (
         ("tests/unit/runtime/test_contested.py::test_two_writers_who_undo_a_part_each_are_a_fight",),
     ),
     Bug(
-        "a solution from before the close holds whatever the time",
-        "Pods are sent to a node that Kerf has given up meanwhile.",
-        (Edit("reconciler/kerf/model:Turn.held", "until is None or self.snapshot.now < until", "True"),),
-        ("tests/unit/provisioning/test_solved_ahead.py::test_a_node_that_is_given_up_meanwhile_gets_no_pods",),
-    ),
-    Bug(
-        "pods are solved for ahead again and again",
-        "In a large cluster, where something changes all the time, solutions keep the loop from the close.",
-        (Edit("reconciler/kerf/provisioning:_ahead", "batch.ahead_at is not None", "False"),),
-        (
-            "tests/unit/provisioning/test_solved_ahead.py::"
-            "test_a_solution_that_does_not_hold_any_more_is_not_made_again_before_the_close",
-        ),
-    ),
-    Bug(
         "the name of a running instance is given again",
         "AWS' tags name one NodeClaim for two instances, once a finalizer was taken by hand.",
         (Edit("reconciler/kerf/scheduling:is_free", "name not in snapshot.instances.claim_names", "True"),),
