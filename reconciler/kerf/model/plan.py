@@ -317,7 +317,7 @@ class Plan:
     try_at: datetime | None = None
     #: The claims that will be created when the batch closes, if nothing changes until then.
     foreseen: tuple[NodeClaim, ...] = ()
-    #: Whether that was solved for now.
+    #: Whether this plan solved for the pods of the batch ahead of its close.
     ahead: bool = False
     #: By key of `state_nodes`: how many pods of CapacityBuffers the pass found room for there.
     buffer_pods: Mapping[str, int] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import cast
 
 from kerf.model import kinds
 from kerf.model.boundaries import Boundary, broken
@@ -160,10 +159,12 @@ def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
 def _solved_ahead(turn: Turn, closes: datetime) -> Solution | None:
     """The solution from before the close, while it applies. Time may have passed since the instant of the close, for
     which it was made: what kept a pod or a NodePool out may have ended, or what kept a pod on its node."""
-    solution, leaving = turn.held(_key(turn.snapshot, closes)) or (None, None)
-    if solution is None or solution.unplaced or solution.pool_problems or leaving != _leaving(turn.snapshot):
+    found: tuple[Solution, list[str]] | None = turn.held(_key(turn.snapshot, closes))
+    if found is None:
         return None
-    return cast(Solution, solution)
+    solution, leaving = found
+    applies = not solution.unplaced and not solution.pool_problems and leaving == _leaving(turn.snapshot)
+    return solution if applies else None
 
 
 def _leaving(snapshot: Snapshot) -> list[str]:

@@ -21,6 +21,8 @@ _BAD_ENDS: Final = tuple(end for mark in "-_." for end in (f"\n{mark}", f"{mark}
 _DOMAIN = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*", re.ASCII)
 _LONGEST_NAME: Final = 63
 _LONGEST_DOMAIN: Final = 253
+#: Characters of a qualified name: a domain, a slash and a name.
+LONGEST_KEY: Final = _LONGEST_DOMAIN + 1 + _LONGEST_NAME
 
 
 def part(manifest: Any, *steps: str) -> Any:

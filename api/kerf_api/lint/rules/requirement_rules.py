@@ -14,7 +14,13 @@ from typing import Any, Final
 from kerf_api import labels
 from kerf_api.lint import nearest
 from kerf_api.lint.problem import Problem, Steps, at, shown
-from kerf_api.lint.reading.reading import are_label_values, label_value_fault, qualified_name_fault, texts
+from kerf_api.lint.reading.reading import (
+    LONGEST_KEY,
+    are_label_values,
+    label_value_fault,
+    qualified_name_fault,
+    texts,
+)
 from kerf_api.v1.meta import Entry
 
 #: Keys whose values are known beforehand; a requirement needs at least one that exists.
@@ -22,8 +28,6 @@ KNOWN_VALUES: Final[Mapping[str, frozenset[str]]] = {
     labels.CAPACITY_TYPE: frozenset({labels.ON_DEMAND, labels.SPOT, labels.RESERVED}),
     f"{labels.AWS_GROUP}/instance-tenancy": frozenset({"default", "dedicated"}),
 }
-#: A domain, a slash and a name.
-_LONGEST_KEY: Final = 253 + 1 + 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +81,17 @@ def sound(requirements: Iterable[Entry], usable: frozenset[str]) -> bool:
 
 def _usable(key: str, usable: frozenset[str]) -> bool:
     """Whether `label_key` finds no fault. Nothing is remembered of keys that are longer than any label's."""
-    return _seen_usable(key, usable) if len(key) <= _LONGEST_KEY else _seen_usable.__wrapped__(key, usable)
+    return len(key) <= LONGEST_KEY and _is_usable(key, usable)
 
 
 @lru_cache(maxsize=4096)
-def _seen_usable(key: str, usable: frozenset[str]) -> bool:
-    return next(label_key((), key, "", "", usable), None) is None
+def _is_usable(key: str, usable: frozenset[str]) -> bool:
+    name = labels.normalise(key)
+    return qualified_name_fault(name) is None and not _is_reserved(name, usable)
+
+
+def _is_reserved(name: str, usable: frozenset[str]) -> bool:
+    return name not in usable and (name == labels.NODEPOOL or labels.is_restricted(name))
 
 
 def label_key(
@@ -95,7 +104,7 @@ def label_key(
         close = nearest.label_key(key)
         hint = f"did you mean {close}?" if close and close != key and not qualified_name_fault(close) else ""
         yield at(steps, syntax_rule, "error", f"{shown(key)} is no label name: {fault}", hint, key)
-    elif name not in usable and (name == labels.NODEPOOL or labels.is_restricted(name)):
+    elif _is_reserved(name, usable):
         message = f"{shown(key)} is reserved: {_reserved(name)}"
         yield at(steps, reserved_rule, "error", message, nearest.label_hint(name, usable), key)
 

@@ -119,7 +119,8 @@ class Contested:
     def _repeated(self, action: PatchObject, uid: str, now: datetime) -> _Write | None:
         """The write if it contains the same as one of the latest times."""
         key, content = f"{action.key} {uid}", _without_times(action.patch)
-        write = self._writes[key] = self._writes.pop(key) if key in self._writes else _Write(now)
+        write = self._writes.setdefault(key, _Write(now))
+        self._writes.move_to_end(key)
         write.at, known = now, content in write.contents
         if not known:
             write.contents.append(content)
