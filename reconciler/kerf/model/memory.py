@@ -318,9 +318,11 @@ class Turn:
         """Keep one outcome that rests on the whole world: until anything in a table of it changes, or a step that it
         asked is due. `key` is what else it rests on."""
         before, self._asked = self._asked, set()
-        outcome = make()
-        dues = [self._memory.outcomes[name].open_what_is_due(self.snapshot.now) for name in self._asked]
-        self._asked |= before
+        try:
+            outcome = make()
+            dues = [self._memory.outcomes[name].open_what_is_due(self.snapshot.now) for name in self._asked]
+        finally:
+            self._asked |= before
         self._memory.held = (key, outcome, earliest(dues))
         return outcome
 

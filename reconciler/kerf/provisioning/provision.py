@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from kerf.model import kinds
-from kerf.model.boundaries import Boundary, broken
+from kerf.model.boundaries import Boundary, broken, guarded
 from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.instants import earliest
 from kerf.model.kinds import Ref
@@ -60,6 +60,9 @@ _LIKELY_ALL = 0.3
 #: Pods are solved for ahead within this part of the time from that instant to the close: a solution that is begun late
 #: may keep the loop from the close.
 _AHEAD_WITHIN = 0.5
+#: A reconcile that comes at most so long after the close of a batch decides as of the close: time alone does not make
+#: what was solved ahead void.
+_AS_OF_CLOSE = timedelta(seconds=1)
 
 
 def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
@@ -76,10 +79,12 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
         return joined((_before(turn, snapshot.batch, closes), reports(turn)))
     if unanswered(snapshot) and snapshot.now < closes + ANSWERS:
         return joined((Plan(next_due=closes + ANSWERS), reports(turn)))
-    pending, refused = pending_pods(snapshot)
-    solution = _solved_ahead(turn, closes) or _solved(turn, snapshot, pending)
-    solution, creations = creatable(snapshot, solution, partial(_solved, turn, snapshot, pending))
-    return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution, creations)))
+    prompt = snapshot.now <= closes + _AS_OF_CLOSE
+    then = replace(snapshot, now=closes) if prompt else snapshot
+    pending, refused = pending_pods(then)
+    solution = (turn.held(_key(then, closes)) if prompt else None) or _solved(turn, then, pending)
+    solution, creations = creatable(then, solution, partial(_solved, turn, then, pending))
+    return joined((_plan(then, solution, creations, refused), buffered(turn, solution, creations)))
 
 
 def _displaced(turn: Turn, batch: Batch) -> bool:
@@ -96,11 +101,13 @@ def _displaced(turn: Turn, batch: Batch) -> bool:
 
 def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:
     """While the batch is open: order what is certain, now and then; when it is not the time for that, solve ahead."""
-    now, due = turn.snapshot.now, None if unanswered(turn.snapshot) else next_try(turn.snapshot, batch, closes)
+    if unanswered(turn.snapshot):
+        return Plan(next_due=closes)
+    now, due = turn.snapshot.now, next_try(turn.snapshot, batch, closes)
     if due is not None and due <= now:
         tried = _early(turn, batch)
         return replace(tried, next_due=earliest((tried.try_at, closes)) if tried.actions else now)
-    ahead = _ahead(turn, batch, closes)
+    ahead = guarded("provisioning", lambda: _ahead(turn, batch, closes), Plan(ahead=True), closes)
     return replace(ahead, next_due=earliest((due, ahead.next_due, closes)))
 
 
@@ -149,26 +156,9 @@ def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
     if likely > snapshot.now:
         return Plan(next_due=likely)
     then = replace(snapshot, now=closes)
-    solution, _ = turn.hold(
-        _key(snapshot, closes), lambda: (_solved(turn, then, pending_pods(then)[0]), _leaving(then))
-    )
+    solution = turn.hold(_key(then, closes), lambda: _solved(turn, then, pending_pods(then)[0]))
     foreseen = tuple(creation.claim for creation in creations_of(then, solution))
     return Plan(next_due=closes, foreseen=foreseen, ahead=True)
-
-
-def _solved_ahead(turn: Turn, closes: datetime) -> Solution | None:
-    """The solution from before the close, while it applies. Time may have passed since the instant of the close, for
-    which it was made: what kept a pod or a NodePool out may have ended, or what kept a pod on its node."""
-    found: tuple[Solution, list[str]] | None = turn.held(_key(turn.snapshot, closes))
-    if found is None:
-        return None
-    solution, leaving = found
-    applies = not solution.unplaced and not solution.pool_problems and leaving == _leaving(turn.snapshot)
-    return solution if applies else None
-
-
-def _leaving(snapshot: Snapshot) -> list[str]:
-    return [pod.key for pod in leaving_pods(snapshot)[0]]
 
 
 def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:

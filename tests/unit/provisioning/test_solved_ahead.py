@@ -14,11 +14,14 @@ from kerf.model import kinds
 from kerf.model.backoff import PoolFailures, ends
 from kerf.model.cluster import Cluster
 from kerf.model.memory import Memory
-from kerf.model.plan import CreateNodeClaim, Plan, Source
+from kerf.model.mismatches import FACTS_KEPT, Mismatches, Trait
+from kerf.model.plan import CreateNodeClaim, Nomination, Plan, Source
 from kerf.model.settings import Settings
 from kerf.model.snapshot import Batch
 from kerf.provisioning import provision as room
 from kerf.provisioning.boundary import solve_apart
+from kerf.provisioning.expecting import BINDS
+from kerf.provisioning.waiting import LAUNCH
 from kerf.scheduling.facts.joining import INITIALIZES
 from kerf_api import labels
 from kerf_api.v1.meta import Condition
@@ -26,6 +29,7 @@ from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.worlds import NOW
 
 Facts = dict[str, Any]
+changed = msgspec.structs.replace
 SECOND = timedelta(seconds=1)
 
 
@@ -37,12 +41,17 @@ class Loop:
         self.batch, self._now = Batch(NOW, NOW), NOW
 
         def noted(*args: Any, **options: Any) -> Any:
-            self.solved.append((self._now - NOW) / SECOND)
+            self.solved.append(self.seconds)
             return solve_apart(*args, **options)
 
         monkeypatch.setattr(room, "solve_apart", noted)
         for value in (w.pool(), *w.replicas(9, "p", "900m")):
             self.apply(value)
+
+    @property
+    def seconds(self) -> float:
+        """Of the latest look, after the start."""
+        return (self._now - NOW) / SECOND
 
     def apply(self, value: Any) -> None:
         self.cluster.apply(kinds.BY_NAME[kinds.ref(value).kind], value)
@@ -142,15 +151,18 @@ def test_what_has_changed_since_is_reckoned_with(loop: Loop, change: Callable[[L
     assert plan != before
 
 
-def test_what_ends_between_the_close_and_the_reconcile_after_it_has_ended(loop: Loop) -> None:
+@pytest.mark.parametrize(("late", "served"), [(-0.05, True), (0.05, False)])
+def test_what_ends_before_the_close_has_ended(loop: Loop, late: float, *, served: bool) -> None:
+    """A reconcile shortly after the close decides as of the close, with a solution from before it and without."""
     pool, close = w.pool(), NOW + SECOND
     back_off = PoolFailures(count=1, at=NOW)
-    back_off = PoolFailures(count=1, at=close + 0.05 * SECOND - (ends(back_off, pool) - NOW))
+    back_off = PoolFailures(count=1, at=close + late * SECOND - (ends(back_off, pool) - NOW))
     noted = {labels.BACK_OFF: msgspec.json.encode(back_off).decode()}
-    loop.apply(msgspec.structs.replace(pool, metadata=msgspec.structs.replace(pool.metadata, annotations=noted)))
+    loop.apply(changed(pool, metadata=changed(pool.metadata, annotations=noted)))
     loop.look(0.3)
     plan = loop.look(1.1)
-    assert claims(plan)
+    assert bool(claims(plan)) is served
+    assert loop.solved == [0.3]
     assert plan == loop.look(1.1, Memory())
 
 
@@ -161,29 +173,113 @@ def test_a_node_that_is_given_up_meanwhile_gets_no_pods(loop: Loop, late: float)
     claim = w.launched(claim, world)
     since = NOW + late * SECOND - INITIALIZES
     conditions = [Condition(type=t, status="True", last_transition_time=since) for t in ("Launched", "Registered")]
-    change = msgspec.structs.replace
-    loop.apply(change(claim, status=change(claim.status, conditions=tuple(conditions), node_name="n")))
+    loop.apply(changed(claim, status=changed(claim.status, conditions=tuple(conditions), node_name="n")))
     node = w.node("n", cpu="64", memory="64Gi")
     names = {**{k: v for k, v in node.metadata.labels.items() if k != labels.INITIALIZED}, labels.NODEPOOL: "default"}
-    spec = change(node.spec, provider_id=claim.status.provider_id)
-    loop.apply(change(node, metadata=change(node.metadata, labels=names), spec=spec))
+    spec = changed(node.spec, provider_id=claim.status.provider_id)
+    loop.apply(changed(node, metadata=changed(node.metadata, labels=names), spec=spec))
     assert loop.look(0.3).ahead
     plan = loop.look(1.1)
     assert claims(plan)
     assert plan == loop.look(1.1, Memory())
 
 
-def test_a_pod_whose_protection_ends_after_the_close_has_a_place_like_any_other(loop: Loop) -> None:
-    change = msgspec.structs.replace
+def test_a_pod_whose_protection_ends_before_the_close_has_a_place_like_any_other(loop: Loop) -> None:
     node = w.node("leaves", cpu="4")
-    loop.apply(change(node, metadata=change(node.metadata, deletion_timestamp=NOW, finalizers=("x/y",))))
+    loop.apply(changed(node, metadata=changed(node.metadata, deletion_timestamp=NOW, finalizers=("x/y",))))
     pod = w.pod("protected", "3", node="leaves", annotations={labels.DO_NOT_DISRUPT: "1h"})
-    started = NOW + 1.05 * SECOND - timedelta(hours=1)
-    loop.apply(change(pod, status=change(pod.status, start_time=started, phase="Running")))
+    started = NOW + 0.95 * SECOND - timedelta(hours=1)
+    loop.apply(changed(pod, status=changed(pod.status, start_time=started, phase="Running")))
     assert loop.look(0.3).ahead
     plan = loop.look(1.1)
     assert plan == loop.look(1.1, Memory())
     assert any("protected" in nomination.pod_uid for nomination in plan.nominations)
+
+
+def a_pod_that_is_gone_soon(loop: Loop, at: datetime) -> None:
+    """From then on it is gone before a new node is there, so that others wait for its capacity."""
+    loop.apply(w.node("n", cpu="9", memory="64Gi"))
+    pod = w.pod("going", "8.5", node="n")
+    ends = {"deletion_timestamp": at + LAUNCH, "deletion_grace_period_seconds": 3600}
+    loop.apply(changed(pod, metadata=changed(pod.metadata, **ends)))
+
+
+def expectations_that_end(loop: Loop, at: datetime) -> None:
+    loop.apply(w.node("n", cpu="64", memory="64Gi"))
+    snapshot = loop.cluster.snapshot(now=NOW, settings=Settings("test"))
+    (target,) = snapshot.state_nodes
+    until = NOW + timedelta(minutes=10)
+    uids = (pod.metadata.uid for pod in snapshot.pods.pending.values())
+    loop.facts = {"nominations": tuple(Nomination(uid, target, until, at - BINDS) for uid in uids)}
+
+
+def a_taint_that_is_forgotten(loop: Loop, at: datetime) -> None:
+    """A learned one, of a NodePool that is preferred without it."""
+    taint = Trait(kind="taint", text="x=y:NoSchedule", hash="h", nodes=("a", "b"), at=at - FACTS_KEPT)
+    notes = {
+        labels.MISMATCHES: msgspec.json.encode(Mismatches(traits=(taint,))).decode(),
+        labels.NODEPOOL_HASH: "h",
+    }
+    pool = w.pool("preferred", weight=100)
+    loop.apply(changed(pool, metadata=changed(pool.metadata, annotations=notes)))
+
+
+ENDS = [a_pod_that_is_gone_soon, expectations_that_end, a_taint_that_is_forgotten]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_prompt_reconcile_decides_as_of_the_close(loop: Loop, ends: Callable[[Loop, datetime], None]) -> None:
+    ends(loop, NOW + 1.05 * SECOND)
+    assert loop.look(0.3).ahead
+    before = loop.look(1.0, Memory())
+    plan = loop.look(1.1)
+    assert plan == loop.look(1.1, Memory())
+    assert plan == before
+    assert loop.solved == [0.3, 1.0, 1.1]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_late_reconcile_decides_as_of_now(loop: Loop, ends: Callable[[Loop, datetime], None]) -> None:
+    ends(loop, NOW + 1.05 * SECOND)
+    assert loop.look(0.3).ahead
+    plan = loop.look(2.1)
+    assert plan == loop.look(2.1, Memory())
+    assert decided(plan) != decided(loop.look(1.0, Memory()))
+
+
+def decided(plan: Plan) -> Any:
+    """What pods are expected where, new nodes and what is said, without instants."""
+    pools = sorted(action.claim.pool_name for action in plan.actions if isinstance(action, CreateNodeClaim))
+    homes = [(one.pod_uid, one.target, one.over) for one in plan.nominations]
+    return pools, homes, [event.message for event in plan.events], [refusal.reason.code for refusal in plan.refusals]
+
+
+def test_while_an_order_has_no_answer_nothing_is_solved_ahead(loop: Loop) -> None:
+    ordered = loop.look(1.0, Memory()).actions[:1]
+    loop.solved.clear()
+    loop.facts = {"under_way": ordered}
+    assert not loop.look(0.3).ahead
+    loop.facts = {}
+    assert loop.look(0.5).ahead
+    assert claims(loop.look(1.0))
+    assert loop.solved == [0.5]
+
+
+def test_a_solution_ahead_that_fails_is_reported_and_not_tried_again(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any, **__: Any) -> Any:
+        loop.solved.append(loop.seconds)
+        raise KeyError("a bug")
+
+    solved = room._solved
+    monkeypatch.setattr(room, "_solved", failing)
+    found = loop.look(0.3)
+    assert [refusal.subject for refusal in found.refusals] == ["provisioning"]
+    loop.look(0.4)
+    monkeypatch.setattr(room, "_solved", solved)
+    assert claims(loop.look(1.0))
+    assert loop.solved == [0.3, 1.0]
 
 
 def test_what_is_over_when_the_batch_closes_is_over_ahead(loop: Loop) -> None:

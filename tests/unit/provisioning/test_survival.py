@@ -215,7 +215,7 @@ def test_refusals_that_cannot_be_told_or_counted_cost_no_other_pod(monkeypatch: 
     solution = solve(snapshot, list(snapshot.pods.pending.values()))
     uncounted = PodRefusal("Incompatible", "too large", account=Account(1, pools=(object.__new__(Unruly),)))
     unplaced = {"default/huge": Mute("Incompatible", "too large"), "default/vast": uncounted}
-    monkeypatch.setattr(room, "_solved_ahead", lambda *_: replace(solution, unplaced=unplaced))
+    monkeypatch.setattr(room, "_solved", lambda *_: replace(solution, unplaced=unplaced))
     plan = provision(snapshot)
     assert len(nominated(plan)) == 2
     assert {"pod/default/huge", "pod/default/vast"} <= set(refused(plan))
