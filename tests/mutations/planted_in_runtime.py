@@ -42,20 +42,20 @@ BUGS = (
     Bug(
         "every write beside another writer is undone",
         "Kerf's new values beside another writer of other fields count as a fight.",
-        (Edit("reconciler/kerf/runtime:Contested._repeated", "content in write.contents", "True"),),
+        (Edit("reconciler/kerf/runtime:_Write.repeats", "self.values[path] == value", "True"),),
         ("tests/unit/runtime/test_contested.py::test_new_values_beside_another_writer_of_other_fields_are_no_fight",),
     ),
     Bug(
-        "only the latest content of a write is compared",
+        "only the latest write is compared",
         "Two writers that undo a part each keep Kerf writing as fast as the API server answers.",
         (
             Edit(
-                "reconciler/kerf/runtime:Contested._repeated",
-                "content in write.contents",
-                "[content] == [*write.contents][-1:]",
+                "reconciler/kerf/runtime:_Write.repeats",
+                "len(self.values) > _FIELDS",
+                "len(self.values) > len(values)",
             ),
         ),
-        ("tests/unit/runtime/test_contested.py::test_two_writers_who_undo_a_part_each_are_a_fight",),
+        ("tests/unit/runtime/test_contested.py::test_several_writers_who_undo_a_part_each_are_a_fight",),
     ),
     Bug(
         "the name of a running instance is given again",

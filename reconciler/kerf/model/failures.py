@@ -26,8 +26,9 @@ READ: Final = "Read"
 ANSWER: Final = "Answer"
 API_SERVER: Final = "kubernetes/api-server"
 SLOW: Final = "slow"
-#: The outcome of writes that come off, and that another writer undoes each time.
+#: The outcomes of writes that another writer undoes each time, and of those that it comes before each time.
 CONTESTED: Final = "contested"
+OVERTAKEN: Final = "overtaken"
 #: The verbs and the objects of parts of this process that fail: a bug in deciding, or events that are not written.
 DECIDE: Final = ("Decide", "loop")
 PROPOSE: Final = ("ProposeDisruption", "loop")
@@ -56,7 +57,14 @@ _FIXES: Final = {
     "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
     CONTESTED: "find out who else writes the object (kubectl get -o yaml --show-managed-fields) and have it leave out "
     "what Kerf writes; Kerf goes on, slowly",
+    OVERTAKEN: "find out who else writes the object (kubectl get -o yaml --show-managed-fields) and have it write less "
+    "often; Kerf goes on, slowly",
     SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
+}
+#: What another writer does to a write.
+_INTERFERENCE: Final = {
+    CONTESTED: "is undone by another writer each time",
+    OVERTAKEN: "meets a conflict each time: another writer changes the object first",
 }
 #: What helps when AWS denies an action.
 IAM_FIX: Final = "give Kerf's IAM role the permission; kerf preflight lists the missing ones"
@@ -69,8 +77,8 @@ class Failure:
     Attributes:
         verb: the name of the action, as metrics and events have it (`EvictPod`, `LaunchInstances`).
         object: the object of the action, as `kind/[namespace/]name` in lower case.
-        outcome: the outcome of the latest attempt, as in `kerf_actions_total`; or `SLOW` or `CONTESTED`.
-        error: the error of the latest attempt, in the words of the API; or the fields that are contested.
+        outcome: the outcome of the latest attempt, as in `kerf_actions_total`; or `SLOW`, `CONTESTED`, `OVERTAKEN`.
+        error: the error of the latest attempt, in the words of the API; of the last two, the fields that it writes.
         since: the first attempt that failed, with no success since.
         latest: the latest attempt.
         times: the number of attempts that failed since then; 0 when it is not known.
@@ -91,8 +99,8 @@ class Failure:
         """The failure in words, without the object."""
         if self.outcome == SLOW:
             return f"answers slowly: {self.error}"
-        if self.outcome == CONTESTED:
-            return f"{self.verb}{f' of {self.error}' if self.error else ''} conflicts with another writer each time"
+        if self.outcome in _INTERFERENCE:
+            return f"{self.verb}{f' of {self.error}' if self.error else ''} {_INTERFERENCE[self.outcome]}"
         return f"{self.verb} {'is forbidden' if self.outcome == 'forbidden' else 'fails'}: {self.error or self.outcome}"
 
     @property

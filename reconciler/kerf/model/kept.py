@@ -44,7 +44,12 @@ def of_use(actions: Iterable[Action], known: Collection[Field]) -> list[Action]:
 
 def written_fields(action: PatchObject) -> list[str]:
     """The fields that a write sets or removes: `status.conditions` (a list is one field)."""
-    return [path_text(path) for path, _ in _fields(action.patch)]
+    return [path_text(path) for path in written_values(action)]
+
+
+def written_values(action: PatchObject) -> dict[tuple[str, ...], Any]:
+    """By the path of a field, the value that a write gives it; None where it removes it."""
+    return dict(_fields(action.patch))
 
 
 def _is_dropped(action: PatchObject, known: Collection[Field]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from kerf.model import kinds
-from kerf.model.failures import CONTESTED
+from kerf.model.failures import CONTESTED, OVERTAKEN
 from kerf.model.kubernetes.objects import Node
 from kerf.model.plan import PatchObject, Reason
 from kerf.model.settings import Settings
@@ -28,7 +29,7 @@ def node(version: int, uid: str = "uid-a") -> Node:
     return Node(metadata=ObjectMeta(name="a", uid=uid, resource_version=str(version)))
 
 
-PATCH = PatchObject(verb="TaintNode", ref=kinds.ref(node(0)), patch={}, reason=Reason("Test"))
+PATCH = PatchObject(verb="TaintNode", ref=kinds.ref(node(0)), patch={"spec": {"taints": []}}, reason=Reason("Test"))
 
 
 class Writing:
@@ -84,7 +85,7 @@ def test_a_write_that_is_undone_each_time_waits_and_is_reported() -> None:
     assert writing.held_until == writing.now + timedelta(seconds=1)
     (found,) = writing.state.snapshot(writing.now).failures.values()
     assert (found.object, found.outcome) == ("node/a", CONTESTED)
-    assert "conflicts with another writer each time" in found.standing(writing.now)
+    assert "TaintNode of spec.taints is undone by another writer each time" in found.standing(writing.now)
     assert "--show-managed-fields" in found.fix
 
 
@@ -97,7 +98,7 @@ def test_the_report_names_the_fields() -> None:
         writing.theirs()
     (found,) = writing.state.snapshot(writing.now).failures.values()
     fields = "metadata.annotations[kerf.sh/ends], metadata.annotations.other, spec.taints"
-    assert found.text == f"TaintNode of {fields} conflicts with another writer each time"
+    assert found.text == f"TaintNode of {fields} is undone by another writer each time"
 
 
 def test_a_fight_costs_one_request_a_second() -> None:
@@ -139,9 +140,11 @@ def test_a_write_whose_event_comes_before_its_answer_is_no_fight(*, guarded: boo
     assert (writing.held_until, writing.outcomes) == (None, [])
 
 
-def test_new_values_beside_another_writer_of_other_fields_are_no_fight() -> None:
+@pytest.mark.parametrize("values", [range(3 * LIMIT), [5, 6] * LIMIT, [5, 6, 7, 6] * LIMIT, [5, None] * LIMIT])
+def test_new_values_beside_another_writer_of_other_fields_are_no_fight(values: Iterable[int | None]) -> None:
+    """Also where a value returns: the world goes to and fro."""
     writing = Writing()
-    for number in range(3 * LIMIT):
+    for number in values:
         writing.now += timedelta(seconds=0.1)
         writing.written({"status": {"nodes": number}})
         writing.theirs()
@@ -158,13 +161,14 @@ def test_a_condition_that_is_written_again_is_a_fight_whatever_its_times() -> No
     assert writing.outcomes == [CONTESTED]
 
 
-def test_two_writers_who_undo_a_part_each_are_a_fight() -> None:
+@pytest.mark.parametrize("parts", ["ab", "abcdefg"])
+def test_several_writers_who_undo_a_part_each_are_a_fight(parts: str) -> None:
     writing, written = Writing(), 0
     while writing.now < NOW + timedelta(seconds=30):
         writing.now += timedelta(seconds=0.1)
         if writing.held_until is None:
             written += 1
-            writing.written({"metadata": {"annotations": {"ab"[written % 2]: "1"}}})
+            writing.written({"metadata": {"annotations": {parts[written % len(parts)]: "1"}}})
             writing.theirs()
     assert written <= 30 + 2 * LIMIT
     assert writing.outcomes == [CONTESTED]
@@ -193,7 +197,25 @@ def test_conflicts_are_limited_as_well_and_end_no_report(each: int) -> None:
         if times > 2 * LIMIT:
             found.add(tuple(writing.outcomes))
     assert times <= 60 + 2 * LIMIT
-    assert found == {(CONTESTED,)}
+    assert found == {(OVERTAKEN if each == 1 else CONTESTED,)}
+
+
+def test_another_writer_that_is_faster_each_time_is_reported_as_such() -> None:
+    writing = Writing()
+    for _ in range(LIMIT + 1):
+        writing.conflict()
+    (found,) = writing.state.snapshot(writing.now).failures.values()
+    assert found.text == "TaintNode of spec.taints meets a conflict each time: another writer changes the object first"
+    assert "write less often" in found.fix
+
+
+def test_fields_are_remembered_up_to_a_number() -> None:
+    writing = Writing()
+    for number in range(500):
+        writing.now += timedelta(seconds=0.01)
+        writing.written({"metadata": {"annotations": {f"a{number}": "1"}}})
+    (write,) = writing.state.promises._contested._writes.values()
+    assert len(write.values) == 100
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.5, 0.9])

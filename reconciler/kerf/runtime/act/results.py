@@ -14,7 +14,6 @@ from kerf.ec2.nodeclass import profile_verdicts
 from kerf.model import kinds
 from kerf.model.aws.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
 from kerf.model.aws.inventory import PROFILE, TEMPLATE
-from kerf.model.failures import CONTESTED
 from kerf.model.kept import written_fields
 from kerf.model.kinds import Kind
 from kerf.model.plan import (
@@ -111,20 +110,21 @@ def _note_failure(done: Done, state: State) -> None:
     if done.outcome in _NOT_TRIED:
         return
     verb, about = done.action.key.partition(" ")[0], _about(done.action)
-    if isinstance(done.action, PatchObject) and _contested(done.action, done, state):
+    contested = _contested(done.action, done, state) if isinstance(done.action, PatchObject) else ""
+    if isinstance(done.action, PatchObject) and contested:
         fields = shortened(written_fields(done.action), _FIELDS_SHOWN)
-        state.failures.failed(verb, about, CONTESTED, fields, done.at)
+        state.failures.failed(verb, about, contested, fields, done.at)
     elif done.outcome in _PUT_OFF:
         state.failures.succeeded(verb, about, done.at)
     else:
         state.failures.failed(verb, about, done.outcome, str(done.error or ""), done.at)
 
 
-def _contested(action: PatchObject, done: Done, state: State) -> bool:
-    """Whether another writer has undone this write, or come before it, again and again."""
+def _contested(action: PatchObject, done: Done, state: State) -> str:
+    """The outcome, when another writer has undone this write, or come before it, again and again; or ""."""
     accepted = done.error is None and done.value is not None
     if not (accepted or done.outcome == "conflict"):
-        return False
+        return ""
     known = state.cluster.get(action.ref)
     answer = done.value.metadata if accepted else None
     return state.promises.contested(action, known.metadata if known is not None else None, answer, done.at)

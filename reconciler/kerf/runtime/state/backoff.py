@@ -14,15 +14,20 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from kerf.model.backoff import Steps
+from kerf.model.failures import CONTESTED, OVERTAKEN
+from kerf.model.kept import written_values
 from kerf.model.plan import PatchObject
+
+#: Of a field within its object.
+Path = tuple[str, ...]
 
 #: Of an action that failed.
 ACTION_STEPS: Final = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
 #: So many writes of one verb to one object within this time, each after one of another writer, are a fight.
 LIMIT: Final = 10
 WITHIN: Final = timedelta(seconds=10)
-#: How many contents of a write are compared with the next one.
-_CONTENTS: Final = 4
+#: Of how many fields the latest values are known.
+_FIELDS: Final = 100
 
 
 class Backoff:
@@ -63,27 +68,48 @@ class Backoff:
         return {s: until for s, until in self._until.items() if until > now}
 
 
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """The next write waits until then; the outcome (`CONTESTED`, `OVERTAKEN`) is how another writer interferes."""
+
+    until: datetime
+    outcome: str
+
+
 @dataclass(slots=True)
 class _Write:
-    """What a write contained the latest times, and when: one that contains something new was not undone. Several other
-    writers may undo a part each, so that a few contents alternate.
+    """The latest value that it gave each field, and when it was made. A write only contains what the object does not
+    have, so one that gives each of its fields the value that it gave it before was undone, or did not come off.
 
-    `followed` is when it was repeated after another writer. It is `held` while that happens at least every `WITHIN`.
+    `followed` is when it was repeated after another writer. It is `held` while that happens at least every `WITHIN`,
+    and `undone` when some of these times its values were lost.
     """
 
     at: datetime
-    contents: deque[Any] = field(default_factory=lambda: deque(maxlen=_CONTENTS))
+    values: dict[Path, Any] = field(default_factory=dict)
     followed: deque[datetime] = field(default_factory=lambda: deque(maxlen=LIMIT))
     held: bool = False
+    undone: bool = False
 
-    def count(self) -> datetime | None:
-        """Another writer came before it; until when the next one is to wait, if it must."""
+    def repeats(self, values: Mapping[Path, Any]) -> bool:
+        """Take in what is written; whether all of it was written before."""
+        known = all(path in self.values and self.values[path] == value for path, value in values.items())
+        for path, value in values.items():
+            self.values.pop(path, None)
+            self.values[path] = value
+        while len(self.values) > _FIELDS:
+            del self.values[next(iter(self.values))]
+        return known and bool(values)
+
+    def count(self, *, undone: bool) -> Contest | None:
+        """Another writer came before it, and has undone it or has only been faster; None while it need not wait."""
         if self.followed and self.at - self.followed[-1] >= WITHIN:
-            self.held = False
+            self.held = self.undone = False
+        self.undone |= undone
         self.followed.append(self.at)
         self.held |= len(self.followed) == LIMIT and self.at - self.followed[0] < WITHIN
         # Not until the oldest one does not count any more: what else is to be done with the object waits as well.
-        return self.at + WITHIN / LIMIT if self.held else None
+        return Contest(self.at + WITHIN / LIMIT, CONTESTED if self.undone else OVERTAKEN) if self.held else None
 
     def set_back(self, by: timedelta) -> None:
         self.at -= by
@@ -98,8 +124,8 @@ class Contested:
         self._versions = OrderedDict[str, tuple[str, datetime]]()
         self._writes = OrderedDict[str, _Write]()
 
-    def written(self, action: PatchObject, uid: str, before: str, after: str, now: datetime) -> datetime | None:
-        """Take in a write that the API server accepted; until when the same one is to wait, if it must.
+    def written(self, action: PatchObject, uid: str, before: str, after: str, now: datetime) -> Contest | None:
+        """Take in a write that the API server accepted; whether the next one is to wait.
 
         `before` is the object's version as known when the answer came, unless the write itself names the version that
         it rests on; `after` that of the answer, which the watch may have brought earlier.
@@ -109,22 +135,21 @@ class Contested:
         self._versions[ref] = after, now
         if own is None or (action.resource_version or before) in ("", own[0], after):
             return None
-        return repeated.count() if repeated is not None else None
+        return repeated.count(undone=True) if repeated is not None else None
 
-    def refused(self, action: PatchObject, uid: str, now: datetime) -> datetime | None:
+    def refused(self, action: PatchObject, uid: str, now: datetime) -> Contest | None:
         """Take in a write that failed with a conflict, for another writer had changed the object; see `written`."""
         repeated = self._repeated(action, uid, now)
-        return repeated.count() if repeated is not None else None
+        return repeated.count(undone=False) if repeated is not None else None
 
     def _repeated(self, action: PatchObject, uid: str, now: datetime) -> _Write | None:
-        """The write if it contains the same as one of the latest times."""
-        key, content = f"{action.key} {uid}", _without_times(action.patch)
+        """The write, when all of it was written before."""
+        key = f"{action.key} {uid}"
         write = self._writes.setdefault(key, _Write(now))
         self._writes.move_to_end(key)
-        write.at, known = now, content in write.contents
-        if not known:
-            write.contents.append(content)
-        return write if known else None
+        write.at = now
+        values = {path: _without_times(value) for path, value in written_values(action).items()}
+        return write if write.repeats(values) else None
 
     def forget_old(self, now: datetime) -> None:
         """Forget what is too old to count."""
@@ -141,8 +166,8 @@ class Contested:
             write.set_back(by)
 
 
-def _without_times(patch: Any) -> Any:
-    """A patch without the times of its conditions: these are others when a condition is written again."""
-    if isinstance(patch, Mapping):
-        return {name: _without_times(value) for name, value in patch.items() if name != "lastTransitionTime"}
-    return [_without_times(one) for one in patch] if isinstance(patch, (list, tuple)) else patch
+def _without_times(value: Any) -> Any:
+    """A field's value without the times of conditions: these are others when a condition is written again."""
+    if isinstance(value, Mapping):
+        return {name: _without_times(part) for name, part in value.items() if name != "lastTransitionTime"}
+    return [_without_times(one) for one in value] if isinstance(value, (list, tuple)) else value

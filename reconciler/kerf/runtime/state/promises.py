@@ -79,22 +79,21 @@ class Promises:
             self._dropped[one] = now + NOT_KEPT_FOR
         return tuple(name for _, name, _ in found)
 
-    def contested(
-        self, action: PatchObject, known: ObjectMeta | None, answer: ObjectMeta | None, now: datetime
-    ) -> bool:
-        """Whether another writer has undone a write too often, or come before it; the next one waits.
+    def contested(self, action: PatchObject, known: ObjectMeta | None, answer: ObjectMeta | None, now: datetime) -> str:
+        """The outcome, when another writer has undone a write too often or come before it (the next one waits); or "".
 
         `known` is the object as known when the answer came, and `answer` as the API server answered it; None after a
         conflict.
         """
         if answer is None:
-            until = self._contested.refused(action, known.uid if known is not None else "", now)
+            contest = self._contested.refused(action, known.uid if known is not None else "", now)
         else:
             before = known.resource_version if known is not None else ""
-            until = self._contested.written(action, answer.uid, before, answer.resource_version, now)
-        if until is not None:
-            self.settle(action.key, "", until)
-        return until is not None
+            contest = self._contested.written(action, answer.uid, before, answer.resource_version, now)
+        if contest is None:
+            return ""
+        self.settle(action.key, "", contest.until)
+        return contest.outcome
 
     def forget_old(self, now: datetime) -> None:
         """Drop every promise whose time is over."""
