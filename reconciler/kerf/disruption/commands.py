@@ -211,7 +211,11 @@ def _told_of(claim: NodeClaim) -> tuple[Event, ...]:
 
 
 def _finish(view: View, state: StateNode, command: Command) -> Plan:
-    """Delete the claim, unless a budget of its pods says to wait. The drain is the lifecycle's."""
+    """Delete the claim. The drain is the lifecycle's: it waits for PodDisruptionBudgets.
+
+    Without replacements nothing is lost by waiting for these here. With them, a node for the same pods would be bought
+    and given up each time that they are closed for longer than a command lasts.
+    """
     assert state.claim is not None
     assert state.node is not None
     pool = view.snapshot.node_pools.get(state.pool_name)
@@ -219,7 +223,8 @@ def _finish(view: View, state: StateNode, command: Command) -> Plan:
         return Plan(next_due=view.snapshot.now + view.snapshot.settings.disruption_period)
     on_node = view.pods_on(state.node.name)
     forceful = _forceful(command)
-    blocker = None if forceful or _eventual(state.claim, command) else pod_blocker(view, on_node)
+    waits = not (forceful or command.replacements or _eventual(state.claim, command))
+    blocker = pod_blocker(view, on_node) if waits else None
     if blocker is not None:
         refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
         return Plan(refusals=(refusal,), next_due=view.snapshot.now + view.snapshot.settings.disruption_period)
@@ -288,7 +293,7 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
 def _stop_for_pods(view: View, name: str) -> tuple[_Stop | None, datetime | None]:
     """Pods that came or may not be disrupted, and when that may be otherwise.
 
-    Once replacements are bought, a PodDisruptionBudget no longer ends the command: it only has to wait for its turn.
+    Once replacements are bought, a PodDisruptionBudget no longer ends the command: it delays the drain.
     """
     snapshot, command = view.snapshot, view.command(name)
     claim, node = snapshot.state_nodes[name].claim, snapshot.state_nodes[name].node
