@@ -302,6 +302,21 @@ def test_claims_that_lose_their_instances_all_at_once_are_held_too() -> None:
     assert len(world.done(DeleteObject)) >= 8
 
 
+def test_claims_without_an_instance_and_a_node_need_no_permission() -> None:
+    """EC2 has reclaimed spot instances without a queue of its messages, and their Nodes are deleted, say."""
+    world = running(*(node_claim(f"c{number}") for number in range(9)))
+    world.pass_time(60)
+    world.instances.clear()
+    for number in range(8):
+        world.objects.pop(kinds.ref(world.node(f"node-c{number}")))
+    world.set_ready("node-c8", False)
+    world.pass_time(5)
+    world.settle()
+    claims = {f"c{number}" for number in range(9)}
+    assert claims <= {action.ref.name for action in world.done(DeleteObject)}
+    assert status(world) == ""
+
+
 def test_an_empty_list_of_instances_takes_no_claim_whose_node_is_ready() -> None:
     world = running(*(node_claim(f"c{number}") for number in range(3)))
     world.instances.clear()

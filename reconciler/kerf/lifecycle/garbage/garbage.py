@@ -1,7 +1,8 @@
 """What has lost its other half: instances without a claim, and claims whose instance is gone.
 
 Both are judged by complete and recent lists only. A list without a single claim proves nothing against nodes that are
-up and ready, and many at once prove nothing at all: the guard (`garbage_guard`) says what may be ended.
+up and ready, and many at once prove nothing at all: the guard (`garbage_guard`) says what may be ended. A claim that
+has neither an instance nor a Node needs no guard: nothing runs that its end could stop.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ def collect(turn: Turn) -> Plan:
     refusal = stale(view.snapshot, "garbage", SOURCES)
     if refusal is not None:
         return joined((refusal if orphans or lost else Plan(), reports))
-    instances = [one.instance for one in orphans]
-    suspects = [*(_orphan(view, instance) for instance in instances), *(_lost(view, claim) for claim in lost)]
+    instances, empty = [one.instance for one in orphans], [claim for claim in lost if _is_empty(view, claim)]
+    others = [claim for claim in lost if claim not in empty]
+    suspects = [*(_orphan(view, instance) for instance in instances), *(_lost(view, claim) for claim in others)]
     verdict = garbage_guard.judge(view, suspects, _doubt(view, instances))
     ends = [_end(view, one.instance) for one in orphans if one.listed and one.instance.id in verdict.released]
-    return joined(
-        (reports, *ends, *(_forget(view, claim) for claim in lost if _id(claim) in verdict.released), verdict.plan)
-    )
+    gone = (*empty, *(claim for claim in others if _id(claim) in verdict.released))
+    return joined((reports, *ends, *(_forget(view, claim) for claim in gone), verdict.plan))
 
 
 def _orphan(view: View, instance: Instance) -> Suspect:
@@ -69,6 +70,12 @@ def _adopted_by(view: View, instance: Instance) -> datetime:
 
 def _lost(view: View, claim: NodeClaim) -> Suspect:
     return Suspect(_id(claim), claim.pool_name, claim.spec.node_class_ref.name, view.snapshot.now)
+
+
+def _is_empty(view: View, claim: NodeClaim) -> bool:
+    """Whether the claim has neither an instance nor a Node: EC2 has taken the instance, say, and the cloud controller
+    manager has deleted the Node."""
+    return view.instance(claim.status.provider_id) is None and not view.nodes_of(claim)
 
 
 def _id(claim: NodeClaim) -> str:

@@ -96,11 +96,13 @@ def lost(*names: str, ready: bool | None = False) -> World:
     return world
 
 
-@pytest.mark.parametrize(("ready", "expected"), [(True, []), (False, ["nodeclaim/a"]), (None, ["nodeclaim/a"])])
-def test_131_a_claim_whose_instance_is_gone_goes_unless_its_node_is_ready(
-    ready: bool | None, expected: list[str]
-) -> None:
+@pytest.mark.parametrize(("ready", "expected"), [(True, []), (False, ["nodeclaim/a"])])
+def test_131_a_claim_whose_instance_is_gone_goes_unless_its_node_is_ready(*, ready: bool, expected: list[str]) -> None:
     assert deleted(noted(lost("a", ready=ready))) == expected
+
+
+def test_131_a_claim_whose_instance_and_node_are_gone_goes() -> None:
+    assert deleted(lost("a", ready=None).decide()) == ["nodeclaim/a"]
 
 
 def test_131_one_that_has_not_registered_or_has_its_instance_stays() -> None:
