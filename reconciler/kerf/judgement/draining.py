@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from kerf.disruption.forced import interruption
 from kerf.judgement import troubles
 from kerf.judgement.troubles import Trouble
 from kerf.judgement.values import Fact, Stage
@@ -13,10 +14,9 @@ from kerf.lifecycle.shifted_zones import claim_held
 from kerf.lifecycle.termination.drain import forced_at, must_go, waiting_pods, wave_of
 from kerf.lifecycle.termination.volumes import attached
 from kerf.lifecycle.view import View
-from kerf.model import failures
+from kerf.model import ends, failures
 from kerf.model.changes.pdbs import Pdbs
 from kerf.model.claims import deadline_of
-from kerf.model.ends import HELD
 from kerf.model.failures import Failure
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
@@ -41,7 +41,7 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
         return _terminating(snapshot, state, claim)
     if claim is not None and not claim.assigned_instance:
         return Stage("Terminating", "its launch is being cancelled", since)
-    if claim is not None and (held := claim.condition(HELD)) is not None and held.status == TRUE:
+    if claim is not None and (held := claim.condition(ends.HELD)) is not None and held.status == TRUE:
         return _guarded(snapshot, state, held)
     if node is None or labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
         facts = (*_failed(snapshot, state), *_kept(view, claim), *_others(claim, node))
@@ -51,12 +51,12 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
     waiting = waiting_pods(view, node)
     if waiting:
         text = f"is being drained: {counted(len(waiting), 'pod')} left{_but(snapshot, state, waiting)}"
-        facts = (*_failed(snapshot, state), *_pods(snapshot, waiting, deadline), *_deadline(deadline))
+        facts = (*_failed(snapshot, state), *_pods(snapshot, waiting, deadline), *_deadline(claim, deadline))
         return Stage("Draining", text, since, facts)
     volumes = attached(view, node)
     if volumes:
         text = f"is drained; {counted(len(volumes), 'volume')} still to be detached"
-        facts = (*(Fact(f"volume {name}") for name in volumes), *_deadline(deadline))
+        facts = (*(Fact(f"volume {name}") for name in volumes), *_deadline(claim, deadline))
         return Stage("Detaching", text, since, facts)
     facts = (*_failed(snapshot, state), *_kept(view, claim))
     fails = _but(snapshot, state)
@@ -75,7 +75,9 @@ def _guarded(snapshot: Snapshot, state: StateNode, held: Condition) -> Stage:
         known = sorted({name for _, names in rows for name in names})
         text = f"{text} by {shortened(known, _MOST_NAMES)}, and by the deletion guard"
     facts = [fact for pod, _ in rows for fact in _pods(snapshot, [pod], deadline)]
-    return Stage("Held", text, _since(state), (*facts, Fact(held.message), *(_deadline(deadline) if rows else ())))
+    return Stage(
+        "Held", text, _since(state), (*facts, Fact(held.message), *(_deadline(state.claim, deadline) if rows else ()))
+    )
 
 
 def _blockers(snapshot: Snapshot, pod: Pod, deadline: datetime | None) -> tuple[str, ...]:
@@ -123,9 +125,19 @@ def _failed(snapshot: Snapshot, state: StateNode) -> Iterator[Fact]:
 def _terminating(snapshot: Snapshot, state: StateNode, claim: NodeClaim) -> Stage:
     condition = claim.condition("InstanceTerminating")
     since = condition.last_transition_time if condition is not None else None
-    fails = _but(snapshot, state)
+    fails, others = _but(snapshot, state), tuple(_others(claim, state.node))
+    if others and any(_released(value) for value in (claim, state.node)):
+        text = f"instance {claim.assigned_instance} is terminated, but {others[0].text}"
+        return Stage("Terminating", text, _since(state), others[1:])
     text = f"instance {claim.assigned_instance} is {'to be' if fails else 'being'} terminated{fails}"
-    return Stage("Terminating", text, since, (*_failed(snapshot, state), *_others(claim, None)))
+    return Stage("Terminating", text, since, (*_failed(snapshot, state), *others))
+
+
+def _released(value: NodeClaim | Node | None) -> bool:
+    """Whether Kerf's finalizer is gone from what is being deleted: that is after the end of the instance."""
+    return (
+        value is not None and value.metadata.deleting and labels.TERMINATION_FINALIZER not in value.metadata.finalizers
+    )
 
 
 def _kept(view: View, claim: NodeClaim | None) -> Iterator[Fact]:
@@ -153,10 +165,13 @@ def _since(state: StateNode) -> datetime | None:
     return None
 
 
-def _deadline(deadline: datetime | None) -> Iterator[Fact]:
+def _deadline(claim: NodeClaim | None, deadline: datetime | None) -> Iterator[Fact]:
+    code = ends.code(claim) if claim is not None else ""
+    if code in interruption.CODES:
+        yield Fact(f"EC2 ends its instance ({code}): pods that are left then are stopped")
     if deadline is not None:
         yield Fact("its terminationGracePeriod forces the drain at", deadline)
-    else:
+    elif code not in interruption.CODES:
         yield Fact("it has no terminationGracePeriod, so its drain has no time limit")
 
 
@@ -177,7 +192,8 @@ def never_drained(snapshot: Snapshot) -> Iterator[Trouble]:
         elif since is not None and now - max(since, deadline or since) >= troubles.REMOVED_WITHIN:
             stage = going(snapshot, state)
             cause = () if _but(snapshot, state) else stage.facts[:1]  # the text of the stage has it already
-            yield troubles.not_removed(claim, since, "; ".join([stage.text, *(one.text for one in cause)]))
+            state_text = "; ".join([stage.text, *(one.text for one in cause)])
+            yield troubles.not_removed(claim, since, state_text, drains=stage.code == "Draining")
 
 
 # --- pods -------------------------------------------------------------------------------------------------------

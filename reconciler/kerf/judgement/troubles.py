@@ -282,6 +282,10 @@ def _not_arrived(claim: NodeClaim, known: Mapping[str, Failure], now: datetime) 
 
 
 # --- drains -----------------------------------------------------------------------------------------------------
+#: A NodeClaim keeps the grace period with which it was made.
+_LATER_DRAINS: Final = "spec.template.spec.terminationGracePeriod in the NodePool limits the drains of later nodes"
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A pod (`namespace/name`) that a drain waits for: PodDisruptionBudgets never allow its eviction."""
@@ -297,13 +301,13 @@ def undrained(claim: NodeClaim, kept: Sequence[Kept]) -> Trouble:
     noun = "PodDisruptionBudget" if len(budgets) == 1 else "PodDisruptionBudgets"
     allow = "allows" if len(budgets) == 1 else "allow"
     text = f"does not drain: {noun} {_names(budgets)} never {allow} the eviction of {many}"
-    fix = "correct the budget, delete the pod, or set spec.template.spec.terminationGracePeriod in the NodePool"
+    fix = f"correct the budget or delete the pod; {_LATER_DRAINS}"
     return Trouble(NOT_DRAINED, f"nodeclaim/{claim.name}", text, fix, claim.metadata.deletion_timestamp, len(kept))
 
 
-def not_removed(claim: NodeClaim, since: datetime, state: str) -> Trouble:
+def not_removed(claim: NodeClaim, since: datetime, state: str, *, drains: bool) -> Trouble:
     """The trouble of a NodeClaim whose removal has begun long ago; `state` is its state in words."""
-    fix = f"kerf why nodeclaim {claim.name} shows the cause; spec.template.spec.terminationGracePeriod limits drains"
+    fix = f"kerf why nodeclaim {claim.name} shows the cause" + (f"; {_LATER_DRAINS}" if drains else "")
     return Trouble(NOT_DRAINED, f"nodeclaim/{claim.name}", f"is not removed: {state}", fix, since)
 
 

@@ -38,6 +38,15 @@ def test_two_budgets_of_one_pod_are_both_named() -> None:
     assert "PodDisruptionBudgets shop/one, shop/two never allow the eviction of pod shop/db" in found
 
 
+def test_the_grace_period_of_the_node_pool_is_no_fix_for_a_drain_under_way() -> None:
+    """A NodeClaim keeps its own."""
+    (found,) = never_drained(snapshot((pool(), *ending(), pod("db", "a"), never("keep"))))
+    assert found.fix == (
+        "correct the budget or delete the pod; "
+        "spec.template.spec.terminationGracePeriod in the NodePool limits the drains of later nodes"
+    )
+
+
 def test_a_drain_that_ends_is_none() -> None:
     deadline = {labels.TERMINATION_TIMESTAMP: stamp(NOW + HOUR)}
     assert not told(pool(), *ending(**deadline), pod("db", "a"), never("keep"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from kerf.disruption.command import Command
@@ -262,6 +263,33 @@ def test_an_instance_that_is_being_terminated_and_who_else_holds_the_claim() -> 
     assert (found.text, found.at) == ("instance i-a is being terminated", NOW - MINUTE)
     assert told(found) == [
         "the deletion of NodeClaim a is blocked by finalizers of other controllers: example.com/hold"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["NodeClaim a", "Node node-a"])
+def test_an_object_that_others_hold_after_the_end_of_its_instance(kind: str) -> None:
+    one, its_node = ending()
+    claim_, node_ = with_conditions(one, condition("InstanceTerminating", NOW)), its_node
+    others = ("example.com/hold",)
+    if kind == "NodeClaim a":
+        claim_ = replace(claim_, metadata=replace(claim_.metadata, finalizers=others))
+    else:
+        node_ = replace(node_, metadata=replace(node_.metadata, finalizers=others))
+    found = judged(pool(), claim_, node_)
+    assert (found.text, found.at) == (
+        f"instance i-a is terminated, but the deletion of {kind} is blocked by finalizers of other controllers: "
+        "example.com/hold",
+        NOW - MINUTE,
+    )
+    assert told(found) == []
+
+
+def test_an_interruption_limits_the_drain() -> None:
+    ends = {labels.ENDS: f"{stamp(NOW - MINUTE)} SpotInterrupted"}
+    found = judged(pool(), *ending(**ends), pod("db", "a"))
+    assert told(found) == [
+        "pod shop/db is being evicted",
+        "EC2 ends its instance (SpotInterrupted): pods that are left then are stopped",
     ]
 
 
