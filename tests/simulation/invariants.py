@@ -25,6 +25,8 @@ from kerf.sandbox.faults import Call
 from kerf.sandbox.world import World
 from kerf_api import durations, labels
 from kerf_api.v1.budgets import EXPIRED
+from kerf_api.v1.conditions import TRUE, get
+from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.simulation.arithmetic import allowed, at_work, beyond_bearing, holds_up_a_drain, size, wants_a_place
 from tests.simulation.rest import instance_of
@@ -305,12 +307,23 @@ class Invariants:
         self._orphaned = {id_: self._orphaned.get(id_, now) for id_ in sorted(orphans)}
 
     def _check_orphans(self) -> None:
-        """No live instance without a claim for longer than the adoption time, while somebody leads who can see it."""
+        """No live instance without a claim for longer than the adoption time, while somebody leads who can see it; but
+        for those about which the guard asks a user."""
         now, limit = self._world.clock.now(), self._settings.adoption_time + PATIENCE
+        asked = [told.message for told in self._halts()] if self._orphaned else []
         for id_, since in self._orphaned.items():
+            if any(id_ in message for message in asked):
+                continue
             seen = self._trouble.sight.since(now, *_RESTS_ON["orphan"])
             if now - max(since, seen or since, self.alone_since or since, self.led_since) > limit:
                 self._found.append(f"orphan: {id_} has had no claim since {since:%H:%M:%S}")
+
+    def _halts(self) -> Iterator[Condition]:
+        """The conditions by which garbage collection asks a user."""
+        for keeper in (*self._values(kinds.NODE_POOL), *self._values(kinds.NODE_CLASS)):
+            told = get(keeper.status.conditions, "GarbageCollectionHalted")
+            if told is not None and told.status == TRUE:
+                yield told
 
     def _check_twins(self, machines: list[Machine], claims: list[NodeClaim]) -> None:
         """Never two live instances for one claim, nor two claims for one instance.
