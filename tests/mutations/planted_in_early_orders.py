@@ -29,7 +29,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a solution from before the close serves however late",
         "A reconcile seconds after the close buys nodes for pods whose capacity is free in a moment.",
-        (Edit(f"{_ROOM}:provision", "snapshot.now <= closes + _AS_OF_CLOSE", "True"),),
+        (Edit(f"{_ROOM}:provision", "snapshot.now < closes + _AS_OF_CLOSE", "True"),),
         (f"{_AHEAD}::test_a_late_reconcile_decides_as_of_now",),
     ),
     Bug(

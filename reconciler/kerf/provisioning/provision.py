@@ -60,7 +60,7 @@ _LIKELY_ALL = 0.3
 #: Pods are solved for ahead within this part of the time from that instant to the close: a solution that is begun late
 #: may keep the loop from the close.
 _AHEAD_WITHIN = 0.5
-#: A reconcile that comes at most so long after the close of a batch decides as of the close: time alone does not make
+#: A reconcile that comes within this time after the close of a batch decides as of the close: time alone does not make
 #: what was solved ahead void.
 _AS_OF_CLOSE = timedelta(seconds=1)
 
@@ -79,7 +79,7 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
         return joined((_before(turn, snapshot.batch, closes), reports(turn)))
     if unanswered(snapshot) and snapshot.now < closes + ANSWERS:
         return joined((Plan(next_due=closes + ANSWERS), reports(turn)))
-    prompt = snapshot.now <= closes + _AS_OF_CLOSE
+    prompt = snapshot.now < closes + _AS_OF_CLOSE
     then = replace(snapshot, now=closes) if prompt else snapshot
     pending, refused = pending_pods(then)
     solution = (turn.held(_key(then, closes)) if prompt else None) or _solved(turn, then, pending)
