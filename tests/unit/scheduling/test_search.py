@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.model.snapshot import Snapshot
+from kerf.scheduling.placing.affinity_seed import Company
 from kerf.scheduling.solve import Solution, SolveOptions, solve
 from kerf_api import labels
 from tests.referee import violations
@@ -117,3 +118,11 @@ def test_no_node_is_made_for_a_pod_before_those_it_must_be_near_have_places_on_n
     _, found = answer(w.pool(), w.node("n"), away, near, here, seconds=0)
     assert found.placed == dict.fromkeys(("default/here", "default/web-0", "default/web-1"), "node/n")
     assert [node.pods for node in found.new_nodes] == [("default/away",)]
+
+
+def test_on_an_empty_cluster_no_pod_waits_for_places_on_nodes_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are none; waiting would only have its pods come after those that can share a node with them."""
+    monkeypatch.setattr(Company, "comes_later", lambda *_: pytest.fail("asked without need"))
+    near = w.replicas(2, "web", "1500m", affinity=w.between("podAffinity", labels.HOSTNAME, "db"))
+    _, found = answer(w.pool(), near, w.replicas(2, "db", "1", labels={"app": "db"}), seconds=0)
+    assert found.unplaced == {}

@@ -137,7 +137,7 @@ class Assignment:
             waiting: list[Batch] = []
             progress = False
             for turn, (cls, pods) in enumerate(queue):
-                self.opening.put_off = company.comes_later(cls, turn)
+                self.opening.put_off = bool(self.targets) and company.comes_later(cls, turn)
                 progress = progress or self.opening.put_off
                 done = 0 if cls.number in unknown else self._place_all(cls, pods, needs[cls.number])
                 progress = progress or done > 0
