@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.forced.expiration import LEAD, end_of, expire
 from kerf.disruption.forced.interruption import interrupt
+from kerf.model import ends
 from kerf.model.aws.cloud import Instance
 from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message
 from kerf.model.ends import HELD
-from kerf.model.instants import rfc3339
 from kerf.model.memory import Memory, Turn
-from kerf.model.plan import DeleteMessage, DeleteObject, Source
+from kerf.model.plan import DeleteMessage, DeleteObject, PatchObject, Source
 from kerf.model.settings import Settings
 from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus, ResolvedReservation
@@ -201,18 +201,20 @@ def test_a_message_ends_the_claim_first_and_is_deleted_only_when_that_shows(
     assert acts(message(kind, "i-a"), gone) == ["DeleteMessage message/m"]
 
 
-def test_a_claim_whose_end_is_held_up_is_noted_before_the_message_is_deleted() -> None:
-    """EC2 waits for nobody: by the note the deletion guard lets it go."""
+@pytest.mark.parametrize("ago", [timedelta(0), HOUR])
+def test_a_claim_whose_end_is_held_up_is_noted_before_the_message_is_deleted(ago: timedelta) -> None:
+    """EC2 waits for nobody: by the note the deletion guard lets it go, however long ago it was deleted."""
     waits = Condition(type=HELD, status="True", reason="TooMany")
     a = claim("a")
-    gone = replace(a.metadata, deletion_timestamp=NOW)
+    gone = replace(a.metadata, deletion_timestamp=NOW - ago)
     held = replace(a, metadata=gone, status=replace(a.status, conditions=(*a.status.conditions, waits)))
     assert acts(message(InterruptionKind.SPOT_INTERRUPTED, "i-a"), held) == ["NoteEnd nodeclaim/a"]
     assert acts(message(InterruptionKind.REBALANCE_RECOMMENDATION, "i-a"), held) == ["DeleteMessage message/m"]
-    note = {labels.ENDS: f"{rfc3339(NOW)} SpotInterrupted"}
-    assert acts(
-        message(InterruptionKind.SPOT_INTERRUPTED, "i-a"), replace(held, metadata=replace(gone, annotations=note))
-    ) == ["DeleteMessage message/m"]
+    (noting,) = interrupt(snapshot([held], interruptions=(message(InterruptionKind.SPOT_INTERRUPTED, "i-a"),))).actions
+    assert isinstance(noting, PatchObject)
+    noted = replace(held, metadata=replace(gone, **noting.patch["metadata"]))
+    assert ends.by_us(noted)
+    assert acts(message(InterruptionKind.SPOT_INTERRUPTED, "i-a"), noted) == ["DeleteMessage message/m"]
 
 
 def test_a_recommendation_is_told_and_nothing_else() -> None:

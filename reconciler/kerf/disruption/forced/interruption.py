@@ -84,7 +84,10 @@ def _one(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
     waiting = [s.claim for s in states if s.claim is not None and s.claim.metadata.deleting and s.claim.is_true(HELD)]
     if kind is not None and kind.ends and (held := [claim for claim in waiting if not ends.by_us(claim)]):
         reason = Reason(kind.code, kind.text)
-        return Plan(actions=tuple(ends.note(claim, reason, snapshot.now) for claim in held))
+        # As of the deletion, which may be long ago: a note of another time is not believed to be about it.
+        return Plan(
+            actions=tuple(ends.note(claim, reason, claim.metadata.deletion_timestamp or snapshot.now) for claim in held)
+        )
     if kind is None or not (kind.ends and living):
         unassigned = kind is not None and any(_unassigned(snapshot, i) for i in found.instance_ids)
         events = [e for s in living if kind is not None for e in node_events(s, kind.event, kind.text, type_=kind.type)]
