@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutations.bug import Bug, rule
 from tests.mutations.edits import Edit
 
+_DIFFER = "tests/unit/disruption/test_replacements_that_differ.py"
+
 BUGS = (
     Bug(
         "budget counts only ready nodes",
@@ -162,13 +164,40 @@ BUGS = (
         ),
     ),
     Bug(
+        "pods move to a replacement that cannot run them",
+        "A roll-out to nodes with too little CPU, or with a taint of an agent, stops every pod.",
+        (Edit("reconciler/kerf/disruption:_misfits", "one is not None", "False"),),
+        (
+            f"{_DIFFER}::test_one_that_has_too_little_for_the_pods_ends_the_command",
+            "tests/scenarios/test_scenarios.py::test_scenario[progress/replacement-lacks-cpu]",
+        ),
+    ),
+    Bug(
+        "a replacement that differs is bought again and again",
+        "Each NodeClaim of a roll-out buys a node every few minutes.",
+        (Edit("reconciler/kerf/disruption:Failure.until", "self.template and self.count > 1", "False"),),
+        (f"{_DIFFER}::test_a_second_one_of_the_same_template_is_followed_by_one_a_day",),
+    ),
+    Bug(
+        "a budget that closes ends a replacement",
+        "A node is bought and given up each time that a PodDisruptionBudget is closed for ten minutes.",
+        (
+            Edit(
+                "reconciler/kerf/disruption:_finish",
+                "not (forceful or command.replacements or _eventual(state.claim, command))",
+                "not (forceful or _eventual(state.claim, command))",
+            ),
+        ),
+        ("tests/scenarios/test_scenarios.py::test_scenario[drift/budget-closed-while-replacement-boots]",),
+    ),
+    Bug(
         "back-off forgotten on restart",
         "That a replacement failed is remembered in memory only; a restarted controller tries again at once.",
         (
             Edit(
                 "reconciler/kerf/disruption:_roll_back",
-                "annotations[labels.COMMAND_FAILED] = text_of(failure)",
-                "assert failure.count",
+                "annotations[labels.COMMAND_FAILED] = text_of(failed_now(view.snapshot, claim, differs=stop.differs))",
+                "assert failed_now(view.snapshot, claim, differs=stop.differs)",
             ),
             Edit(
                 "reconciler/kerf/runtime:_",

@@ -24,7 +24,7 @@ BUGS = (
     Bug(
         "a fight goes on as fast as the API server answers",
         "Two writers that undo each other's writes load the API server until one of them ends.",
-        (Edit("reconciler/kerf/runtime:Promises.contested", "self.settle(action.key, '', until)", "pass"),),
+        (Edit("reconciler/kerf/runtime:Promises.contested", "self.settle(action.key, '', contest.until)", "pass"),),
         ("tests/unit/runtime/test_contested.py::test_a_fight_costs_one_request_a_second",),
     ),
     Bug(

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from kerf.model.annotations import read
 from kerf.model.instants import SKEW, Instant, is_ahead
+from kerf.model.mismatches import PROBE_EVERY
 from kerf_api import labels
 from kerf_api.v1.meta import Value
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -42,13 +43,20 @@ class Command(Value, frozen=True, kw_only=True):
 
 
 class Failure(Value, frozen=True, kw_only=True):
-    """The last replacement of this candidate that failed, and how many have in a row."""
+    """The last replacement of this candidate that failed, and how many have in a row.
+
+    `template` is not empty when that node came up other than planned: the hashes of the NodePool and the EC2NodeClass
+    that it was made from. A second such node is followed by one a day, or by one from another template.
+    """
 
     at: Instant
     count: int = 1
+    template: str = ""
 
     @property
     def until(self) -> datetime:
+        if self.template and self.count > 1:
+            return self.at + PROBE_EVERY
         doublings = max(0, min(self.count - 1, 10))
         return self.at + min(_BACKOFF_FIRST * (1 << doublings), _BACKOFF_LAST)
 

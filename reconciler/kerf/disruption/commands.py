@@ -18,12 +18,13 @@ from msgspec.structs import replace
 from kerf.disruption.announcing import CHURN, rejected
 from kerf.disruption.candidates import canary
 from kerf.disruption.candidates.candidates import Candidate, pod_blocker, unreadable, waived
-from kerf.disruption.command import Command, Failure, command_id, failure_of
+from kerf.disruption.candidates.pacing import failed_now
+from kerf.disruption.command import Command, command_id
 from kerf.disruption.on_nodes import leaving, taint, tainted, terminating, tried, untaint
 from kerf.disruption.view import View
 from kerf.model import kinds
 from kerf.model.annotations import text_of
-from kerf.model.instants import SKEW, rfc3339
+from kerf.model.instants import SKEW, earliest, rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step, planning
@@ -41,6 +42,7 @@ from kerf.model.plan import (
 )
 from kerf.model.snapshot import StateNode
 from kerf.model.writes import annotate
+from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
 from kerf_api import labels
 from kerf_api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -52,19 +54,19 @@ _CREATE_LIMIT: Final = timedelta(minutes=1)
 #: Commands that go together are written at once; one that has not appeared by then was not written, or is no more.
 _PEERS_LIMIT: Final = timedelta(seconds=15)
 _SHORTEST, _LONGEST, _EACH = timedelta(minutes=10), timedelta(hours=1), timedelta(milliseconds=80)
-#: A replacement that failed so long ago says nothing of the next one.
-_FORGOTTEN_AFTER: Final = timedelta(hours=2)
 #: What the end of a command rests on: that no pod came, that none is protected, that the NodePool is there.
 _SOURCES = frozenset({Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS, Source.NODE_POOLS})
 
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Why a command cannot go on. `failed` says that its replacement is to blame."""
+    """Why a command cannot go on. `failed` says that its replacement is to blame, `differs` that this is other than
+    planned."""
 
     code: str
     text: str
     failed: bool = False
+    differs: bool = False
 
 
 # --- start ------------------------------------------------------------------------------------------------------
@@ -145,6 +147,8 @@ def _advance(view: View, name: str, command: Command) -> Plan:
     waiting = awaited(view, command)
     if waiting:
         return Plan(events=tuple(e for claim in waiting for e in _told_of(claim)), next_due=due)
+    if not _forceful(command) and (verdict := earliest(one.verdict for one in _misfits(view, command))) is not None:
+        return Plan(next_due=verdict)
     return _finish(view, state, command)
 
 
@@ -287,7 +291,15 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
     if len(living) < len(command.replacements):
         lost = sorted(set(command.replacements) - {claim.name for claim in living})
         return _Stop("ReplacementFailed", f"replacement {', '.join(lost)} is gone", failed=True)
-    return None
+    found = () if _forceful(command) else _misfits(view, command)
+    texts = [one.text for one in found if one.verdict is None]
+    return _Stop("ReplacementDiffers", texts[0], failed=True, differs=True) if texts else None
+
+
+def _misfits(view: View, command: Command) -> list[Misfit]:
+    """The replacements that could not run the pods."""
+    known = (view.turn.one(MISFITS, view.turn.noted, claim.name) for claim in _replacements(view, command))
+    return [one for one in known if one is not None]
 
 
 def _stop_for_pods(view: View, name: str) -> tuple[_Stop | None, datetime | None]:
@@ -346,10 +358,7 @@ def _roll_back(view: View, claim: NodeClaim, command: Command, stop: _Stop) -> P
     why = Reason(stop.code, stop.text)
     annotations: dict[str, str | None] = {labels.COMMAND: None}
     if stop.failed:
-        before = failure_of(claim.metadata.annotations, now)
-        in_a_row = before is not None and now - before.at < _FORGOTTEN_AFTER
-        failure = Failure(at=now, count=before.count + 1 if before is not None and in_a_row else 1)
-        annotations[labels.COMMAND_FAILED] = text_of(failure)
+        annotations[labels.COMMAND_FAILED] = text_of(failed_now(view.snapshot, claim, differs=stop.differs))
     dropped = command.reason == UNDERUTILIZED and not stop.failed
     return Plan(
         actions=(annotate(claim, "RollBackCommand", annotations, why),),

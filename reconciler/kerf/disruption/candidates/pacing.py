@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from kerf.disruption.candidates.candidates import Blocker, refused
-from kerf.disruption.command import failure_due, failure_of
+from kerf.disruption.command import Failure, failure_due, failure_of
 from kerf.disruption.view import View
 from kerf.model.instants import rfc3339
 from kerf.model.plan import Plan, Reason, Refusal
-from kerf.model.snapshot import StateNode
+from kerf.model.snapshot import Snapshot, StateNode
+from kerf_api import labels
+from kerf_api.texts import counted
+from kerf_api.v1.nodeclaim import NodeClaim
 
 T = TypeVar("T")
+
+#: A replacement that failed so long ago says nothing of the next one.
+_FORGOTTEN_AFTER: Final = timedelta(hours=2)
 
 
 def settled(view: View) -> bool:
@@ -27,7 +33,31 @@ def failed_lately(view: View, state: StateNode) -> Blocker | None:
     failure = failure_of(state.claim.metadata.annotations, view.snapshot.now) if state.claim is not None else None
     if failure is None or failure.until <= view.snapshot.now:
         return None
-    return Blocker("BackingOff", f"its replacement failed {failure.count} times", quiet=True, until=failure.until)
+    if failure.template and failure.template != template_of(view.snapshot, state.pool_name):
+        return None
+    how = "came up other than planned" if failure.template else "failed"
+    words = f"its replacement {how} {counted(failure.count, 'time')}"
+    return Blocker("BackingOff", words, quiet=True, until=failure.until)
+
+
+def failed_now(snapshot: Snapshot, claim: NodeClaim, *, differs: bool) -> Failure:
+    """The failure of a replacement of this claim, with those before it; `differs`: it came up other than planned."""
+    before, template = failure_of(claim.metadata.annotations, snapshot.now), ""
+    if differs:
+        template = template_of(snapshot, claim.pool_name)
+    in_a_row = before is not None and (
+        snapshot.now - before.at < _FORGOTTEN_AFTER or (differs and before.template == template)
+    )
+    return Failure(at=snapshot.now, count=before.count + 1 if before is not None and in_a_row else 1, template=template)
+
+
+def template_of(snapshot: Snapshot, pool_name: str) -> str:
+    """The hashes of what the NodePool makes nodes from now."""
+    pool = snapshot.node_pools.get(pool_name)
+    node_class = snapshot.node_classes.get(pool.class_name) if pool is not None else None
+    own = pool.metadata.annotations.get(labels.NODEPOOL_HASH, "") if pool is not None else ""
+    its = node_class.metadata.annotations.get(labels.NODECLASS_HASH, "") if node_class is not None else ""
+    return f"{own}/{its}"
 
 
 def next_try(view: View, state: StateNode) -> Blocker | None:

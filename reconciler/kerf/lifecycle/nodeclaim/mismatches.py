@@ -17,7 +17,9 @@ from kerf.lifecycle.nodeclaim.expectations import taken_back
 from kerf.lifecycle.view import View
 from kerf.model import mismatches
 from kerf.model.gauges import Labels, PlanGauge
+from kerf.model.instants import earliest
 from kerf.model.kubernetes import pods
+from kerf.model.kubernetes.objects import Node
 from kerf.model.memory import Turn
 from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record, Trait
 from kerf.model.plan import Event, Plan
@@ -25,11 +27,13 @@ from kerf.model.snapshot import Snapshot
 from kerf.model.writes import warning, with_annotations
 from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts, watched
 from kerf.scheduling.mismatch.inputs import inputs_of
+from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
 from kerf.scheduling.offerings import learned
 from kerf_api import labels
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import TRUE
 from kerf_api.v1.meta import Condition
+from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
 NODE_MISMATCH: Final = "NodeMismatch"
@@ -38,9 +42,11 @@ UNREADABLE: Final = "MismatchesUnreadable"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The verdicts of a turn by NodePool, and everything that bears on the records; `due` is when that may change."""
+    """The verdicts of a turn by NodePool, and everything that bears on the records; `due` is when that may change.
+    `misfits` are replacements that came up other than planned."""
 
     verdicts: Mapping[str, tuple[Verdict, ...]]
+    misfits: tuple[Misfit, ...]
     hosts: Mapping[str, datetime]
     due: datetime | None
 
@@ -54,7 +60,10 @@ def find(turn: Turn) -> Found:
             found.setdefault(one.watched.claim.pool_name, []).append(one)
     known = any(mismatches.remembered(pool) != EMPTY for pool in turn.snapshot.node_pools.values())
     hosts = newest_hosts(turn) if known else {}
-    return Found({pool: tuple(rows) for pool, rows in found.items()}, hosts, due if nodes else None)
+    replacing = turn.all(MISFITS, turn.noted)
+    misfits = tuple(one for one in replacing.spoken.values() if one is not None and one.verdict is None)
+    due = earliest((due if nodes else None, replacing.due))
+    return Found({pool: tuple(rows) for pool, rows in found.items()}, misfits, hosts, due)
 
 
 def in_vain(found: Found) -> Plan:
@@ -73,7 +82,9 @@ def recorded(view: View, pool: NodePool, found: Found) -> Mismatches:
     """The records of a NodePool, with the verdicts on its nodes and without shapes of which a pod runs."""
     snapshot, judged = view.snapshot, found.verdicts.get(pool.name, ())
     known = mismatches.believable(mismatches.remembered(pool), snapshot.now)
-    facts = _learned(snapshot, known, judged)
+    nodes = [(one.watched.claim, one.watched.node) for one in judged]
+    nodes += [(one.claim, one.node) for one in found.misfits if one.claim.pool_name == pool.name]
+    facts = _learned(snapshot, known, nodes)
     kept = {r.shape: r for r in known.records if not (r.shape in found.hosts and found.hosts[r.shape] >= r.since)}
     inputs = inputs_of(_knowing(snapshot, pool, facts)) if judged else ""
     for verdict in judged:
@@ -87,11 +98,11 @@ def _knowing(snapshot: Snapshot, pool: NodePool, facts: Mismatches) -> Snapshot:
     return snapshot.with_node_pools(noted)
 
 
-def _learned(snapshot: Snapshot, known: Mismatches, judged: Iterable[Verdict]) -> Mismatches:
-    """With the facts that the judged nodes teach; without a trait that one of its nodes has lost."""
+def _learned(snapshot: Snapshot, known: Mismatches, nodes: Iterable[tuple[NodeClaim, Node]]) -> Mismatches:
+    """With the facts that nodes teach; without a trait that one of its nodes has lost."""
     facts = replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, trait)))
-    nodes = {one.watched.claim.name: one.watched for one in judged}
-    pairs = [(nodes[name].claim, nodes[name].node) for name in sorted(nodes)]
+    by_claim = {claim.name: (claim, node) for claim, node in nodes}
+    pairs = [by_claim[name] for name in sorted(by_claim)]
     for claim, node in pairs:
         for trait in learned.traits_of(snapshot, claim, node):
             facts = mismatches.with_trait(facts, trait)

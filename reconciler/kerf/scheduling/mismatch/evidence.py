@@ -110,7 +110,7 @@ def displaced(turn: Turn, since: datetime) -> bool:
     for it: all of them are initialized, one of them since then."""
     snapshot = turn.snapshot
     opened = {name: one for name, one in watched(turn)[0].items() if one.initialized}
-    fresh = {name for name, one in opened.items() if (at := _since(one.claim, "Initialized")) and at >= since}
+    fresh = {name for name, one in opened.items() if (at := true_since(one.claim, "Initialized")) and at >= since}
     if not fresh:
         return False
     waiting = {pod.metadata.uid: pod for pod in snapshot.pods.pending.values()}
@@ -178,20 +178,20 @@ def probed_by(claim: NodeClaim) -> frozenset[str]:
 # --- one node ---------------------------------------------------------------------------------------------------
 def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | None]:
     claim = snapshot.node_claims[name]
-    initialized, node = _since(claim, "Initialized"), _usable_node(snapshot, claim)
-    since = initialized or _since(claim, "Registered") or (node.metadata.creation_timestamp if node else None)
-    if not claim.managed or claim.metadata.deleting or since is None or since + WATCHED <= snapshot.now:
+    initialized, node = true_since(claim, "Initialized"), usable_node(snapshot, claim)
+    begun = initialized or true_since(claim, "Registered") or (node.metadata.creation_timestamp if node else None)
+    if not claim.managed or claim.metadata.deleting or begun is None or begun + WATCHED <= snapshot.now:
         return None, None
     planned = frozenset(claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(",")) - {""}
     there = snapshot.pods.on(node.name) if node is not None else ()
     missing = planned - {pod_mark(pod.metadata.uid) for pod in there}
     if node is None or not missing:
-        return None, since + WATCHED
+        return None, begun + WATCHED
     foreign = foreign_taints(claim, node)
     verdict = (
-        since + WATCHED if initialized is None else _verdict(since, snapshot.node_changed_at.get(node.name), foreign)
+        begun + WATCHED if initialized is None else _verdict(begun, snapshot.node_changed_at.get(node.name), foreign)
     )
-    until = min(instant for instant in (verdict, verdict + RECORDED, since + WATCHED) if instant > snapshot.now)
+    until = min(instant for instant in (verdict, verdict + RECORDED, begun + WATCHED) if instant > snapshot.now)
     return Watched(claim, node, initialized is not None, missing, probed_by(claim), foreign, verdict), until
 
 
@@ -203,13 +203,13 @@ def _verdict(since: datetime, changed: datetime | None, foreign: Sequence[Taint]
     return min(settled, since + TAINT_GOES + SETTLES)
 
 
-def _since(claim: NodeClaim, type_: str) -> datetime | None:
+def true_since(claim: NodeClaim, type_: str) -> datetime | None:
     """Since when a condition is True; None when it is not."""
     found = claim.condition(type_)
     return found.last_transition_time if found is not None and found.status == "True" else None
 
 
-def _usable_node(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
+def usable_node(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
     """The claim's Node while nothing but differences from the plan keeps pods off it."""
     found = snapshot.nodes_by_provider.get(claim.status.provider_id, ())
     node = found[0] if len(found) == 1 else None
