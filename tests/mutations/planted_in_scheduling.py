@@ -22,6 +22,12 @@ BUGS = (
         ),
     ),
     Bug(
+        "terms over an older name of a label are others",
+        "Pods that an older name of the zone keeps apart are planned on one node.",
+        (Edit("reconciler/kerf/pods:term_group", "labels.normalise(term.topology_key)", "term.topology_key"),),
+        ("tests/unit/scheduling/test_topology_rules.py::test_pods_are_kept_apart_by_whichever_name_of_the_zone",),
+    ),
+    Bug(
         "limits checked against nodes instead of claims",
         "Claims that have no Node yet do not count against their pool's limits.",
         (

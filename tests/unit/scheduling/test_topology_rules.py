@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.scheduling.solve import Solution
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_spread import WEB, running, web, zones_of_pool
@@ -265,3 +266,37 @@ def test_zones_and_many_instance_types_are_all_within_reach() -> None:
     both = [w.spread(labels.ZONE), w.spread(labels.INSTANCE_TYPE)]
     solution = w.solved(w.pool(), web(380, *both), catalogue=catalogue)
     assert not solution.unplaced
+
+
+# --- older spellings of labels ----------------------------------------------------------------------------------
+OLDER = "failure-domain.beta.kubernetes.io/zone"
+
+
+def zones_of(found: Solution) -> list[tuple[str, ...]]:
+    """Of each new node, the zones that it may be in."""
+    return [tuple(sorted(node.requirements[labels.ZONE].values)) for node in found.new_nodes]
+
+
+@pytest.mark.parametrize("key", [OLDER, labels.ZONE, "topology.ebs.csi.aws.com/zone"])
+def test_pods_are_kept_apart_by_whichever_name_of_the_zone(key: str) -> None:
+    """Nodes have all of them: cloud controllers and drivers still set the others."""
+    rule = {"labels": {"app": "web"}, "affinity": w.between("podAntiAffinity", key)}
+    found = w.solved(w.pool(), w.replicas(2, "web", "1", **rule))
+    assert found.unplaced == {}
+    one, other = zones_of(found)
+    assert set(one).isdisjoint(other)
+    there = w.pod("old", node="n", **rule)
+    newcomer = w.pod("new", labels={"app": "web"})
+    assert w.solved(w.pool(), w.node("n"), there, newcomer).placed == {}
+
+
+@pytest.mark.parametrize("key", [OLDER, labels.ZONE])
+def test_pods_are_spread_and_kept_together_by_whichever_name_of_the_zone(key: str) -> None:
+    apart = w.replicas(2, "web", "1", labels={"app": "web"}, topologySpreadConstraints=[w.spread(key)])
+    found = w.solved(w.pool(), apart)
+    assert found.unplaced == {}
+    assert len(set(zones_of(found))) == 2
+    together = w.replicas(2, "web", "3", labels={"app": "web"}, affinity=w.between("podAffinity", key))
+    found = w.solved(w.pool(), together)
+    assert found.unplaced == {}
+    assert len(set(zones_of(found))) == 1

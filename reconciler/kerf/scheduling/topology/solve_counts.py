@@ -150,9 +150,10 @@ class Topology:
         affinity, taints = constraint.node_affinity_policy != "Ignore", constraint.node_taints_policy == "Honor"
         place = frozenset({pod.metadata.namespace})
         marks, keys = _filter_identity(pod, affinity, taints), _keys(pod, constraint)
-        alike = (constraint.topology_key, affinity, taints, marks, keys)
+        topology_key = labels.normalise(constraint.topology_key)
+        alike = (topology_key, affinity, taints, marks, keys)
         identity = (SPREAD, place, selector, *alike)
-        fresh = TopologyGroup(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys, alike)
+        fresh = TopologyGroup(SPREAD, topology_key, place, selector, pod, affinity, taints, keys, alike)
         group = self._open(identity, fresh)
         own = pod.metadata
         return group, constraint.label_selector is not None and group.selects(own.namespace, own.labels)
