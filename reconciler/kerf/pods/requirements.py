@@ -356,7 +356,8 @@ def _problems_of_labels(pod: Pod) -> Iterator[Problem]:
         if term.match_fields:
             yield Problem("node affinity by fields is not supported")
         for e in term.match_expressions:
-            keys.add(e.key)
+            if e.key != labels.HOSTNAME or e.operator != NOT_IN:  # no new node has the name of one that is there
+                keys.add(e.key)
             if e.operator == IN and not e.values:
                 yield Problem(f"{e.key} In needs at least one value", labels.normalise(e.key))
     for key in sorted(labels.normalise(key) for key in keys):

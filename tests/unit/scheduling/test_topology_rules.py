@@ -280,7 +280,7 @@ def zones_of(found: Solution) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("key", [OLDER, labels.ZONE, "topology.ebs.csi.aws.com/zone"])
 def test_pods_are_kept_apart_by_whichever_name_of_the_zone(key: str) -> None:
     """Nodes have all of them: cloud controllers and drivers still set the others."""
-    rule = {"labels": {"app": "web"}, "affinity": w.between("podAntiAffinity", key)}
+    rule: dict[str, Any] = {"labels": {"app": "web"}, "affinity": w.between("podAntiAffinity", key)}
     found = w.solved(w.pool(), w.replicas(2, "web", "1", **rule))
     assert found.unplaced == {}
     one, other = zones_of(found)
@@ -300,3 +300,18 @@ def test_pods_are_spread_and_kept_together_by_whichever_name_of_the_zone(key: st
     found = w.solved(w.pool(), together)
     assert found.unplaced == {}
     assert len(set(zones_of(found))) == 1
+
+
+# --- names of nodes ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("operator", "new"), [("NotIn", 1), ("In", 0), ("DoesNotExist", 0)])
+def test_a_pod_that_avoids_a_node_by_name_gets_another_one(operator: str, new: int) -> None:
+    """No new node has the name of one that is there; which name it has is not known."""
+    row = {"key": labels.HOSTNAME, "operator": operator, **({} if operator == "DoesNotExist" else {"values": ["n"]})}
+    term = {"nodeSelectorTerms": [{"matchExpressions": [row]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
+    full = w.node("n", cpu="1")
+    found = w.solved(w.pool(), full, w.pod("p", "2", affinity=affinity))
+    assert (len(found.new_nodes), len(found.unplaced)) == (new, 1 - new)
+    assert w.solved(w.pool(), w.node("n", cpu="8"), w.pod("p", affinity=affinity)).placed == (
+        {"default/p": "node/n"} if operator == "In" else {}
+    )
