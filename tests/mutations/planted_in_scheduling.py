@@ -206,8 +206,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/scheduling:Topology._spread_group",
-                "(constraint.topology_key, affinity, taints, marks, keys)",
-                "(constraint.topology_key, affinity, taints, keys)",
+                "(topology_key, affinity, taints, marks, keys)",
+                "(topology_key, affinity, taints, keys)",
             ),
             Edit(
                 "reconciler/kerf/scheduling:Topology._spread_group",
@@ -223,7 +223,7 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/scheduling:Topology._spread_group",
-                "(constraint.topology_key, affinity, taints, marks, keys)",
+                "(topology_key, affinity, taints, marks, keys)",
                 "(constraint.topology_key, affinity, marks, keys)",
             ),
             Edit(
