@@ -179,6 +179,18 @@ BUGS = (
         (f"{_DIFFER}::test_a_second_one_of_the_same_template_is_followed_by_one_a_day",),
     ),
     Bug(
+        "further attempts are merged with nodes that did not help",
+        "Pods that a plugin of the scheduler keeps apart are evicted every few minutes.",
+        (Edit("reconciler/kerf/disruption:consolidation_blockers", "attempt is not None", "False"),),
+        ("tests/simulation/test_unknown_rule.py::test_pods_that_a_plugin_keeps_apart_are_not_moved_together_again",),
+    ),
+    Bug(
+        "a node in place of an expectation that ended is like any other",
+        "Consolidation moves its pods back to where they were not bound.",
+        (Edit("reconciler/kerf/provisioning:with_progress", "pod.metadata.uid in ended", "False"),),
+        ("tests/simulation/test_unknown_rule.py::test_pods_that_a_plugin_keeps_apart_are_not_moved_together_again",),
+    ),
+    Bug(
         "a budget that closes ends a replacement",
         "A node is bought and given up each time that a PodDisruptionBudget is closed for ten minutes.",
         (

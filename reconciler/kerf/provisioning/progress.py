@@ -16,6 +16,7 @@ from kerf.model.instants import rfc3339
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Turn
 from kerf.model.mismatches import Record, merged
+from kerf.model.plan import Nomination
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.expecting import over
@@ -28,6 +29,9 @@ from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
 from kerf_api.texts import counted
 from kerf_api.v1.nodeclaim import NodeClaim
+
+#: By UID of pods, the expectations that are over.
+Ended = Mapping[str, tuple[Nomination, ...]]
 
 AWAITS_NODE: Final = "AwaitingNode"
 NODE_MISMATCH: Final = "NodeMismatch"
@@ -68,11 +72,12 @@ def holds(turn: Turn, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, P
 def with_progress(
     turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: Callable[[Sequence[Pod]], Solution]
 ) -> Solution:
-    """The solution for these pods in which those that are held have no new node; further attempts are marked."""
-    held = holds(turn, snapshot, pods)
+    """The solution for these pods in which those that are held have no new node; further attempts are marked, those for
+    pods that were not bound where they were expected included."""
+    held, ended = holds(turn, snapshot, pods), over(snapshot)
     records = merged(snapshot.node_pools.values(), snapshot.now)
     shapes = _recorded_shapes(snapshot, pods, records)
-    left, again = _avoiding(snapshot, _elsewhere(snapshot, pods), shapes.keys() - held.keys())
+    left, again = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), shapes.keys() - held.keys())
     solution = solved(left)
     if again.keys() & solution.unplaced.keys():
         left = [again.get(pod.key, pod) for pod in left]
@@ -88,15 +93,21 @@ def with_progress(
         left = [pod for pod in left if pod.key not in refused]
         solution = solved(left)
     solution = _one_at_a_time(turn, snapshot, solution)
-    if not refused and not shapes:
+    if not refused and not shapes and not ended:
         return solution
+    unbound = [pod for pod in pods if pod.metadata.uid in ended]
+    shapes = {**shapes, **_shapes(snapshot, unbound)}
     nodes = tuple(replace(node, probes=_probes(node, shapes)) for node in solution.new_nodes)
     return replace(solution, new_nodes=nodes, unplaced={**solution.unplaced, **refused})
 
 
-def _elsewhere(snapshot: Snapshot, pods: Sequence[Pod]) -> Sequence[Pod]:
+def _shapes(snapshot: Snapshot, pods: Sequence[Pod]) -> Mapping[str, str]:
+    known = PodShapes(snapshot) if pods else None
+    return {pod.key: shape for pod in pods if known is not None and (shape := known.of(pod))}
+
+
+def _elsewhere(snapshot: Snapshot, pods: Sequence[Pod], ended: Ended) -> Sequence[Pod]:
     """The pods, those away from their nodes whose expectations are over."""
-    ended = over(snapshot)
     if not ended:
         return pods
     names = {uid: frozenset(_hostname(snapshot, one.target) for one in rows) for uid, rows in ended.items()}

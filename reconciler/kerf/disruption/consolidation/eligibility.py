@@ -13,8 +13,9 @@ from kerf.disruption.consolidation.pausing import paused
 from kerf.disruption.consolidation.worth import asked, grown_at, too_young
 from kerf.disruption.drift.conditions import CONSOLIDATABLE, consolidation_window
 from kerf.disruption.view import View
+from kerf.model.mismatches import PROBE_EVERY
 from kerf.model.snapshot import StateNode
-from kerf.scheduling.mismatch.evidence import kept_until
+from kerf.scheduling.mismatch.evidence import SHAPES, kept_until, probed_by
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
@@ -57,12 +58,30 @@ def consolidation_blockers(view: View, state: StateNode, pool: NodePool) -> Iter
         yield wanted
     elif until is not None:
         yield too_young(pool, wanted, until)
+    attempt = _attempt(view, state)
+    if attempt is not None:
+        yield attempt
     pause = paused(pool, view.snapshot.now)
     if pause is not None:
         yield pause
     waits = consolidation_blocker(view, state, pool)
     if waits is not None:
         yield waits
+
+
+def _attempt(view: View, state: StateNode) -> Blocker | None:
+    """Of a node that was made for pods which run nowhere else though other nodes seem to have capacity for them: a
+    simulation would move them back."""
+    claim, node, now = state.claim, state.node, view.snapshot.now
+    created = claim.metadata.creation_timestamp if claim is not None else None
+    if claim is None or node is None or created is None or not (shapes := probed_by(claim)):
+        return None
+    until = created + PROBE_EVERY
+    running: frozenset[str] = view.turn.one(SHAPES, view.turn.noted, node.name)
+    if until <= now or shapes.isdisjoint(running):
+        return None
+    text = "it was made for pods that did not run where Kerf expected them; they stay a day"
+    return Blocker("FurtherAttempt", text, until=until)
 
 
 def _consolidates(pool: NodePool) -> bool:
