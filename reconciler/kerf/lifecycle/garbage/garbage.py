@@ -49,8 +49,8 @@ def collect(turn: Turn) -> Plan:
     refusal = stale(view.snapshot, "garbage", SOURCES)
     if refusal is not None:
         return joined((refusal if orphans or lost else Plan(), reports))
-    instances, empty = [one.instance for one in orphans], [claim for claim in lost if _is_empty(view, claim)]
-    others = [claim for claim in lost if claim not in empty]
+    instances = [one.instance for one in orphans]
+    empty, others = ([claim for claim in lost if _is_empty(view, claim) is kind] for kind in (True, False))
     suspects = [*(_orphan(view, instance) for instance in instances), *(_lost(view, claim) for claim in others)]
     verdict = garbage_guard.judge(view, suspects, _doubt(view, instances))
     ends = [_end(view, one.instance) for one in orphans if one.listed and one.instance.id in verdict.released]
