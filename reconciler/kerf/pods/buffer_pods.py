@@ -14,10 +14,21 @@ from msgspec.structs import replace
 
 from kerf.model.boundaries import broken
 from kerf.model.kubernetes import pods
-from kerf.model.kubernetes.objects import Pod, PodCondition, PodSpec, PodStatus, PodTemplate
+from kerf.model.kubernetes.objects import (
+    Affinity,
+    Expression,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+    PodTemplate,
+)
 from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
+from kerf_api.requirements import IN, NOT_IN
 from kerf_api.resources import Resources
 from kerf_api.v1.capacitybuffer import CapacityBuffer
 from kerf_api.v1.meta import ObjectMeta
@@ -160,20 +171,48 @@ def _virtual(buffer: CapacityBuffer, template: PodTemplate, number: int) -> Pod:
         metadata=ObjectMeta(
             name=name, namespace=space, uid=f"{space}/{name}", labels=template.metadata.labels, annotations=marks
         ),
-        spec=_unbound(template.spec),
+        spec=_unbound(template.spec, template.metadata.labels),
         status=PodStatus(phase="Pending", conditions=(refused,)),
     )
 
 
-def _unbound(spec: PodSpec) -> PodSpec:
-    """Nowhere yet, and without volumes that would have to exist."""
+def _unbound(spec: PodSpec, own: Mapping[str, str]) -> PodSpec:
+    """Nowhere yet, and without volumes that would have to exist; `own` are the labels of the pod."""
     return replace(
         spec,
+        affinity=_as_admitted(spec.affinity, own),
         node_name="",
         priority=_LOWEST_PRIORITY,
         scheduling_gates=(),
         volumes=tuple(v for v in spec.volumes if v.persistent_volume_claim is None and v.ephemeral is None),
     )
+
+
+def _as_admitted(affinity: Affinity | None, own: Mapping[str, str]) -> Affinity | None:
+    """As the API server admits a pod: it writes the values of `matchLabelKeys` into the selectors of the terms."""
+    if affinity is None:
+        return None
+
+    def admitted(one: PodAffinity | None) -> PodAffinity | None:
+        if one is None:
+            return None
+        preferred = (replace(row, pod_affinity_term=_term(row.pod_affinity_term, own)) for row in one.preferred)
+        return PodAffinity(required=tuple(_term(term, own) for term in one.required), preferred=tuple(preferred))
+
+    return replace(
+        affinity,
+        pod_affinity=admitted(affinity.pod_affinity),
+        pod_anti_affinity=admitted(affinity.pod_anti_affinity),
+    )
+
+
+def _term(term: PodAffinityTerm, own: Mapping[str, str]) -> PodAffinityTerm:
+    asked = ((IN, term.match_label_keys), (NOT_IN, term.mismatch_label_keys))
+    rows = [Expression(key=key, operator=o, values=(own[key],)) for o, keys in asked for key in keys if key in own]
+    if not rows or term.label_selector is None:
+        return term
+    before = term.label_selector.match_expressions
+    return replace(term, label_selector=replace(term.label_selector, match_expressions=(*before, *rows)))
 
 
 RESOLUTIONS: Step[Snapshot, Resolution] = Step(

@@ -61,6 +61,33 @@ def statuses(plan: Plan) -> list[PatchObject]:
     return [a for a in plan.actions if isinstance(a, PatchObject) and a.ref.kind == "CapacityBuffer"]
 
 
+# --- whose pods ---------------------------------------------------------------------------------------------------
+def test_keys_of_labels_are_part_of_the_selectors_as_the_api_server_writes_them() -> None:
+    """`kubectl explain` of these fields: key in (value), and key notin (value); a key that the pod lacks is ignored."""
+    term = {
+        "topologyKey": labels.HOSTNAME,
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+    }
+    keys = {"matchLabelKeys": ["app", "absent"], "mismatchLabelKeys": ["app"]}
+    preferred = {"weight": 1, "podAffinityTerm": {**term, "matchLabelKeys": ["app"]}}
+    affinity = {
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**term, **keys}, term]},
+        "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]},
+    }
+    (pod,) = resolved(template(affinity=affinity), buffer(replicas=1)).pods
+    assert pod.spec.affinity is not None
+    near, apart = pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity
+    assert near is not None
+    assert apart is not None
+    found = [*near.required, *(row.pod_affinity_term for row in apart.preferred)]
+    selectors = [one.label_selector for one in found if one.label_selector is not None]
+    assert [[(row.operator, row.values) for row in one.match_expressions] for one in selectors] == [
+        [("Exists", ()), ("In", ("web",)), ("NotIn", ("web",))],
+        [("Exists", ())],
+        [("Exists", ()), ("In", ("web",))],
+    ]
+
+
 # --- how many -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("spec", "replicas", "expected"),

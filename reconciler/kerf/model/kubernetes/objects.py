@@ -87,10 +87,14 @@ class NodeAffinity(Value, frozen=True, kw_only=True):
 
 
 class PodAffinityTerm(Value, frozen=True, kw_only=True):
+    """Of a pod in the API server the selector contains the values of the keys, of a template it does not."""
+
     topology_key: str
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
 
 
 class WeightedPodAffinityTerm(Value, frozen=True, kw_only=True):
