@@ -163,6 +163,15 @@ def test_232_a_device_that_is_shared_by_amounts() -> None:
     assert d.run(d.classes(), odd, d.pod("p", "c"), catalogue=types).pending == ["p"]
 
 
+def test_232_a_request_gets_a_shared_device_once_and_several_requests_share_it() -> None:
+    """Source: the allocator of Kubernetes 1.36, which goes on with the next device."""
+    types = (_shared("10Gi", "1Gi"),)
+    twice = d.claim("c", d.request(count=2))
+    assert d.run(d.classes(), twice, d.pod("p", "c"), catalogue=types).pending == ["p"]
+    two = d.claim("c", d.request("a"), d.request("b"))
+    assert d.run(d.classes(), two, d.pod("p", "c"), catalogue=types).pending == []
+
+
 def test_233_parts_of_a_device_share_its_counters() -> None:
     """As many as the budget allows; what is above it, or counts on an unknown budget, never fits."""
 

@@ -147,7 +147,10 @@ class Search:
         start: int,
         left: int,
     ) -> bool:
-        """So many of the candidates from here on: equal combinations are tried in one order only."""
+        """So many of the candidates from here on: equal combinations are tried in one order only.
+
+        One request gets a device once, also one that several requests may share.
+        """
         if not left:
             return self._answer(number + 1)
         for place in range(start, len(candidates)):
@@ -155,8 +158,7 @@ class Search:
             for reach in device.reaches:
                 if not self._take(one, choice, device, share, reach):
                     continue
-                then = place if device.spec.allow_multiple_allocations else place + 1
-                if self._some(number, one, choice, candidates, then, left - 1):
+                if self._some(number, one, choice, candidates, place + 1, left - 1):
                     return True
                 self._undo()
             if self.steps >= MOST_STEPS:
