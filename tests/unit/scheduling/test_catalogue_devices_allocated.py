@@ -172,6 +172,15 @@ def test_232_a_request_gets_a_shared_device_once_and_several_requests_share_it()
     assert d.run(d.classes(), two, d.pod("p", "c"), catalogue=types).pending == []
 
 
+def test_232_a_selector_that_fails_on_a_device_that_is_not_needed_does_no_harm() -> None:
+    devices = (d.device("one", attributes={"model": "a"}), d.device("other"))
+    named = {"cel": {"expression": 'device.attributes["gpu.example.com"].model == "a"'}}
+    for order, pending in ((devices, []), (devices[::-1], ["p"])):
+        types = (d.offering(SMALL, d.pool_of("gpus", *order)),)
+        asked = d.claim("c", d.request(selectors=[named]))
+        assert d.run(d.classes(), asked, d.pod("p", "c"), catalogue=types).pending == pending
+
+
 def test_233_parts_of_a_device_share_its_counters() -> None:
     """As many as the budget allows; what is above it, or counts on an unknown budget, never fits."""
 

@@ -112,27 +112,23 @@ class Search:
             return True
         one, choices = self._requests[number]
         for choice in choices:
-            candidates = self._candidates(choice)
-            if choice.every:
-                done = bool(candidates) and self._every(number, one, choice, candidates)
-            else:
-                done = self._some(number, one, choice, candidates, 0, choice.count)
-            if done:
+            if self._every(number, one, choice) if choice.every else self._some(number, one, choice, 0, choice.count):
                 return True
-            self.why = self.why or _missing(one, choice, len(candidates))
+            self.why = self.why or _missing(one, choice, len(self._candidates(choice)))
         return False
 
     def _candidates(self, choice: Choice) -> list[tuple[Device, Share]]:
-        if choice.every and self.unsound:
-            (driver, pool), problem = next(iter(self.unsound.items()))
-            raise ValueError(f"request {choice.name} asks for all devices, but pool {pool} of {driver} {problem}")
         shares = ((device, self.matching.share(choice, device)) for device in self.devices)
         return [(device, share) for device, share in shares if share is not None]
 
-    def _every(self, number: int, one: Asked, choice: Choice, candidates: Sequence[tuple[Device, Share]]) -> bool:
+    def _every(self, number: int, one: Asked, choice: Choice) -> bool:
         """All of them, or none; where one can be reached in several ways, in the first that will do."""
-        before = len(self._picks)
-        if all(self._take(one, choice, device, share) for device, share in candidates) and self._answer(number + 1):
+        if self.unsound:
+            (driver, pool), problem = next(iter(self.unsound.items()))
+            raise ValueError(f"request {choice.name} asks for all devices, but pool {pool} of {driver} {problem}")
+        candidates, before = self._candidates(choice), len(self._picks)
+        taken = bool(candidates) and all(self._take(one, choice, device, share) for device, share in candidates)
+        if taken and self._answer(number + 1):
             return True
         while len(self._picks) > before:
             self._undo()
@@ -143,22 +139,24 @@ class Search:
         number: int,
         one: Asked,
         choice: Choice,
-        candidates: Sequence[tuple[Device, Share]],
         start: int,
         left: int,
     ) -> bool:
-        """So many of the candidates from here on: equal combinations are tried in one order only.
+        """So many of the devices from here on: equal combinations are tried in one order only.
 
-        One request gets a device once, also one that several requests may share.
+        One request gets a device once, also one that several requests may share. Devices after the last that is needed
+        are not looked at: a selector that fails on one of them does no harm.
         """
         if not left:
             return self._answer(number + 1)
-        for place in range(start, len(candidates)):
-            device, share = candidates[place]
+        for place in range(start, len(self.devices)):
+            device = self.devices[place]
+            if (share := self.matching.share(choice, device)) is None:
+                continue
             for reach in device.reaches:
                 if not self._take(one, choice, device, share, reach):
                     continue
-                if self._some(number, one, choice, candidates, place + 1, left - 1):
+                if self._some(number, one, choice, place + 1, left - 1):
                     return True
                 self._undo()
             if self.steps >= MOST_STEPS:
