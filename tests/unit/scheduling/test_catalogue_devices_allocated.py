@@ -163,7 +163,7 @@ def test_232_a_device_that_is_shared_by_amounts() -> None:
     assert d.run(d.classes(), odd, d.pod("p", "c"), catalogue=types).pending == ["p"]
 
 
-def test_232_a_request_gets_a_shared_device_once_and_several_requests_share_it() -> None:
+def test_a_request_gets_a_shared_device_once_and_several_requests_share_it() -> None:
     """Source: the allocator of Kubernetes 1.36, which goes on with the next device."""
     types = (_shared("10Gi", "1Gi"),)
     twice = d.claim("c", d.request(count=2))
@@ -172,7 +172,7 @@ def test_232_a_request_gets_a_shared_device_once_and_several_requests_share_it()
     assert d.run(d.classes(), two, d.pod("p", "c"), catalogue=types).pending == []
 
 
-def test_232_a_selector_that_fails_on_a_device_that_is_not_needed_does_no_harm() -> None:
+def test_a_selector_that_fails_on_a_device_that_is_not_needed_does_no_harm() -> None:
     devices = (d.device("one", attributes={"model": "a"}), d.device("other"))
     named = {"cel": {"expression": 'device.attributes["gpu.example.com"].model == "a"'}}
     for order, pending in ((devices, []), (devices[::-1], ["p"])):
