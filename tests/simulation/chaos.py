@@ -151,6 +151,7 @@ class Crew(Staff):
             self._world.clock.sleep(0.1)
         for controller in list(self._at_work):
             self._one(controller)
+        self._invariants.several = len(self._at_work) > 1
         self._invariants.check()
 
     def _one(self, controller: Controller) -> None:

@@ -75,6 +75,8 @@ class Invariants:
         self._looked_at: tuple[int, int] | None = None
         self._claims_changed = 0
         self.acting = 0
+        #: Whether more than one controller is at work, also between their turns.
+        self.several = False
         self.leads: Callable[[], bool] = lambda: True
         #: When the last but one of several controllers was gone; since when there has been one that leads.
         self.alone_since: datetime | None = None
@@ -338,7 +340,7 @@ class Invariants:
         groups = Counter(m.tags.get(labels.LAUNCH_GROUP, "") for m in machines)
         for claim in claims:
             mine = self._groups.get(claim.metadata.uid, set())
-            if self.acting > 1 or self.alone_since is not None:
+            if self.several or self.alone_since is not None:
                 mine = mine - self._trouble.refused_groups
             others = {uid for group in mine for uid in self._members[group]}
             count = sum(groups[group] for group in mine)
