@@ -24,7 +24,13 @@ BUGS = (
     Bug(
         "terms over an older name of a label are others",
         "Pods that an older name of the zone keeps apart are planned on one node.",
-        (Edit("reconciler/kerf/pods:term_group", "labels.normalise(term.topology_key)", "term.topology_key"),),
+        (
+            Edit(
+                "reconciler/kerf/model:PodAffinityTerm.label",
+                "labels.normalise(self.topology_key)",
+                "self.topology_key",
+            ),
+        ),
         ("tests/unit/scheduling/test_topology_rules.py::test_pods_are_kept_apart_by_whichever_name_of_the_zone",),
     ),
     Bug(
@@ -206,8 +212,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/scheduling:Topology._spread_group",
-                "(topology_key, affinity, taints, marks, keys)",
-                "(topology_key, affinity, taints, keys)",
+                "(constraint.label, affinity, taints, marks, keys)",
+                "(constraint.label, affinity, taints, keys)",
             ),
             Edit(
                 "reconciler/kerf/scheduling:Topology._spread_group",
@@ -223,8 +229,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/scheduling:Topology._spread_group",
-                "(topology_key, affinity, taints, marks, keys)",
-                "(constraint.topology_key, affinity, marks, keys)",
+                "(constraint.label, affinity, taints, marks, keys)",
+                "(constraint.label, affinity, marks, keys)",
             ),
             Edit(
                 "reconciler/kerf/scheduling:Topology._spread_group",

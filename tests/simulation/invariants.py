@@ -309,12 +309,12 @@ class Invariants:
         self._orphaned = {id_: self._orphaned.get(id_, now) for id_ in sorted(orphans)}
 
     def _check_orphans(self) -> None:
-        """No live instance without a claim for longer than the adoption time, while somebody leads who can see it; but
-        for those about which the guard asks a user."""
+        """No live instance without a claim for longer than the adoption time, while a controller leads that can see it;
+        but for those about which the guard asks a user."""
         now, limit = self._world.clock.now(), self._settings.adoption_time + PATIENCE
-        asked = [told.message for told in self._halts()] if self._orphaned else []
+        questions = [one.message for one in self._halts()] if self._orphaned else []
         for id_, since in self._orphaned.items():
-            if any(id_ in message for message in asked):
+            if any(id_ in message for message in questions):
                 continue
             seen = self._trouble.sight.since(now, *_RESTS_ON["orphan"])
             if now - max(since, seen or since, self.alone_since or since, self.led_since) > limit:
@@ -323,9 +323,9 @@ class Invariants:
     def _halts(self) -> Iterator[Condition]:
         """The conditions by which garbage collection asks a user."""
         for keeper in (*self._values(kinds.NODE_POOL), *self._values(kinds.NODE_CLASS)):
-            told = get(keeper.status.conditions, "GarbageCollectionHalted")
-            if told is not None and told.status == TRUE:
-                yield told
+            halt = get(keeper.status.conditions, "GarbageCollectionHalted")
+            if halt is not None and halt.status == TRUE:
+                yield halt
 
     def _check_twins(self, machines: list[Machine], claims: list[NodeClaim]) -> None:
         """Never two live instances for one claim, nor two claims for one instance.

@@ -51,14 +51,13 @@ _OF_AWS: Final = frozenset(
         "ValidateClass",
     }
 )
+_OTHER_WRITER: Final = "find out who else writes the object (kubectl get -o yaml --show-managed-fields) and have it"
 _FIXES: Final = {
     "forbidden": "give Kerf's account the rules of the chart's ClusterRole; kerf preflight lists the missing ones",
     "invalid": "correct the field that the error names",
     "failed": "correct what the error names; if nothing is wrong there, report it as a bug in Kerf",
-    CONTESTED: "find out who else writes the object (kubectl get -o yaml --show-managed-fields) and have it leave out "
-    "what Kerf writes; Kerf goes on, slowly",
-    OVERTAKEN: "find out who else writes the object (kubectl get -o yaml --show-managed-fields) and have it write less "
-    "often; Kerf goes on, slowly",
+    CONTESTED: f"{_OTHER_WRITER} leave out what Kerf writes; Kerf goes on, slowly",
+    OVERTAKEN: f"{_OTHER_WRITER} write less often; Kerf goes on, slowly",
     SLOW: "check etcd, the load of the API server, its admission webhooks, and the network to it",
 }
 #: What another writer does to a write.

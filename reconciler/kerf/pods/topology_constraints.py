@@ -231,8 +231,7 @@ def term_group(
 ) -> tuple[object, TopologyGroup]:
     """The group of an (anti-)affinity term with nothing counted yet, and what it shares with equal terms."""
     place, selector = _reach(pod, term, namespaces), selector_of(term.label_selector, {}, ())
-    key = labels.normalise(term.topology_key)
-    return (kind, key, place, selector), TopologyGroup(kind, key, place, selector)
+    return (kind, term.label, place, selector), TopologyGroup(kind, term.label, place, selector)
 
 
 def terms_groups(
@@ -246,7 +245,7 @@ def terms_groups(
         reach = _reach(pod, other, namespaces)
         place = reach if place is None else place if reach is None else place & reach
     chosen = chosen.joined([selector_of(other.label_selector, {}, ()) for other in others]) if others else chosen
-    for key in (labels.normalise(term.topology_key) for term in terms):
+    for key in (term.label for term in terms):
         yield (AFFINITY, key, place, chosen), TopologyGroup(AFFINITY, key, place, chosen)
 
 

@@ -201,13 +201,13 @@ def _of_min_values(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAcco
 
 def _of_topology(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount) -> Iterator[FieldRef]:
     spec, affinity = pod.spec, pod.spec.affinity
-    if any(labels.normalise(one.topology_key) == found.about for one in spec.topology_spread_constraints):
+    if any(one.label == found.about for one in spec.topology_spread_constraints):
         yield owner_ref(pod, "spec.topologySpreadConstraints")
     for path, between in (
         ("spec.affinity.podAffinity", affinity.pod_affinity if affinity is not None else None),
         ("spec.affinity.podAntiAffinity", affinity.pod_anti_affinity if affinity is not None else None),
     ):
-        if between is not None and any(labels.normalise(term.topology_key) == found.about for term in between.required):
+        if between is not None and any(term.label == found.about for term in between.required):
             yield owner_ref(pod, path)
     asked = [labels.normalise(entry.key) for entry in pool.spec.template.spec.requirements]
     if found.about in asked:

@@ -95,15 +95,11 @@ def with_progress(
     solution = _one_at_a_time(turn, snapshot, solution)
     if not refused and not shapes and not ended:
         return solution
-    unbound = [pod for pod in pods if pod.metadata.uid in ended]
-    shapes = {**shapes, **_shapes(snapshot, unbound)}
+    if ended:
+        known = PodShapes(snapshot)
+        shapes = {**shapes, **{pod.key: known.of(pod) for pod in pods if pod.metadata.uid in ended}}
     nodes = tuple(replace(node, probes=_probes(node, shapes)) for node in solution.new_nodes)
     return replace(solution, new_nodes=nodes, unplaced={**solution.unplaced, **refused})
-
-
-def _shapes(snapshot: Snapshot, pods: Sequence[Pod]) -> Mapping[str, str]:
-    known = PodShapes(snapshot) if pods else None
-    return {pod.key: shape for pod in pods if known is not None and (shape := known.of(pod))}
 
 
 def _elsewhere(snapshot: Snapshot, pods: Sequence[Pod], ended: Ended) -> Sequence[Pod]:
@@ -144,7 +140,7 @@ def _recorded_shapes(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[s
 
 
 def _probes(node: NewNode, shapes: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(sorted({shapes[key] for key in node.pods if key in shapes}))
+    return tuple(sorted({shapes[key] for key in node.pods if key in shapes} - {""}))
 
 
 def _avoiding(

@@ -42,9 +42,8 @@ def failed_lately(view: View, state: StateNode) -> Blocker | None:
 
 def failed_now(snapshot: Snapshot, claim: NodeClaim, *, differs: bool) -> Failure:
     """The failure of a replacement of this claim, with those before it; `differs`: it came up other than planned."""
-    before, template = failure_of(claim.metadata.annotations, snapshot.now), ""
-    if differs:
-        template = template_of(snapshot, claim.pool_name)
+    before = failure_of(claim.metadata.annotations, snapshot.now)
+    template = template_of(snapshot, claim.pool_name) if differs else ""
     in_a_row = before is not None and (
         snapshot.now - before.at < _FORGOTTEN_AFTER or (differs and before.template == template)
     )

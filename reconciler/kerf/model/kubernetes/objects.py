@@ -96,6 +96,11 @@ class PodAffinityTerm(Value, frozen=True, kw_only=True):
     match_label_keys: tuple[str, ...] = ()
     mismatch_label_keys: tuple[str, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """The present name of the topology key, as the labels of nodes have it."""
+        return labels.normalise(self.topology_key)
+
 
 class WeightedPodAffinityTerm(Value, frozen=True, kw_only=True):
     weight: int
@@ -144,6 +149,11 @@ class TopologySpreadConstraint(Value, frozen=True, kw_only=True):
     node_affinity_policy: str = "Honor"
     node_taints_policy: str = "Ignore"
     match_label_keys: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The present name of the topology key, as the labels of nodes have it."""
+        return labels.normalise(self.topology_key)
 
 
 class ClaimSource(Value, frozen=True, kw_only=True):

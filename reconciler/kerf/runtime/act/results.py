@@ -110,24 +110,23 @@ def _note_failure(done: Done, state: State) -> None:
     if done.outcome in _NOT_TRIED:
         return
     verb, about = done.action.key.partition(" ")[0], _about(done.action)
-    contested = _contested(done.action, done, state) if isinstance(done.action, PatchObject) else ""
-    if isinstance(done.action, PatchObject) and contested:
-        fields = shortened(written_fields(done.action), _FIELDS_SHOWN)
-        state.failures.failed(verb, about, contested, fields, done.at)
+    if (contested := _contested(done, state)) is not None:
+        state.failures.failed(verb, about, *contested, done.at)
     elif done.outcome in _PUT_OFF:
         state.failures.succeeded(verb, about, done.at)
     else:
         state.failures.failed(verb, about, done.outcome, str(done.error or ""), done.at)
 
 
-def _contested(action: PatchObject, done: Done, state: State) -> str:
-    """The outcome, when another writer has undone this write, or come before it, again and again; or ""."""
-    accepted = done.error is None and done.value is not None
-    if not (accepted or done.outcome == "conflict"):
-        return ""
+def _contested(done: Done, state: State) -> tuple[str, str] | None:
+    """The outcome and the fields, when another writer has undone this write, or come before it, again and again."""
+    action, accepted = done.action, done.error is None and done.value is not None
+    if not isinstance(action, PatchObject) or not (accepted or done.outcome == "conflict"):
+        return None
     known = state.cluster.get(action.ref)
     answer = done.value.metadata if accepted else None
-    return state.promises.contested(action, known.metadata if known is not None else None, answer, done.at)
+    outcome = state.promises.contested(action, known.metadata if known is not None else None, answer, done.at)
+    return (outcome, shortened(written_fields(action), _FIELDS_SHOWN)) if outcome else None
 
 
 def known_of(action: Action, state: State) -> Any:

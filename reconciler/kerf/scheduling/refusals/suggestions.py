@@ -183,10 +183,10 @@ def _unbound(cls: PodClass, key: str) -> Iterator[PodEdit]:
     """Without one topology constraint: those over this label, or (empty) all."""
     demand = cls.relaxations[-1].demand
     for spread in demand.spreads:
-        if key in ("", labels.normalise(spread.topology_key)):
+        if key in ("", spread.label):
             yield DropSpread(spread.topology_key)
     for away, terms in ((False, demand.affinity), (True, demand.anti_affinity)):
-        yield from (DropTerm(away, term) for term in terms if key in ("", labels.normalise(term.topology_key)))
+        yield from (DropTerm(away, term) for term in terms if key in ("", term.label))
 
 
 # --- of the pool ------------------------------------------------------------------------------------------------

@@ -150,10 +150,9 @@ class Topology:
         affinity, taints = constraint.node_affinity_policy != "Ignore", constraint.node_taints_policy == "Honor"
         place = frozenset({pod.metadata.namespace})
         marks, keys = _filter_identity(pod, affinity, taints), _keys(pod, constraint)
-        topology_key = labels.normalise(constraint.topology_key)
-        alike = (topology_key, affinity, taints, marks, keys)
+        alike = (constraint.label, affinity, taints, marks, keys)
         identity = (SPREAD, place, selector, *alike)
-        fresh = TopologyGroup(SPREAD, topology_key, place, selector, pod, affinity, taints, keys, alike)
+        fresh = TopologyGroup(SPREAD, constraint.label, place, selector, pod, affinity, taints, keys, alike)
         group = self._open(identity, fresh)
         own = pod.metadata
         return group, constraint.label_selector is not None and group.selects(own.namespace, own.labels)
@@ -264,7 +263,7 @@ class _SelectingMany:
 def _keys(pod: Pod, constraint: TopologySpreadConstraint) -> frozenset[str]:
     """The labels that a node must have to count for a spread: those of all hard ones. Each node has a hostname."""
     hard = (s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable != "ScheduleAnyway")
-    found = {labels.normalise(one.topology_key) for one in (constraint, *hard)}
+    found = {one.label for one in (constraint, *hard)}
     return frozenset(found - {labels.HOSTNAME})
 
 
