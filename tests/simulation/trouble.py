@@ -54,6 +54,8 @@ _ERRORS: dict[str, type[PortError]] = {
     error.__name__: error
     for error in (Conflict, Disconnected, Expired, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable)
 }
+#: Answers to a fleet call after which another call is planned.
+_FINAL = frozenset({"Forbidden", "Invalid", "TemplateMissing"})
 #: What a watch does without an error.
 _QUIET = frozenset({"Silence", "Reordered"})
 _REMEMBERED = 60
@@ -160,7 +162,7 @@ class Trouble(Faults):
             return
         if _hides(fault, call):
             self.sight.hides(_source(call))
-        if fault.error == "TemplateMissing":
+        if call.verb == "create_fleet" and fault.error in _FINAL:
             self.refused_groups.add(call.subject)
         raise _ERRORS[fault.error](f"{call.verb} {call.subject}: {fault.error} by script")
 
