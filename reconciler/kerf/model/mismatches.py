@@ -23,6 +23,12 @@ from kerf_api.v1.nodepool import NodePool
 
 #: One node in this time is made for a shape whose nodes did not help.
 PROBE_EVERY: Final = timedelta(hours=24)
+#: So many attempts in a row, each with a node that pods could not use, are not delayed.
+FREE_ATTEMPTS: Final = 10
+#: The delay of the attempt after these, which doubles with each further one, and the longest.
+_FIRST_DELAY, _LONGEST_DELAY = timedelta(minutes=1), timedelta(hours=1)
+#: Attempts this long after the latest are in another row.
+_ROW_ENDS: Final = timedelta(hours=3)
 #: A record is forgotten this long after its latest node.
 KEPT: Final = timedelta(days=7)
 #: Facts about nodes hold for so long.
@@ -56,7 +62,9 @@ class Record(Value, frozen=True, kw_only=True):
         claim: UID of the latest NodeClaim.
         earlier: UIDs of the NodeClaims before it, the latest last: each node counts once.
         node: name of its Node.
-        differs: the differences between that Node and the plan, in words.
+        differs: the differences between that Node and the plan, in words; of an unused one what kept pods off it.
+        unused: the nodes are as planned, as far as Kerf knows, and something else kept the pods off each of them: it
+            was cordoned, or others used its capacity.
     """
 
     shape: Text
@@ -68,6 +76,7 @@ class Record(Value, frozen=True, kw_only=True):
     earlier: Annotated[tuple[Text, ...], msgspec.Meta(max_length=_MOST_EARLIER)] = ()
     node: Text = ""
     differs: Text = ""
+    unused: bool = False
 
     def counts(self, claim_uid: str) -> bool:
         """Whether the node of a NodeClaim is in the count."""
@@ -81,7 +90,19 @@ class Record(Value, frozen=True, kw_only=True):
     @property
     def next_probe(self) -> datetime:
         """The instant of the next node while nothing changes: the second node is due at once."""
+        if self.unused:
+            doublings = min(max(0, self.nodes - FREE_ATTEMPTS), 10)
+            return self.at + min(_LONGEST_DELAY, _FIRST_DELAY * (1 << doublings))
         return self.at if self.nodes == 1 else self.at + PROBE_EVERY
+
+    @property
+    def limits(self) -> bool:
+        """Whether it bears on new nodes: a few nodes that pods could not use are nothing unusual."""
+        return not self.unused or self.nodes >= FREE_ATTEMPTS
+
+    def is_over(self, created: datetime) -> bool:
+        """Whether a node of a NodeClaim that was created then is the first of another row of unused ones."""
+        return self.unused and created >= self.at + _ROW_ENDS
 
 
 class Size(Value, frozen=True, kw_only=True):
@@ -131,6 +152,11 @@ class Mismatches(Value, frozen=True, kw_only=True):
 
     def of(self, shape: str) -> Record | None:
         return next((record for record in self.records if record.shape == shape), None)
+
+    @property
+    def limiting(self) -> tuple[Record, ...]:
+        """The records that bear on new nodes."""
+        return tuple(record for record in self.records if record.limits)
 
 
 EMPTY: Final = Mismatches()
@@ -209,10 +235,11 @@ def annotation(found: Mismatches) -> str:
 
 
 def merged(pools: Iterable[NodePool], now: datetime) -> Mapping[str, Record]:
-    """By shape, the records of all NodePools as one: their nodes add up, the latest verdict counts."""
+    """By shape, the records of all NodePools that bear on new nodes, as one: their nodes add up, the latest verdict
+    counts."""
     found: dict[str, Record] = {}
     for pool in pools:
-        for record in believable(remembered(pool), now).records:
+        for record in believable(remembered(pool), now).limiting:
             known = found.get(record.shape)
             if known is not None:
                 later, other = (record, known) if record.at >= known.at else (known, record)

@@ -54,7 +54,7 @@ def holds(turn: Turn, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, P
     if not found and not records:
         return {}
     judged = verdicts(turn, found)
-    fresh = [one for one in judged if one.undecided or one.shape not in records]
+    fresh = [one for one in judged if not one.unused and (one.undecided or one.shape not in records)]
     refusals = {one.pod.key: _awaits(one.watched.node.name) for one in fresh}
     if not records:
         return refusals
@@ -171,7 +171,7 @@ def _in_flight(
     snapshot: Snapshot, found: Mapping[str, Watched], judged: Iterable[Verdict], records: Mapping[str, Record]
 ) -> Mapping[str, str]:
     """By shape, the name of a further attempt that has no verdict yet."""
-    open_ = {(one.watched.claim.name, one.shape) for one in judged}
+    open_ = {(r.watched.claim.name, r.shape) for r in judged if not r.unused or _unused(records, r.shape)}
     flying: dict[str, str] = {}
     for name in sorted(snapshot.node_claims):
         claim = snapshot.node_claims[name]
@@ -180,6 +180,10 @@ def _in_flight(
             if awaits and not claim.metadata.deleting and not records[shape].counts(claim.metadata.uid):
                 flying[shape] = name
     return flying
+
+
+def _unused(records: Mapping[str, Record], shape: str) -> bool:
+    return shape in records and records[shape].unused
 
 
 def _joins(claim: NodeClaim, now: datetime) -> bool:

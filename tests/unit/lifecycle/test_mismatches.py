@@ -106,6 +106,47 @@ def test_a_pod_of_the_shape_on_a_newer_node_clears_the_record(minutes: float, le
     assert len(recorded(claim("n2", minutes=minutes), ready("n2"), running, pool=remembering(record))) == left
 
 
+def test_unused_nodes_of_one_attempt_count_once_and_another_row_begins_after_three_hours() -> None:
+    def after(record: Record | None, minutes: float) -> Record:
+        own = remembering(record) if record is not None else w.pool()
+        (found,) = recorded(claim("n2", WEB, minutes=minutes), ready("n2", unschedulable=True), WEB, pool=own)
+        return found
+
+    first = after(None, 1)
+    assert (first.unused, first.nodes, first.differs, first.limits) == (True, 1, "it is cordoned", False)
+    other = msgspec.structs.replace(first, claim="uid-n1", node="n1", nodes=9)
+    assert after(other, 1) == other
+    older = msgspec.structs.replace(other, at=w.NOW - HOUR)
+    second = after(older, 1)
+    assert (second.nodes, second.node, second.at, second.limits) == (10, "n2", w.NOW, True)
+    assert after(second, 1) == second
+    assert after(msgspec.structs.replace(other, at=w.NOW - 4 * HOUR), 1).nodes == 1
+
+
+def test_evidence_ends_a_row_of_unused_nodes_and_these_are_nothing_beside_evidence() -> None:
+    (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
+    unused = msgspec.structs.replace(record, unused=True, nodes=12, claim="u", at=w.NOW - HOUR)
+    assert recorded(claim("n1", WEB), ready("n1"), WEB, pool=remembering(unused)) == (record,)
+    cordoned = ready("n2", unschedulable=True)
+    assert recorded(claim("n2", WEB), cordoned, WEB, pool=remembering(record)) == (record,)
+
+
+def test_a_few_unused_nodes_are_not_reported() -> None:
+    (record,) = recorded(claim("n1", WEB), ready("n1", unschedulable=True), WEB)
+    few, many = (Mismatches(records=(msgspec.structs.replace(record, nodes=n),)) for n in (9, 10))
+    assert stage.with_condition(w.pool(), few, (), w.NOW) == ()
+    found = [condition.message for condition in stage.with_condition(w.pool(), many, (), w.NOW)]
+    assert found == ["nodes made for pods of 1 shape did not help, the latest n1: it is cordoned"]
+    assert [len(stage.gauges(w.pool(), known)) for known in (few, many)] == [0, 1]
+
+
+def test_a_taint_that_evicts_is_learned_though_no_pod_waits_for_the_node() -> None:
+    evicting = [{"key": "example.com/quarantine", "effect": "NoExecute"}]
+    turn = Memory().turn(w.world(w.pool(), claim("n1", WEB), ready("n1", taints=evicting)))
+    found = stage.recorded(View(turn.snapshot), w.pool(), stage.find(turn))
+    assert [(trait.text, trait.nodes) for trait in found.traits] == [("example.com/quarantine:NoExecute", ("n1",))]
+
+
 def test_the_condition_and_the_event_report_it() -> None:
     (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
     (condition,) = stage.with_condition(w.pool(), Mismatches(records=(record,)), (), w.NOW)

@@ -75,6 +75,19 @@ def test_nodes_of_all_pools_add_up() -> None:
     assert RECORD.next_probe == RECORD.at
 
 
+@pytest.mark.parametrize(("nodes", "minutes"), [(10, 1), (11, 2), (13, 8), (16, 60), (1_000_000, 60)])
+def test_attempts_after_unused_nodes_are_delayed_more_and_more(nodes: int, minutes: int) -> None:
+    record = msgspec.structs.replace(RECORD, unused=True, nodes=nodes)
+    assert record.next_probe == record.at + timedelta(minutes=minutes)
+
+
+def test_few_unused_nodes_bear_on_nothing() -> None:
+    few, many = (msgspec.structs.replace(RECORD, unused=True, nodes=nodes) for nodes in (9, 10))
+    assert [record.limits for record in (RECORD, few, many)] == [True, False, True]
+    assert mismatches.merged([pool(mismatches.annotation(Mismatches(records=(few,))))], w.NOW) == {}
+    assert mismatches.merged([pool(mismatches.annotation(Mismatches(records=(many,))))], w.NOW) == {many.shape: many}
+
+
 @pytest.mark.parametrize(
     "text",
     [

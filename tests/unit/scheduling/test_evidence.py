@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.objects import ContainerStatus, Pod, PodStatus
 from kerf.model.memory import Memory
 from kerf.model.plan import Nomination
 from kerf.scheduling.mismatch.evidence import Verdict, displaced, kept_until, verdicts, watched
@@ -58,17 +59,35 @@ def test_a_node_that_changes_for_ever_is_evidence_in_the_end() -> None:
 @pytest.mark.parametrize(
     ("why", "node", "others"),
     [
-        ("cordoned", {"unschedulable": True}, ()),
-        ("not ready", {"ready": "False"}, ()),
-        ("disrupted", {"taints": [{"key": labels.DISRUPTED_TAINT, "effect": "NoSchedule"}]}, ()),
-        ("taken", {}, (w.pod("other", "3", node="n1"),)),
-        ("port taken", {}, (w.pod("other", node="n1", ports=[{"containerPort": 1, "hostPort": 80}]),)),
-        ("runs there", {}, (w.pod("web-2", "1500m", node="n1"),)),
+        ("it is cordoned", {"unschedulable": True}, ()),
+        ("it is not ready", {"ready": "False"}, ()),
+        ("it is being disrupted", {"taints": [{"key": labels.DISRUPTED_TAINT, "effect": "NoSchedule"}]}, ()),
+        ("other pods use its capacity", {}, (w.pod("other", "3", node="n1"),)),
+        (
+            "other pods use its capacity",
+            {},
+            (w.pod("other", node="n1", ports=[{"containerPort": 1, "hostPort": 80}]),),
+        ),
     ],
+    ids=["cordoned", "not ready", "disrupted", "taken", "port taken"],
 )
-def test_no_evidence(why: str, node: dict[str, Any], others: tuple[Pod, ...]) -> None:
-    pod = w.pod("web", "1500m", ports=[{"containerPort": 1, "hostPort": 80}]) if why == "port taken" else WEB
-    assert judged(claim("n1", pod), ready("n1", **node), pod, *others) == []
+def test_no_evidence_but_unused(why: str, node: dict[str, Any], others: tuple[Pod, ...]) -> None:
+    pod = w.pod("web", "1500m", ports=[{"containerPort": 1, "hostPort": 80}]) if others else WEB
+    (found,) = judged(claim("n1", pod, minutes=0.1), ready("n1", **node), pod, *others)
+    assert (found.unused, found.undecided) == (why, False)
+
+
+def test_no_evidence_where_a_pod_of_the_shape_runs() -> None:
+    assert judged(claim("n1", WEB), ready("n1"), WEB, w.pod("web-2", "1500m", node="n1")) == []
+
+
+def test_a_pod_that_the_kubelet_rejected_is_evidence_for_the_next_one_of_its_shape() -> None:
+    there = w.pod("web", "1500m", node="n1")
+    rejected = replace(there, status=PodStatus(phase="Failed"))
+    found = judged(claim("n1", WEB), ready("n1"), rejected, w.pod("web-2", "1500m"))
+    assert [(one.pod.key, one.unused, one.undecided) for one in found] == [("default/web-2", "", False)]
+    ran = replace(rejected, status=PodStatus(phase="Failed", container_statuses=(ContainerStatus(),)))
+    assert judged(claim("n1", WEB), ready("n1"), ran, w.pod("web-2", "1500m")) == []
 
 
 def test_small_pods_of_others_do_not_take_the_capacity() -> None:

@@ -25,7 +25,7 @@ from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record
 from kerf.model.plan import Event, Plan
 from kerf.model.snapshot import Snapshot
 from kerf.model.writes import warning, with_annotations
-from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts, watched
+from kerf.scheduling.mismatch.evidence import Verdict, Watched, newest_hosts, verdicts, watched
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
 from kerf.scheduling.offerings import learned
@@ -43,10 +43,13 @@ UNREADABLE: Final = "MismatchesUnreadable"
 @dataclass(frozen=True, slots=True)
 class Found:
     """The verdicts of a turn by NodePool, and everything that bears on the records; `due` is when that may change.
-    `misfits` are replacements that came up other than planned."""
+    `unused` are the verdicts that are no evidence; `misfits` replacements that came up other than planned; `evicting`
+    nodes with an undeclared taint that evicts pods, which come again as others."""
 
     verdicts: Mapping[str, tuple[Verdict, ...]]
+    unused: Mapping[str, tuple[Verdict, ...]]
     misfits: tuple[Misfit, ...]
+    evicting: tuple[Watched, ...]
     hosts: Mapping[str, datetime]
     due: datetime | None
 
@@ -54,16 +57,23 @@ class Found:
 def find(turn: Turn) -> Found:
     """Look at the watched nodes; nothing costs anything while there are neither such nodes nor records."""
     nodes, due = watched(turn)
-    found: dict[str, list[Verdict]] = {}
-    for one in verdicts(turn, nodes):
-        if not one.undecided:
-            found.setdefault(one.watched.claim.pool_name, []).append(one)
+    decided = [one for one in verdicts(turn, nodes) if not one.undecided]
     known = any(mismatches.remembered(pool) != EMPTY for pool in turn.snapshot.node_pools.values())
     hosts = newest_hosts(turn) if known else {}
     replacing = turn.all(MISFITS, turn.noted)
     misfits = tuple(one for one in replacing.spoken.values() if one is not None and one.verdict is None)
     due = earliest((due if nodes else None, replacing.due))
-    return Found({pool: tuple(rows) for pool, rows in found.items()}, misfits, hosts, due)
+    found, unused = (_by_pool(one for one in decided if bool(one.unused) is kind) for kind in (False, True))
+    evicting = tuple(one for one in nodes.values() if one.initialized and one.evicts)
+    return Found(found, unused, misfits, evicting, hosts, due)
+
+
+def _by_pool(rows: Iterable[Verdict]) -> Mapping[str, tuple[Verdict, ...]]:
+    found: dict[str, tuple[Verdict, ...]] = {}
+    for one in rows:
+        pool = one.watched.claim.pool_name
+        found[pool] = (*found.get(pool, ()), one)
+    return found
 
 
 def in_vain(found: Found) -> Plan:
@@ -80,15 +90,18 @@ def in_vain(found: Found) -> Plan:
 
 def recorded(view: View, pool: NodePool, found: Found) -> Mismatches:
     """The records of a NodePool, with the verdicts on its nodes and without shapes of which a pod runs."""
-    snapshot, judged = view.snapshot, found.verdicts.get(pool.name, ())
+    snapshot, judged, unused = view.snapshot, found.verdicts.get(pool.name, ()), found.unused.get(pool.name, ())
     known = mismatches.believable(mismatches.remembered(pool), snapshot.now)
     nodes = [(one.watched.claim, one.watched.node) for one in judged]
     nodes += [(one.claim, one.node) for one in found.misfits if one.claim.pool_name == pool.name]
+    nodes += [(one.claim, one.node) for one in found.evicting if one.claim.pool_name == pool.name]
     facts = _learned(snapshot, known, nodes)
     kept = {r.shape: r for r in known.records if not (r.shape in found.hosts and found.hosts[r.shape] >= r.since)}
-    inputs = inputs_of(_knowing(snapshot, pool, facts)) if judged else ""
+    inputs = inputs_of(_knowing(snapshot, pool, facts)) if judged or unused else ""
     for verdict in judged:
         kept[verdict.shape] = _with(kept.get(verdict.shape), verdict, view.now, inputs)
+    for verdict in unused:
+        kept[verdict.shape] = _with_unused(kept.get(verdict.shape), verdict, view.now, inputs)
     return replace(facts, records=tuple(kept[shape] for shape in sorted(kept)))
 
 
@@ -124,27 +137,37 @@ def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -
     uid, created = one.claim.metadata.uid, one.claim.metadata.creation_timestamp or now
     node = one.node.name
     differs = "; ".join(map(str, learned.differences(one.claim, one.node)))[:LONGEST_TEXT]
-    if record is None:
+    if record is None or record.unused:
         return Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=uid, node=node, differs=differs)
-    if record.counts(uid) or verdict.shape not in one.probes:
+    return record if verdict.shape not in one.probes else _and(record, one, now, inputs, differs)
+
+
+def _with_unused(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -> Record:
+    """Nodes of one attempt count as one: those that were made before the latest verdict."""
+    one = verdict.watched
+    created = one.claim.metadata.creation_timestamp or now
+    if record is None or record.is_over(created):
+        first = Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=one.claim.metadata.uid)
+        return replace(first, node=one.node.name, differs=verdict.unused, unused=True)
+    if not record.unused or created <= record.at:
         return record
-    return replace(
-        record,
-        at=now,
-        nodes=record.nodes + 1,
-        inputs=inputs,
-        claim=uid,
-        earlier=record.after(uid),
-        node=node,
-        differs=differs,
-    )
+    return _and(record, one, now, inputs, verdict.unused)
+
+
+def _and(record: Record, one: Watched, now: datetime, inputs: str, differs: str) -> Record:
+    """With one more node, unless it counts already."""
+    uid, number = one.claim.metadata.uid, record.nodes + 1
+    if record.counts(uid):
+        return record
+    latest = replace(record, at=now, nodes=number, inputs=inputs, node=one.node.name, differs=differs)
+    return replace(latest, claim=uid, earlier=record.after(uid))
 
 
 def with_condition(
     pool: NodePool, found: Mismatches, known: tuple[Condition, ...], now: datetime
 ) -> tuple[Condition, ...]:
     """The NodePool's conditions with NodeMismatch, or without it when there is no record."""
-    if not found.records:
+    if not found.limiting:
         return conditions.drop(known, NODE_MISMATCH)
     return conditions.put(
         known,
@@ -153,7 +176,7 @@ def with_condition(
         "PodsNotRunning",
         generation=pool.metadata.generation,
         now=now,
-        message=_message(found.records),
+        message=_message(found.limiting),
     )
 
 
@@ -166,7 +189,8 @@ def _message(records: Iterable[Record]) -> str:
 
 
 def gauges(pool: NodePool, found: Mismatches) -> Mapping[tuple[PlanGauge, Labels], float]:
-    return {(PlanGauge.NODE_MISMATCHES, (("nodepool", pool.name),)): float(len(found.records))} if found.records else {}
+    number = len(found.limiting)
+    return {(PlanGauge.NODE_MISMATCHES, (("nodepool", pool.name),)): float(number)} if number else {}
 
 
 def reported(pool: NodePool) -> tuple[Event, ...]:

@@ -34,6 +34,18 @@ def active(pod: Pod) -> bool:
     return not terminal(pod) and not terminating(pod)
 
 
+def admitted(pod: Pod) -> bool:
+    """Whether the kubelet of its node has accepted a pod: it gives it statuses of its containers then."""
+    return pod.status.phase not in ("", "Pending") or bool(
+        pod.status.container_statuses or pod.status.init_container_statuses
+    )
+
+
+def rejected(pod: Pod) -> bool:
+    """Whether the kubelet did not accept a pod that was bound to its node: it failed without ever having containers."""
+    return pod.status.phase == "Failed" and not (pod.status.container_statuses or pod.status.init_container_statuses)
+
+
 def named(pod: Pod) -> str:
     """The pod for a person, with whose it is: `pod default/web-5d9c7-x2x4k of Deployment web`."""
     owner = workload(pod)

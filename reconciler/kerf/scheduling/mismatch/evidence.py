@@ -3,12 +3,13 @@
 A node is watched from the time it joins until its pods are bound. The verdict comes when the node is initialized and
 the kube-scheduler has had time to try the pods since the node last changed, or later while a taint keeps them off that
 the NodePool does not declare: such a taint may go. It is no evidence that other pods took the capacity, that pods of
-the same shape run on the node or on a newer one, or that the node is cordoned, not ready, disrupted or deleted.
+the same shape run on the node or on a newer one, or that the node is cordoned, not ready, disrupted or deleted. Where
+nothing but that keeps a pod off, the node is unused: this bounds how fast more nodes follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -42,10 +43,12 @@ WATCHED: Final = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A node that joined a short while ago, and that lacks pods it was made for.
+    """A node that joined a short while ago, and that lacks pods it was made for or has a taint that removes them.
 
-    `missing` are their marks; `probes` the shapes of pods of which an earlier node did not help; `foreign` the taints
-    that the NodePool does not declare; `verdict` the instant from which missing pods are evidence.
+    `missing` are their marks; `probes` the shapes of pods of which an earlier node did not help, or that the kubelet
+    rejected; `foreign` the taints that the NodePool does not declare; `evicts` says whether one of these removes pods;
+    `hindrance` what keeps pods off that is no difference from the plan; `verdict` the instant from which missing pods
+    are evidence.
     """
 
     claim: NodeClaim
@@ -54,17 +57,23 @@ class Watched:
     missing: frozenset[str]
     probes: frozenset[str]
     foreign: tuple[Taint, ...]
+    evicts: bool
+    hindrance: str
     verdict: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A pod waits although its node is there; `undecided` until the instant of the verdict."""
+    """A pod waits although its node is there; `undecided` until the instant of the verdict.
+
+    `unused` says what keeps the pod off when it is no evidence that the node is other than planned.
+    """
 
     watched: Watched
     pod: Pod
     shape: str
     undecided: bool
+    unused: str = ""
 
 
 def watched(turn: Turn) -> tuple[Mapping[str, Watched], datetime | None]:
@@ -109,7 +118,7 @@ def displaced(turn: Turn, since: datetime) -> bool:
     """Whether a pod waits that is expected nowhere else, while other pods took its capacity on the nodes that were made
     for it: all of them are initialized, one of them since then."""
     snapshot = turn.snapshot
-    opened = {name: one for name, one in watched(turn)[0].items() if one.initialized}
+    opened = {name: one for name, one in watched(turn)[0].items() if one.initialized and not one.hindrance}
     fresh = {name for name, one in opened.items() if (at := true_since(one.claim, "Initialized")) and at >= since}
     if not fresh:
         return False
@@ -145,8 +154,10 @@ def kept_until(turn: Turn, claim_name: str) -> datetime | None:
     one = turn.one(WATCH, turn.noted, claim_name)
     if one is None or turn.snapshot.now >= one.verdict + RECORDED:
         return None
-    waiting = (*waiting_pods(turn.noted), *_of_buffers(turn))
-    waits = any(pod_mark(pod.metadata.uid) in one.missing for pod in waiting)
+    waiting, shapes = (*waiting_pods(turn.noted), *_of_buffers(turn)), PodShapes(turn.noted)
+    waits = any(
+        pod_mark(pod.metadata.uid) in one.missing or (one.probes and shapes.of(pod) in one.probes) for pod in waiting
+    )
     return one.verdict + RECORDED if waits else None
 
 
@@ -178,21 +189,34 @@ def probed_by(claim: NodeClaim) -> frozenset[str]:
 # --- one node ---------------------------------------------------------------------------------------------------
 def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | None]:
     claim = snapshot.node_claims[name]
-    initialized, node = true_since(claim, "Initialized"), usable_node(snapshot, claim)
+    initialized, node = true_since(claim, "Initialized"), _node_of(snapshot, claim)
     begun = initialized or true_since(claim, "Registered") or (node.metadata.creation_timestamp if node else None)
     if not claim.managed or claim.metadata.deleting or begun is None or begun + WATCHED <= snapshot.now:
         return None, None
     planned = frozenset(claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(",")) - {""}
     there = snapshot.pods.on(node.name) if node is not None else ()
-    missing = planned - {pod_mark(pod.metadata.uid) for pod in there}
-    if node is None or not missing:
+    missing = planned - {pod_mark(pod.metadata.uid) for pod in there if not pods.rejected(pod)}
+    foreign = foreign_taints(claim, node) if node is not None else ()
+    evicts = any(taint.effect == "NoExecute" for taint in foreign)
+    if node is None or not (missing or evicts):
         return None, begun + WATCHED
-    foreign = foreign_taints(claim, node)
-    verdict = (
-        begun + WATCHED if initialized is None else _verdict(begun, snapshot.node_changed_at.get(node.name), foreign)
-    )
+    hindrance = _hindrance(claim, node)
+    if initialized is None:
+        verdict = begun + WATCHED
+    elif hindrance:
+        verdict = initialized
+    else:
+        verdict = _verdict(begun, snapshot.node_changed_at.get(node.name), foreign)
     until = min(instant for instant in (verdict, verdict + RECORDED, begun + WATCHED) if instant > snapshot.now)
-    return Watched(claim, node, initialized is not None, missing, probed_by(claim), foreign, verdict), until
+    joined, shapes = initialized is not None, probed_by(claim) | _rejected(snapshot, there)
+    return Watched(claim, node, joined, missing, shapes, foreign, evicts, hindrance, verdict), until
+
+
+def _rejected(snapshot: Snapshot, there: Iterable[Pod]) -> frozenset[str]:
+    """The shapes of pods that the kubelet did not run: others follow in their place."""
+    found = [pod for pod in there if pods.rejected(pod)]
+    known = PodShapes(snapshot)
+    return frozenset(map(known.of, found)) - {""} if found else frozenset()
 
 
 def _verdict(since: datetime, changed: datetime | None, foreign: Sequence[Taint]) -> datetime:
@@ -211,14 +235,24 @@ def true_since(claim: NodeClaim, type_: str) -> datetime | None:
 
 def usable_node(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
     """The claim's Node while nothing but differences from the plan keeps pods off it."""
+    node = _node_of(snapshot, claim)
+    return node if node is not None and not _hindrance(claim, node) else None
+
+
+def _node_of(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
     found = snapshot.nodes_by_provider.get(claim.status.provider_id, ())
-    node = found[0] if len(found) == 1 else None
-    if node is None or node.metadata.deleting or node.spec.unschedulable:
-        return None
-    if claim.is_true("Initialized") and not node.ready:
-        return None
-    going = labels.COMMAND in claim.metadata.annotations
-    return None if going or any(t.key == labels.DISRUPTED_TAINT for t in node.spec.taints) else node
+    return found[0] if len(found) == 1 else None
+
+
+def _hindrance(claim: NodeClaim, node: Node) -> str:
+    """What keeps pods off a Node and is no difference from the plan; empty when nothing does."""
+    if node.metadata.deleting:
+        return "it is being deleted"
+    if labels.COMMAND in claim.metadata.annotations or any(t.key == labels.DISRUPTED_TAINT for t in node.spec.taints):
+        return "it is being disrupted"
+    if node.spec.unschedulable:
+        return "it is cordoned"
+    return "it is not ready" if claim.is_true("Initialized") and not node.ready else ""
 
 
 # --- its pods ---------------------------------------------------------------------------------------------------
@@ -253,11 +287,13 @@ def _judged(
     if capacity is None:  # nothing follows from amounts that are not readable
         return
     for pod in found:
-        if capacity.taken(pod) or (pods.virtual(pod) and _fits(pod, one, capacity.running)):
-            continue
+        unused = one.hindrance or ("other pods use its capacity" if capacity.taken(pod) else "")
+        if pods.virtual(pod) and not one.hindrance and (unused or _fits(pod, one, capacity.running)):
+            continue  # others may use what a buffer keeps
         shape = shapes.of(pod)
         if shape and not (shape in hosts() and hosts()[shape] >= created):
-            yield Verdict(one, pod, shape, undecided=not one.initialized or snapshot.now < one.verdict)
+            undecided = not one.initialized or (not unused and snapshot.now < one.verdict)
+            yield Verdict(one, pod, shape, undecided, unused)
 
 
 def _strangers(snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Sequence[Pod]:
@@ -340,10 +376,10 @@ def _is_refused(pod: Pod) -> bool:
 
 
 def _shapes(snapshot: Snapshot, name: str) -> tuple[frozenset[str], None]:
-    """The shapes of the pods that are bound to a Node, daemon pods aside."""
+    """The shapes of the pods that a Node's kubelet runs, or is about to, daemon pods aside."""
     known = PodShapes(snapshot)
-    there = snapshot.pods.on(name)
-    return frozenset(known.of(p) for p in there if pods.active(p) and not pods.of_daemon_set(p)), None
+    there = (pod for pod in snapshot.pods.on(name) if pods.active(pod) and not pods.of_daemon_set(pod))
+    return frozenset(known.of(pod) for pod in there if pods.admitted(pod)), None
 
 
 WATCH: Step[Snapshot, Watched] = Step(

@@ -1,0 +1,61 @@
+"""Bugs planted where nodes that pods cannot run on are judged, recorded and followed by others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.bug import Bug
+from tests.mutations.edits import Edit
+
+_EVIDENCE: Final = "reconciler/kerf/scheduling/mismatch"
+_STORY: Final = "tests/scenarios/test_unused_nodes.py"
+_RECORDS: Final = "tests/unit/lifecycle/test_mismatches.py"
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "unused nodes never delay the next one",
+        "An agent that cordons each node costs two nodes a minute for ever.",
+        (Edit("reconciler/kerf/model:Record.limits", "self.nodes >= FREE_ATTEMPTS", "False"),),
+        (
+            f"{_STORY}::test_after_ten_attempts_in_a_row_the_next_ones_are_delayed[cordoned-_cordons]",
+            f"{_RECORDS}::test_a_few_unused_nodes_are_not_reported",
+        ),
+    ),
+    Bug(
+        "unused nodes count as nodes other than planned",
+        "A node that a person cordons holds up the pods it was made for.",
+        (
+            Edit(
+                f"{_EVIDENCE}:_judged",
+                "yield Verdict(one, pod, shape, undecided, unused)",
+                "yield Verdict(one, pod, shape, undecided)",
+            ),
+        ),
+        (f"{_STORY}::test_a_few_nodes_that_are_cordoned_delay_nothing",),
+    ),
+    Bug(
+        "each unused node of one attempt counts",
+        "Ten nodes that are cordoned together delay the next one.",
+        (Edit("reconciler/kerf/lifecycle:_with_unused", "created <= record.at", "False"),),
+        (f"{_RECORDS}::test_unused_nodes_of_one_attempt_count_once_and_another_row_begins_after_three_hours",),
+    ),
+    Bug(
+        "a pod that the kubelet rejected counts as one that ran",
+        "A label that changes as pods are bound costs two nodes a minute for ever.",
+        (Edit(f"{_EVIDENCE}:_rejected", "pods.rejected(pod)", "False"),),
+        (
+            f"{_STORY}::test_a_label_that_changes_after_pods_are_bound_is_evidence",
+            "tests/unit/scheduling/test_evidence.py"
+            "::test_a_pod_that_the_kubelet_rejected_is_evidence_for_the_next_one_of_its_shape",
+        ),
+    ),
+    Bug(
+        "a taint that evicts is learned of no node",
+        "A controller that quarantines each node evicts its pods forty times an hour.",
+        (Edit("reconciler/kerf/lifecycle:find", "one.initialized and one.evicts", "False"),),
+        (
+            f"{_STORY}::test_a_taint_that_evicts_is_learned_of_two_nodes[60.0]",
+            f"{_RECORDS}::test_a_taint_that_evicts_is_learned_though_no_pod_waits_for_the_node",
+        ),
+    ),
+)
