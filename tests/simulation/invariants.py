@@ -166,7 +166,7 @@ class Invariants:
             return
         claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == started.pool_name]
         there = {n.spec.provider_id: n for n in self._values(kinds.NODE)}  # a claim that lost its Node is no node
-        usable = [c for c in claims if c.is_true("Initialized") and not c.is_true("InstanceTerminating")]
+        usable = [c for c in claims if c.is_true("Initialized") and not self._ends(c)]
         counted = [c for c in usable if c.status.provider_id in there]
         away = {provider for provider, node in there.items() if node.metadata.deleting or not node.ready}
         marked = [c for c in counted if c.metadata.deleting or labels.COMMAND in c.metadata.annotations]
@@ -175,6 +175,12 @@ class Invariants:
         if len(going) > most:
             names = ", ".join(sorted(c.name for c in going))
             self._found.append(f"budget: {len(going)} of {most} allowed go for {reason}: {names}")
+
+    def _ends(self, claim: NodeClaim) -> bool:
+        """Whether its instance is terminated; that this failed counts from a second after it was noted on."""
+        asked, now = claim.condition("InstanceTerminating"), self._world.clock.now()
+        changed = asked.last_transition_time if asked is not None else None
+        return claim.is_true("InstanceTerminating") or (changed is not None and now - changed <= timedelta(seconds=1))
 
     def _empty(self, deleted: NodeClaim) -> None:
         """A node that goes because it is empty has no pod that wants a place elsewhere."""
