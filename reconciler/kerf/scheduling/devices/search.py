@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from kerf.model.kubernetes.devices import Attribute
 from kerf.scheduling.devices.asks import MOST_RESULTS, Asked, Bound, Choice
@@ -73,6 +74,30 @@ class Matching:
         return all(any(t.tolerates(taint) for t in choice.tolerations) for taint in hard)
 
 
+class _Selected:
+    """The devices that a choice is about, in their order. Each device is looked at once, and not before it is needed:
+    a selector that fails on a later one does no harm."""
+
+    def __init__(self, choice: Choice, devices: Sequence[Device], matching: Matching) -> None:
+        self._choice, self._rest, self._matching = choice, iter(devices), matching
+        self._found: list[tuple[Device, Share]] = []
+
+    def at(self, place: int) -> tuple[Device, Share] | None:
+        """The device at a place among them; None when there are fewer. Raises UnreadableSelector."""
+        while len(self._found) <= place:
+            device = next(self._rest, None)
+            if device is None:
+                return None
+            if (share := self._matching.share(self._choice, device)) is not None:
+                self._found.append((device, share))
+        return self._found[place]
+
+    def all(self) -> Sequence[tuple[Device, Share]]:
+        while self.at(len(self._found)) is not None:
+            pass
+        return self._found
+
+
 @dataclass(slots=True, eq=False)
 class Search:
     """One search. `usage` says where it is counted what is taken of a device; it is left as it was found."""
@@ -88,6 +113,7 @@ class Search:
     _picks: list[Pick] = field(default_factory=list)
     _requests: list[tuple[Asked, tuple[Choice, ...]]] = field(default_factory=list)
     _requirements: list[Requirements] = field(default_factory=list)
+    _selected: dict[int, _Selected] = field(default_factory=dict)
 
     def run(self, requirements: Requirements) -> Found | None:
         """None when there is nothing; then `why` says what was missed first or last."""
@@ -114,19 +140,22 @@ class Search:
         for choice in choices:
             if self._every(number, one, choice) if choice.every else self._some(number, one, choice, 0, choice.count):
                 return True
-            self.why = self.why or _missing(one, choice, len(self._candidates(choice)))
+            self.why = self.why or _missing(one, choice, len(self._candidates(choice).all()))
         return False
 
-    def _candidates(self, choice: Choice) -> list[tuple[Device, Share]]:
-        shares = ((device, self.matching.share(choice, device)) for device in self.devices)
-        return [(device, share) for device, share in shares if share is not None]
+    def _candidates(self, choice: Choice) -> _Selected:
+        """The devices that a choice is about, for as long as this search."""
+        known = self._selected.get(id(choice))
+        if known is None:
+            known = self._selected[id(choice)] = _Selected(choice, self.devices, self.matching)
+        return known
 
     def _every(self, number: int, one: Asked, choice: Choice) -> bool:
         """All of them, or none; where one can be reached in several ways, in the first that will do."""
         if self.unsound:
             (driver, pool), problem = next(iter(self.unsound.items()))
             raise ValueError(f"request {choice.name} asks for all devices, but pool {pool} of {driver} {problem}")
-        candidates, before = self._candidates(choice), len(self._picks)
+        candidates, before = self._candidates(choice).all(), len(self._picks)
         taken = bool(candidates) and all(self._take(one, choice, device, share) for device, share in candidates)
         if taken and self._answer(number + 1):
             return True
@@ -144,15 +173,15 @@ class Search:
     ) -> bool:
         """So many of the devices from here on: equal combinations are tried in one order only.
 
-        One request gets a device once, also one that several requests may share. Devices after the last that is needed
-        are not looked at: a selector that fails on one of them does no harm.
+        One request gets a device once, also one that several requests may share.
         """
         if not left:
             return self._answer(number + 1)
-        for place in range(start, len(self.devices)):
-            device = self.devices[place]
-            if (share := self.matching.share(choice, device)) is None:
-                continue
+        candidates = self._candidates(choice)
+        for place in count(start):
+            if (candidate := candidates.at(place)) is None:
+                return False
+            device, share = candidate
             for reach in device.reaches:
                 if not self._take(one, choice, device, share, reach):
                     continue
