@@ -138,6 +138,8 @@ PLANNED_PODS = f"{KERF}/planned-pods"
 #: comma, of which an earlier node did not help and that this one is made for again.
 MISMATCHES = f"{KERF}/mismatches"
 PROBES = f"{KERF}/probes"
+#: On a NodeClaim: the shapes of pods, by comma, that were not bound to the node where Kerf expected them before.
+ALTERNATIVE_FOR = f"{KERF}/alternative-for"
 #: On an EC2NodeClass: what nodes of instance types will publish of devices, as JSON (docs/scheduling.md).
 DEVICE_TEMPLATES = f"{KERF}/device-templates"
 #: On a NodePool: what the consolidation of its nodes has to bring (docs/disruption.md).
@@ -190,6 +192,7 @@ WRITTEN_ON_CLAIMS = frozenset(
         REPLACES,
         PLANNED_PODS,
         PROBES,
+        ALTERNATIVE_FOR,
         DELETION_ALLOWED,
         ENDS,
     }

@@ -45,17 +45,17 @@ class Command(Value, frozen=True, kw_only=True):
 class Failure(Value, frozen=True, kw_only=True):
     """The last replacement of this candidate that failed, and how many have in a row.
 
-    `template` is not empty when that node came up other than planned: the hashes of the NodePool and the EC2NodeClass
-    that it was made from. A second such node is followed by one a day, or by one from another template.
+    `inputs` is not empty when that node came up other than planned: the hash of everything that may change the outcome
+    (`scheduling/mismatch/inputs.py`). A second such node is followed by one a day, or by one with other inputs.
     """
 
     at: Instant
     count: int = 1
-    template: str = ""
+    inputs: str = ""
 
     @property
     def until(self) -> datetime:
-        if self.template and self.count > 1:
+        if self.inputs and self.count > 1:
             return self.at + PROBE_EVERY
         doublings = max(0, min(self.count - 1, 10))
         return self.at + min(_BACKOFF_FIRST * (1 << doublings), _BACKOFF_LAST)

@@ -42,6 +42,7 @@ from kerf.model.plan import (
 )
 from kerf.model.snapshot import StateNode
 from kerf.model.writes import annotate
+from kerf.scheduling.mismatch.evidence import TAINT_GOES, true_since
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
 from kerf_api import labels
 from kerf_api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
@@ -54,6 +55,8 @@ _CREATE_LIMIT: Final = timedelta(minutes=1)
 #: Commands that go together are written at once; one that has not appeared by then was not written, or is no more.
 _PEERS_LIMIT: Final = timedelta(seconds=15)
 _SHORTEST, _LONGEST, _EACH = timedelta(minutes=10), timedelta(hours=1), timedelta(milliseconds=80)
+#: A command goes on for so long after all its replacements are initialized: for a taint to go, and for the deletion.
+_COMPARED: Final = TAINT_GOES + timedelta(minutes=1)
 #: What the end of a command rests on: that no pod came, that none is protected, that the NodePool is there.
 _SOURCES = frozenset({Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS, Source.NODE_POOLS})
 
@@ -194,8 +197,11 @@ def awaited(view: View, command: Command) -> list[NodeClaim]:
 
 
 def ends_at(view: View, command: Command) -> datetime:
-    """When a command that gets no further is rolled back."""
-    return command.started + _time_limit(view)
+    """When a command that gets no further is rolled back. Replacements that start slowly leave time to compare them."""
+    ready = [true_since(claim, "Initialized") for claim in _replacements(view, command)]
+    known = [at + _COMPARED for at in ready if at is not None]
+    compared = known if len(known) == len(command.replacements) else []
+    return max([command.started + _time_limit(view), *compared])
 
 
 def _replacements(view: View, command: Command) -> list[NodeClaim]:
@@ -215,11 +221,7 @@ def _told_of(claim: NodeClaim) -> tuple[Event, ...]:
 
 
 def _finish(view: View, state: StateNode, command: Command) -> Plan:
-    """Delete the claim. The drain is the lifecycle's: it waits for PodDisruptionBudgets.
-
-    Without replacements nothing is lost by waiting for these here. With them, a node for the same pods would be bought
-    and given up each time that they are closed for longer than a command lasts.
-    """
+    """Delete the claim. The drain is the lifecycle's: it waits for PodDisruptionBudgets."""
     assert state.claim is not None
     assert state.node is not None
     pool = view.snapshot.node_pools.get(state.pool_name)
@@ -227,11 +229,6 @@ def _finish(view: View, state: StateNode, command: Command) -> Plan:
         return Plan(next_due=view.snapshot.now + view.snapshot.settings.disruption_period)
     on_node = view.pods_on(state.node.name)
     forceful = _forceful(command)
-    waits = not (forceful or command.replacements or _eventual(state.claim, command))
-    blocker = pod_blocker(view, on_node) if waits else None
-    if blocker is not None:
-        refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
-        return Plan(refusals=(refusal,), next_due=view.snapshot.now + view.snapshot.settings.disruption_period)
     deletion = DeleteObject(
         reason=Reason(command.reason, f"command {command.id}"),
         sources=_SOURCES,
@@ -279,8 +276,9 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
     blamed = bool(command.replacements)
     if age < -SKEW:
         return _Stop("TimedOut", f"it started at {rfc3339(command.started)}, ahead of now: the clock was wrong")
-    if age > _time_limit(view):
-        return _Stop("TimedOut", f"not done after {_time_limit(view)}", failed=blamed)
+    limit = ends_at(view, command) - command.started
+    if age > limit:
+        return _Stop("TimedOut", f"not done after {limit}", failed=blamed)
     if not command.created:
         alone = _lost_peer(view, command) if age > _PEERS_LIMIT else None
         if alone is not None:
@@ -305,7 +303,8 @@ def _misfits(view: View, command: Command) -> list[Misfit]:
 def _stop_for_pods(view: View, name: str) -> tuple[_Stop | None, datetime | None]:
     """Pods that came or may not be disrupted, and when that may be otherwise.
 
-    Once replacements are bought, a PodDisruptionBudget no longer ends the command: it delays the drain.
+    Once replacements are bought, a PodDisruptionBudget no longer ends the command: it delays the drain. A node for the
+    same pods would be bought and given up each time that it is closed for longer than a command lasts.
     """
     snapshot, command = view.snapshot, view.command(name)
     claim, node = snapshot.state_nodes[name].claim, snapshot.state_nodes[name].node

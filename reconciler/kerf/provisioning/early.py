@@ -96,7 +96,7 @@ def certain_part(snapshot: Snapshot, solution: Solution, pending: Sequence[Pod])
 
 
 def _certain(snapshot: Snapshot, node: NewNode, least: int) -> bool:
-    if node.value is None or node.price > (1 + LOSS) * node.value or node.probes:
+    if node.value is None or node.price > (1 + LOSS) * node.value or node.probes or node.alternative_for:
         return False
     return all(snapshot.pods[key].spec.priority >= least for key in node.pods)
 

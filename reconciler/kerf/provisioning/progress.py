@@ -72,8 +72,8 @@ def holds(turn: Turn, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, P
 def with_progress(
     turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: Callable[[Sequence[Pod]], Solution]
 ) -> Solution:
-    """The solution for these pods in which those that are held have no new node; further attempts are marked, those for
-    pods that were not bound where they were expected included."""
+    """The solution for these pods in which those that are held have no new node. Further attempts are marked, and nodes
+    for pods that were not bound where they were expected."""
     held, ended = holds(turn, snapshot, pods), over(snapshot)
     records = merged(snapshot.node_pools.values(), snapshot.now)
     shapes = _recorded_shapes(snapshot, pods, records)
@@ -95,10 +95,12 @@ def with_progress(
     solution = _one_at_a_time(turn, snapshot, solution)
     if not refused and not shapes and not ended:
         return solution
-    if ended:
-        known = PodShapes(snapshot)
-        shapes = {**shapes, **{pod.key: known.of(pod) for pod in pods if pod.metadata.uid in ended}}
-    nodes = tuple(replace(node, probes=_probes(node, shapes)) for node in solution.new_nodes)
+    known = PodShapes(snapshot)
+    unbound = {pod.key: known.of(pod) for pod in pods if pod.metadata.uid in ended}
+    nodes = tuple(
+        replace(node, probes=_of_pods(node, shapes), alternative_for=_of_pods(node, unbound))
+        for node in solution.new_nodes
+    )
     return replace(solution, new_nodes=nodes, unplaced={**solution.unplaced, **refused})
 
 
@@ -139,7 +141,7 @@ def _recorded_shapes(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[s
     return {pod.key: shape for shape, own in _by_shape(snapshot, pods, records).items() for pod in own}
 
 
-def _probes(node: NewNode, shapes: Mapping[str, str]) -> tuple[str, ...]:
+def _of_pods(node: NewNode, shapes: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted({shapes[key] for key in node.pods if key in shapes} - {""}))
 
 

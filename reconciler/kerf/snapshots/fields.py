@@ -43,6 +43,7 @@ ANNOTATIONS: Final = frozenset(
         labels.PLANNED_PODS,
         labels.MISMATCHES,
         labels.PROBES,
+        labels.ALTERNATIVE_FOR,
         labels.DEVICE_TEMPLATES,
         labels.MINIMUM_SAVING,
         labels.PAYBACK_TIME,

@@ -8,22 +8,31 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.disruption.command import Failure, failure_of
+from kerf.disruption.candidates.pacing import failed_now
+from kerf.disruption.command import Failure, command_of, failure_of
+from kerf.disruption.commands import ends_at
+from kerf.disruption.view import view
+from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.storage import StorageClass
 from kerf.model.memory import Memory
+from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
 from kerf_api import labels
-from kerf_api.v1.meta import Taint
+from kerf_api.v1.meta import Taint, decode
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.disruption.test_commands import HOUR, MINUTE, deletions, drifted_world
-from tests.unit.disruption.worlds import NOW, World, pod
+from tests.unit.disruption.worlds import NOW, World, claim, node, pod
+from tests.unit.scheduling.referee_plants import csi_node
 
 FOREIGN = Taint(key="corp.example.com/agent", value="missing", effect="NoSchedule")
 
 
-def joined(**node: Any) -> tuple[World, str]:
+def joined(web: Pod | None = None, **node: Any) -> tuple[World, str]:
     """A drifted node, and its replacement that has joined with another spec or status than planned."""
     world = drifted_world()
     world.settle()
+    if web is not None:
+        world.add(web)
     (name,) = world.replacements
     world.join(name)
     its = world.claim(name)
@@ -59,7 +68,7 @@ def test_one_that_has_too_little_for_the_pods_ends_the_command() -> None:
     assert labels.COMMAND not in world.claim("a").metadata.annotations
     failure = failure_of(world.claim("a").metadata.annotations, world.now)
     assert failure is not None
-    assert failure.template.startswith("new/")
+    assert failure.inputs == inputs_of(world.snapshot())
 
 
 @pytest.mark.parametrize("cpu", ["1800m", "1930m", "nonsense"])
@@ -91,32 +100,90 @@ def test_a_taint_that_the_pods_tolerate_is_none() -> None:
     assert [one.ref.name for one in deletions(world.plan())] == ["a"]
 
 
-@pytest.mark.parametrize("unready", ["cordoned", "late"])
-def test_what_says_nothing_of_the_plan_is_no_misfit(unready: str) -> None:
+def test_what_was_initialized_long_ago_is_no_misfit() -> None:
     world, name = joined(**has("1500m"))
     assert misfit(world, name) is not None
-    if unready == "cordoned":
-        world.edit(f"node/node-{name}", {"spec": {"unschedulable": True}})
-    else:
-        world.now += 11 * MINUTE
+    world.now += 11 * MINUTE
     assert misfit(world, name) is None
 
 
-def test_a_second_one_of_the_same_template_is_followed_by_one_a_day() -> None:
-    once, twice = (Failure(at=NOW, count=count, template="new/") for count in (1, 2))
+def test_a_cordon_has_time_to_go_and_then_ends_the_command() -> None:
+    world, name = joined(spec={"unschedulable": True})
+    assert deletions(world.plan()) == []
+    world.now += 5 * MINUTE
+    (why,) = [one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a"]
+    assert why == f"node node-{name} is other than planned: it is cordoned"
+
+
+def test_a_label_that_pods_select_has_time_to_come() -> None:
+    world, name = joined(pod("web", "a", nodeSelector={"example.com/rack": "r1"}))
+    assert deletions(world.plan()) == []
+    world.now += 5 * MINUTE
+    (why,) = [one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a"]
+    assert why == f"node node-{name} is other than planned: its labels do not match what pod shop/web requires"
+    world.edit(f"node/node-{name}", {"metadata": {"labels": {"example.com/rack": "r1"}}})
+    assert misfit(world, name) is None
+
+
+def test_daemon_pods_that_no_plan_knew_count() -> None:
+    world, name = joined(**has("1930m"))
+    wide = [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]  # beside the 500m of the pod that moves
+    world.add(pod("agent", name, owner="DaemonSet", containers=wide))
+    (why,) = [one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a"]
+    assert why.endswith(": its DaemonSets and the pods that are to move there need cpu 2 of 1930m")
+
+
+def test_nodes_that_attach_too_few_volumes_are_no_replacement() -> None:
+    spec = {"storageClassName": "gp3", "accessModes": ["ReadWriteOnce"], "resources": {}}
+    volumes = [{"name": f"v{n}", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}} for n in range(2)]
+    world, name = joined(pod("web", "a", volumes=volumes))
+    world.add(decode(StorageClass, {"metadata": {"name": "gp3"}, "provisioner": "ebs.csi.aws.com"}))
+    assert misfit(world, name) is None
+    world.add(csi_node(f"node-{name}", 1))
+    (why,) = [one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a"]
+    assert why.endswith(": it attaches 1 volumes of ebs.csi.aws.com, and 2 are to move there")
+
+
+@pytest.mark.parametrize(("boot", "limit"), [(1, 10), (9, 14)])
+def test_a_replacement_that_starts_slowly_is_compared_all_the_same(boot: int, limit: int) -> None:
+    """The limit of the command is ten minutes, or nearly six after the replacement is initialized."""
+    world = drifted_world()
+    world.settle()
+    (name,) = world.replacements
+    world.now += boot * MINUTE
+    world.join(name)
+    (command,) = (command_of(one.metadata.annotations) for one in [world.claim("a")])
+    assert command is not None
+    end = ends_at(view(world.snapshot()), command)
+    assert limit <= (end - command.started) / MINUTE < limit + 1
+
+
+def test_a_second_one_of_the_same_inputs_is_followed_by_one_a_day() -> None:
+    once, twice = (Failure(at=NOW, count=count, inputs="i") for count in (1, 2))
     assert once.until == NOW + MINUTE
     assert twice.until == NOW + 24 * HOUR
     assert Failure(at=NOW, count=2).until == NOW + 2 * MINUTE
 
 
-@pytest.mark.parametrize(("template", "blocked"), [("new/", True), ("old/", False)])
-def test_another_template_is_tried_at_once(template: str, blocked: bool) -> None:
+def test_a_first_one_waits_a_minute_whatever_failed_before() -> None:
+    """Neither a failure of another kind nor one with other inputs is the first of two."""
     world = drifted_world()
+    for before in ('{"at":"2026-03-04T11:30:00Z","count":2}', '{"at":"2026-03-04T11:30:00Z","count":2,"inputs":"x"}'):
+        meta = world.claim("a").metadata
+        own = replace(meta, annotations={**meta.annotations, labels.COMMAND_FAILED: before})
+        found = failed_now(world.snapshot(), replace(world.claim("a"), metadata=own), differs=True)
+        assert (found.count, found.until - found.at) == (1, MINUTE)
+
+
+@pytest.mark.parametrize("blocked", [True, False])
+def test_other_inputs_are_tried_at_once(*, blocked: bool) -> None:
+    world = drifted_world()
+    inputs = inputs_of(world.snapshot()) if blocked else "others"
     failed = replace(
         world.claim("a").metadata,
         annotations={
             **world.claim("a").metadata.annotations,
-            labels.COMMAND_FAILED: f'{{"at":"2026-03-04T11:00:00Z","count":2,"template":"{template}"}}',
+            labels.COMMAND_FAILED: f'{{"at":"2026-03-04T11:00:00Z","count":2,"inputs":"{inputs}"}}',
         },
     )
     world.add(replace(world.claim("a"), metadata=failed))
@@ -126,3 +193,21 @@ def test_another_template_is_tried_at_once(template: str, blocked: bool) -> None
     assert bool(refusals) is blocked
     if blocked:
         assert refusals[0].text.startswith("its replacement came up other than planned 2 times; next try at ")
+
+
+def test_two_in_a_row_hold_the_roll_out_to_the_other_nodes_of_the_node_pool() -> None:
+    world = drifted_world()
+    other = claim("b", drifted=NOW - MINUTE, consolidatable=False)
+    world.add(other, node(other), pod("web-2", "b"))
+    inputs = inputs_of(world.snapshot())
+    meta = world.claim("a").metadata
+    failed = f'{{"at":"2026-03-04T11:00:00Z","count":2,"inputs":"{inputs}"}}'
+    world.add(
+        replace(
+            world.claim("a"), metadata=replace(meta, annotations={**meta.annotations, labels.COMMAND_FAILED: failed})
+        )
+    )
+    plan = world.plan()
+    (why,) = [one.reason for one in plan.refusals if one.subject == "node/node-b"]
+    assert why.code == "BackingOff"
+    assert why.text.startswith("replacements of nodes of NodePool default came up other than planned; next try at ")

@@ -11,9 +11,10 @@ from kerf.disruption.candidates.candidates import Blocker, refused
 from kerf.disruption.command import Failure, failure_due, failure_of
 from kerf.disruption.view import View
 from kerf.model.instants import rfc3339
+from kerf.model.memory import Step
 from kerf.model.plan import Plan, Reason, Refusal
 from kerf.model.snapshot import Snapshot, StateNode
-from kerf_api import labels
+from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf_api.texts import counted
 from kerf_api.v1.nodeclaim import NodeClaim
 
@@ -33,30 +34,48 @@ def failed_lately(view: View, state: StateNode) -> Blocker | None:
     failure = failure_of(state.claim.metadata.annotations, view.snapshot.now) if state.claim is not None else None
     if failure is None or failure.until <= view.snapshot.now:
         return None
-    if failure.template and failure.template != template_of(view.snapshot, state.pool_name):
+    if failure.inputs and failure.inputs != inputs_of(view.snapshot):
         return None
-    how = "came up other than planned" if failure.template else "failed"
+    how = "came up other than planned" if failure.inputs else "failed"
     words = f"its replacement {how} {counted(failure.count, 'time')}"
     return Blocker("BackingOff", words, quiet=True, until=failure.until)
 
 
+def differing(view: View, pool_name: str) -> Blocker | None:
+    """Of a NodePool of which a node had two replacements in a row that came up other than planned: until when the
+    roll-out leaves its other nodes alone, too. The second one knew what the first one had taught."""
+    rows = view.turn.all(_DIFFERING, view.each).spoken.values()
+    known = [one for pool, one in (row for row in rows if row is not None) if pool == pool_name]
+    inputs = inputs_of(view.snapshot) if known else ""
+    ends = [one.until for one in known if one.inputs == inputs]
+    if not ends:
+        return None
+    text = f"replacements of nodes of NodePool {pool_name} came up other than planned; next try at {rfc3339(max(ends))}"
+    return Blocker("BackingOff", text, quiet=True, until=max(ends))
+
+
+def _differs(view: View, name: str) -> tuple[tuple[str, Failure] | None, datetime | None]:
+    claim = view.snapshot.node_claims[name]
+    failure, due = (
+        failure_of(claim.metadata.annotations, view.snapshot.now),
+        failure_due(claim.metadata.annotations, view.snapshot.now),
+    )
+    if failure is None or not failure.inputs or failure.count < 2 or failure.until <= view.snapshot.now:
+        return None, due
+    return (claim.pool_name, failure), due
+
+
+_DIFFERING: Final[Step[View, tuple[str, Failure] | None]] = Step(
+    "replacements that came up other than planned", "node_claims", _differs, speaks=lambda found: found is not None
+)
+
+
 def failed_now(snapshot: Snapshot, claim: NodeClaim, *, differs: bool) -> Failure:
     """The failure of a replacement of this claim, with those before it; `differs`: it came up other than planned."""
-    before = failure_of(claim.metadata.annotations, snapshot.now)
-    template = template_of(snapshot, claim.pool_name) if differs else ""
-    in_a_row = before is not None and (
-        snapshot.now - before.at < _FORGOTTEN_AFTER or (differs and before.template == template)
-    )
-    return Failure(at=snapshot.now, count=before.count + 1 if before is not None and in_a_row else 1, template=template)
-
-
-def template_of(snapshot: Snapshot, pool_name: str) -> str:
-    """The hashes of what the NodePool makes nodes from now."""
-    pool = snapshot.node_pools.get(pool_name)
-    node_class = snapshot.node_classes.get(pool.class_name) if pool is not None else None
-    own = pool.metadata.annotations.get(labels.NODEPOOL_HASH, "") if pool is not None else ""
-    its = node_class.metadata.annotations.get(labels.NODECLASS_HASH, "") if node_class is not None else ""
-    return f"{own}/{its}"
+    before, inputs = failure_of(claim.metadata.annotations, snapshot.now), inputs_of(snapshot) if differs else ""
+    if before is None or (before.inputs != inputs if differs else snapshot.now - before.at >= _FORGOTTEN_AFTER):
+        return Failure(at=snapshot.now, inputs=inputs)
+    return Failure(at=snapshot.now, count=before.count + 1, inputs=inputs)
 
 
 def next_try(view: View, state: StateNode) -> Blocker | None:

@@ -15,7 +15,7 @@ from kerf.disruption.drift.conditions import CONSOLIDATABLE, consolidation_windo
 from kerf.disruption.view import View
 from kerf.model.mismatches import PROBE_EVERY
 from kerf.model.snapshot import StateNode
-from kerf.scheduling.mismatch.evidence import SHAPES, kept_until, probed_by
+from kerf.scheduling.mismatch.evidence import SHAPES, kept_until, marks_of
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
@@ -74,7 +74,8 @@ def _attempt(view: View, state: StateNode) -> Blocker | None:
     simulation would move them back."""
     claim, node, now = state.claim, state.node, view.snapshot.now
     created = claim.metadata.creation_timestamp if claim is not None else None
-    if claim is None or node is None or created is None or not (shapes := probed_by(claim)):
+    shapes = marks_of(claim, labels.ALTERNATIVE_FOR) if claim is not None else frozenset()
+    if claim is None or node is None or created is None or not shapes:
         return None
     until = created + PROBE_EVERY
     running: frozenset[str] = view.turn.one(SHAPES, view.turn.noted, node.name)

@@ -20,7 +20,7 @@ from kerf.disruption import announcing
 from kerf.disruption.candidates import canary, costs
 from kerf.disruption.candidates.budgets import Ledger, reported
 from kerf.disruption.candidates.candidates import Blocker, Candidate, known_candidate, refused
-from kerf.disruption.candidates.pacing import backing_off, next_change, no_budget, settled, soon
+from kerf.disruption.candidates.pacing import backing_off, differing, next_change, no_budget, settled, soon
 from kerf.disruption.command import command_id
 from kerf.disruption.commands import start, start_together
 from kerf.disruption.consolidation.eligibility import rest_blockers
@@ -144,6 +144,9 @@ def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
     found = view.turn.one(_DRIFTED, view.each, key)
     if isinstance(found, Plan):
         return found
+    waits = differing(view, found.pool.name) if found.movable else None
+    if waits is not None:
+        return refused(found.state, waits, waits.until)
     return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, found.state, DRIFTED)
 
 

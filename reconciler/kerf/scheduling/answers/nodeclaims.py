@@ -170,6 +170,7 @@ def _planned(snapshot: Snapshot, node: NewNode) -> dict[str, str]:
         labels.PLANNED_PODS: ",".join(marks),
         **({labels.REQUESTED_DRIVERS: ",".join(node.drivers)} if node.drivers else {}),
         **({labels.PROBES: ",".join(node.probes)} if node.probes else {}),
+        **({labels.ALTERNATIVE_FOR: ",".join(node.alternative_for)} if node.alternative_for else {}),
         **_overlay_notes(t for t in _overlaid(snapshot, snapshot.node_pools[node.pool]) if t.name in listed),
     }
 

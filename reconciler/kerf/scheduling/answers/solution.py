@@ -84,7 +84,8 @@ class NewNode:
 
     `instance_types` all hold the pods, cheapest first; `requests` are the pods' and the least daemon overhead of these
     types; `price` is that of the cheapest offering, in millionths of a dollar per hour. `devices` is what claims get
-    there. `probes` are the shapes of those of its pods that an earlier node did not help. `value` is what nodes for its
+    there. `probes` are the shapes of those of its pods that an earlier node did not help, `alternative_for` of
+    those that were not bound where they were expected. `value` is what nodes for its
     pods cost at least when they need not be whole; None where it was not asked for, or when others that are to come may
     have a say in the node.
     """
@@ -100,6 +101,7 @@ class NewNode:
     min_values_relaxed: bool = False
     devices: tuple[Grant, ...] = ()
     probes: tuple[str, ...] = ()
+    alternative_for: tuple[str, ...] = ()
     value: int | None = None
 
     @property

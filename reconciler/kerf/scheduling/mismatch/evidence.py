@@ -181,35 +181,45 @@ def newest_hosts(turn: Turn) -> Mapping[str, datetime]:
     return found
 
 
+def planned_pods(claim: NodeClaim) -> frozenset[str]:
+    """The marks of the pods that a NodeClaim was made for."""
+    return marks_of(claim, labels.PLANNED_PODS)
+
+
 def probed_by(claim: NodeClaim) -> frozenset[str]:
     """The shapes that a NodeClaim is a further attempt for."""
-    return frozenset(claim.metadata.annotations.get(labels.PROBES, "").split(",")) - {""}
+    return marks_of(claim, labels.PROBES)
+
+
+def marks_of(claim: NodeClaim, annotation: str) -> frozenset[str]:
+    """The parts of an annotation with commas."""
+    return frozenset(claim.metadata.annotations.get(annotation, "").split(",")) - {""}
 
 
 # --- one node ---------------------------------------------------------------------------------------------------
 def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | None]:
     claim = snapshot.node_claims[name]
-    initialized, node = true_since(claim, "Initialized"), _node_of(snapshot, claim)
+    initialized, node = true_since(claim, "Initialized"), node_of(snapshot, claim)
     begun = initialized or true_since(claim, "Registered") or (node.metadata.creation_timestamp if node else None)
     if not claim.managed or claim.metadata.deleting or begun is None or begun + WATCHED <= snapshot.now:
         return None, None
-    planned = frozenset(claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(",")) - {""}
+    planned = planned_pods(claim)
     there = snapshot.pods.on(node.name) if node is not None else ()
     missing = planned - {pod_mark(pod.metadata.uid) for pod in there if not pods.rejected(pod)}
     foreign = foreign_taints(claim, node) if node is not None else ()
     evicts = any(taint.effect == "NoExecute" for taint in foreign)
     if node is None or not (missing or evicts):
         return None, begun + WATCHED
-    hindrance = _hindrance(claim, node)
+    hindered = hindrance(claim, node)
     if initialized is None:
         verdict = begun + WATCHED
-    elif hindrance:
+    elif hindered:
         verdict = initialized
     else:
         verdict = _verdict(begun, snapshot.node_changed_at.get(node.name), foreign)
     until = min(instant for instant in (verdict, verdict + RECORDED, begun + WATCHED) if instant > snapshot.now)
     joined, shapes = initialized is not None, probed_by(claim) | _rejected(snapshot, there)
-    return Watched(claim, node, joined, missing, shapes, foreign, evicts, hindrance, verdict), until
+    return Watched(claim, node, joined, missing, shapes, foreign, evicts, hindered, verdict), until
 
 
 def _rejected(snapshot: Snapshot, there: Iterable[Pod]) -> frozenset[str]:
@@ -233,18 +243,13 @@ def true_since(claim: NodeClaim, type_: str) -> datetime | None:
     return found.last_transition_time if found is not None and found.status == "True" else None
 
 
-def usable_node(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
-    """The claim's Node while nothing but differences from the plan keeps pods off it."""
-    node = _node_of(snapshot, claim)
-    return node if node is not None and not _hindrance(claim, node) else None
-
-
-def _node_of(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
+def node_of(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
+    """The claim's Node; None without one, or while there are several."""
     found = snapshot.nodes_by_provider.get(claim.status.provider_id, ())
     return found[0] if len(found) == 1 else None
 
 
-def _hindrance(claim: NodeClaim, node: Node) -> str:
+def hindrance(claim: NodeClaim, node: Node) -> str:
     """What keeps pods off a Node and is no difference from the plan; empty when nothing does."""
     if node.metadata.deleting:
         return "it is being deleted"
@@ -298,7 +303,7 @@ def _judged(
 
 def _strangers(snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Sequence[Pod]:
     """Pods on the node, expected or `promised` there, that it was not made for; daemon pods aside."""
-    planned = one.claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(",")
+    planned = planned_pods(one.claim)
     return [
         pod
         for pod in (*snapshot.pods.on(one.node.name), *snapshot.pods.expected_on(one.node.name), *promised)
