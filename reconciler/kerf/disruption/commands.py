@@ -42,8 +42,8 @@ from kerf.model.plan import (
 )
 from kerf.model.snapshot import StateNode
 from kerf.model.writes import annotate
-from kerf.scheduling.mismatch.evidence import TAINT_GOES, true_since
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
+from kerf.scheduling.mismatch.watching import TAINT_GOES, true_since
 from kerf_api import labels
 from kerf_api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from kerf_api.v1.nodeclaim import NodeClaim

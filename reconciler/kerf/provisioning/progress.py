@@ -21,8 +21,9 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.expecting import over
 from kerf.scheduling.facts.joining import NOT_INITIALIZED, late_pools, nodes_left
-from kerf.scheduling.mismatch.evidence import Verdict, Watched, probed_by, verdicts, watched
+from kerf.scheduling.mismatch.evidence import Verdict, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
+from kerf.scheduling.mismatch.watching import Watched, probed_by, watched
 from kerf.scheduling.placing.classes import age
 from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from kerf.model.kubernetes.objects import ContainerStatus, Pod, PodStatus
 from kerf.model.memory import Memory
 from kerf.model.plan import Nomination
-from kerf.scheduling.mismatch.evidence import Verdict, displaced, kept_until, verdicts, watched
+from kerf.scheduling.mismatch.evidence import Verdict, displaced, kept_until, verdicts
+from kerf.scheduling.mismatch.watching import watched
 from kerf_api import labels
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import FOREIGN, claim, ready

@@ -15,7 +15,8 @@ from kerf.disruption.drift.conditions import CONSOLIDATABLE, consolidation_windo
 from kerf.disruption.view import View
 from kerf.model.mismatches import PROBE_EVERY
 from kerf.model.snapshot import StateNode
-from kerf.scheduling.mismatch.evidence import SHAPES, kept_until, marks_of
+from kerf.scheduling.mismatch.evidence import SHAPES, kept_until
+from kerf.scheduling.mismatch.watching import marks_of
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool

@@ -25,9 +25,10 @@ from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record
 from kerf.model.plan import Event, Plan
 from kerf.model.snapshot import Snapshot
 from kerf.model.writes import warning, with_annotations
-from kerf.scheduling.mismatch.evidence import Verdict, Watched, newest_hosts, verdicts, watched
+from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
+from kerf.scheduling.mismatch.watching import Watched, watched
 from kerf.scheduling.offerings import learned
 from kerf_api import labels
 from kerf_api.v1 import conditions

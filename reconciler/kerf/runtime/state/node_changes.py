@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.model.kubernetes.objects import Node
-from kerf.scheduling.mismatch.evidence import WATCHED
+from kerf.scheduling.mismatch.watching import WATCHED
 
 #: The table says nothing of a node so long after its last change.
 KEPT: Final = WATCHED

@@ -9,57 +9,26 @@ nothing but that keeps a pod off, the node is unused: this bounds how fast more 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
-from typing import Final
 
 from kerf.model.kubernetes import pods
-from kerf.model.kubernetes.objects import Node, Pod
-from kerf.model.kubernetes.selectors import selector_of
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
 from kerf.pods.buffer_pods import RESOLUTIONS, Resolution, virtual_pods
-from kerf.pods.host_ports import clash, host_ports
 from kerf.scheduling.answers.nodeclaims import pod_mark
-from kerf.scheduling.offerings.learned import foreign_taints
-from kerf.scheduling.placing.pod_parts import has_terms
+from kerf.scheduling.mismatch.capacity import Capacity, fits
+from kerf.scheduling.mismatch.watching import (
+    RECORDED,
+    WATCH,
+    Watched,
+    true_since,
+    watched,
+)
 from kerf.scheduling.placing.pod_shapes import PodShapes
-from kerf_api import labels
-from kerf_api.resources import Resources, total
-from kerf_api.v1.meta import Taint
-from kerf_api.v1.nodeclaim import NodeClaim
-
-#: Time for the kube-scheduler to bind the pods of a node that is initialized.
-SETTLES: Final = timedelta(minutes=1)
-#: Time for a taint to go that the NodePool does not declare.
-TAINT_GOES: Final = timedelta(minutes=4, seconds=50)
-#: A node is kept for so long after its verdict: the verdict has to be recorded.
-RECORDED: Final = timedelta(seconds=10)
-#: A node is no longer watched this long after its initialization, or after its registration if it is not initialized.
-WATCHED: Final = timedelta(minutes=10)
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A node that joined a short while ago, and that lacks pods it was made for or has a taint that removes them.
-
-    `missing` are their marks; `probes` the shapes of pods of which an earlier node did not help, or that the kubelet
-    rejected; `foreign` the taints that the NodePool does not declare; `evicts` says whether one of these removes pods;
-    `hindrance` what keeps pods off that is no difference from the plan; `verdict` the instant from which missing pods
-    are evidence.
-    """
-
-    claim: NodeClaim
-    node: Node
-    initialized: bool
-    missing: frozenset[str]
-    probes: frozenset[str]
-    foreign: tuple[Taint, ...]
-    evicts: bool
-    hindrance: str
-    verdict: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +43,6 @@ class Verdict:
     shape: str
     undecided: bool
     unused: str = ""
-
-
-def watched(turn: Turn) -> tuple[Mapping[str, Watched], datetime | None]:
-    """The watched nodes by the names of their NodeClaims, and the instant at which that may change by itself."""
-    asked = turn.all(WATCH, turn.noted)
-    return asked.spoken, asked.due
 
 
 def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
@@ -131,7 +94,7 @@ def displaced(turn: Turn, since: datetime) -> bool:
     for name, one in opened.items():
         for mark in one.missing:
             lost.setdefault(mark, []).append(name)
-    here = cache(lambda name: _Capacity.of(snapshot, opened[name], promised.get(name, ())))
+    here = cache(lambda name: Capacity.of(snapshot, opened[name], promised.get(name, ())))
     for uid, pod in waiting.items():
         names = lost.get(pod_mark(uid), [])
         target = promises.get(uid, "")
@@ -181,86 +144,7 @@ def newest_hosts(turn: Turn) -> Mapping[str, datetime]:
     return found
 
 
-def planned_pods(claim: NodeClaim) -> frozenset[str]:
-    """The marks of the pods that a NodeClaim was made for."""
-    return marks_of(claim, labels.PLANNED_PODS)
-
-
-def probed_by(claim: NodeClaim) -> frozenset[str]:
-    """The shapes that a NodeClaim is a further attempt for."""
-    return marks_of(claim, labels.PROBES)
-
-
-def marks_of(claim: NodeClaim, annotation: str) -> frozenset[str]:
-    """The parts of an annotation with commas."""
-    return frozenset(claim.metadata.annotations.get(annotation, "").split(",")) - {""}
-
-
-# --- one node ---------------------------------------------------------------------------------------------------
-def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | None]:
-    claim = snapshot.node_claims[name]
-    initialized, node = true_since(claim, "Initialized"), node_of(snapshot, claim)
-    begun = initialized or true_since(claim, "Registered") or (node.metadata.creation_timestamp if node else None)
-    if not claim.managed or claim.metadata.deleting or begun is None or begun + WATCHED <= snapshot.now:
-        return None, None
-    planned = planned_pods(claim)
-    there = snapshot.pods.on(node.name) if node is not None else ()
-    missing = planned - {pod_mark(pod.metadata.uid) for pod in there if not pods.rejected(pod)}
-    foreign = foreign_taints(claim, node) if node is not None else ()
-    evicts = any(taint.effect == "NoExecute" for taint in foreign)
-    if node is None or not (missing or evicts):
-        return None, begun + WATCHED
-    hindered = hindrance(claim, node)
-    if initialized is None:
-        verdict = begun + WATCHED
-    elif hindered:
-        verdict = initialized
-    else:
-        verdict = _verdict(begun, snapshot.node_changed_at.get(node.name), foreign)
-    until = min(instant for instant in (verdict, verdict + RECORDED, begun + WATCHED) if instant > snapshot.now)
-    joined, shapes = initialized is not None, probed_by(claim) | _rejected(snapshot, there)
-    return Watched(claim, node, joined, missing, shapes, foreign, evicts, hindered, verdict), until
-
-
-def _rejected(snapshot: Snapshot, there: Iterable[Pod]) -> frozenset[str]:
-    """The shapes of pods that the kubelet did not run: others follow in their place."""
-    found = [pod for pod in there if pods.rejected(pod)]
-    known = PodShapes(snapshot)
-    return frozenset(map(known.of, found)) - {""} if found else frozenset()
-
-
-def _verdict(since: datetime, changed: datetime | None, foreign: Sequence[Taint]) -> datetime:
-    """For an initialized node; each change gives the kube-scheduler time again, within bounds."""
-    if foreign:
-        return since + TAINT_GOES
-    settled = since + SETTLES if changed is None else max(since, changed) + SETTLES
-    return min(settled, since + TAINT_GOES + SETTLES)
-
-
-def true_since(claim: NodeClaim, type_: str) -> datetime | None:
-    """Since when a condition is True; None when it is not."""
-    found = claim.condition(type_)
-    return found.last_transition_time if found is not None and found.status == "True" else None
-
-
-def node_of(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
-    """The claim's Node; None without one, or while there are several."""
-    found = snapshot.nodes_by_provider.get(claim.status.provider_id, ())
-    return found[0] if len(found) == 1 else None
-
-
-def hindrance(claim: NodeClaim, node: Node) -> str:
-    """What keeps pods off a Node and is no difference from the plan; empty when nothing does."""
-    if node.metadata.deleting:
-        return "it is being deleted"
-    if labels.COMMAND in claim.metadata.annotations or any(t.key == labels.DISRUPTED_TAINT for t in node.spec.taints):
-        return "it is being disrupted"
-    if node.spec.unschedulable:
-        return "it is cordoned"
-    return "it is not ready" if claim.is_true("Initialized") and not node.ready else ""
-
-
-# --- its pods ---------------------------------------------------------------------------------------------------
+# --- the pods ---------------------------------------------------------------------------------------------------
 def _by_shape(snapshot: Snapshot, shapes: PodShapes, wanted: set[str]) -> Mapping[str, Sequence[Pod]]:
     found: dict[str, list[Pod]] = {}
     for pod in waiting_pods(snapshot):
@@ -288,92 +172,17 @@ def _judged(
     created = one.claim.metadata.creation_timestamp
     if not found or created is None:
         return
-    capacity = _Capacity.of(snapshot, one, promised)
+    capacity = Capacity.of(snapshot, one, promised)
     if capacity is None:  # nothing follows from amounts that are not readable
         return
     for pod in found:
         unused = one.hindrance or ("other pods use its capacity" if capacity.taken(pod) else "")
-        if pods.virtual(pod) and not one.hindrance and (unused or _fits(pod, one, capacity.running)):
+        if pods.virtual(pod) and not one.hindrance and (unused or fits(pod, one, capacity.running)):
             continue  # others may use what a buffer keeps
         shape = shapes.of(pod)
         if shape and not (shape in hosts() and hosts()[shape] >= created):
             undecided = not one.initialized or (not unused and snapshot.now < one.verdict)
             yield Verdict(one, pod, shape, undecided, unused)
-
-
-def _strangers(snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Sequence[Pod]:
-    """Pods on the node, expected or `promised` there, that it was not made for; daemon pods aside."""
-    planned = planned_pods(one.claim)
-    return [
-        pod
-        for pod in (*snapshot.pods.on(one.node.name), *snapshot.pods.expected_on(one.node.name), *promised)
-        if not pods.terminal(pod)
-        and not pods.of_daemon_set(pod)
-        and not pods.of_node(pod)
-        and pod_mark(pod.metadata.uid) not in planned
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Capacity:
-    """The capacity of a watched node as planned, `expected`, what the pods there take of it, and those of them that it
-    was not made for; some of these are `ruling`: they may keep others away."""
-
-    expected: Resources
-    running: Resources
-    strangers: Sequence[Pod]
-    ruling: Sequence[Pod]
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> _Capacity | None:
-        """`promised` are pods that are expected there. None when amounts are not readable."""
-        strangers = _strangers(snapshot, one, promised)
-        there = [pod for pod in snapshot.pods.on(one.node.name) if not pods.terminal(pod)]
-        there += [pod for pod in strangers if pod.spec.node_name != one.node.name]
-        try:
-            running = total(pods.requests(pod) for pod in there)
-            expected = Resources.parse(one.claim.status.allocatable)
-        except ValueError:
-            return None
-        return cls(expected, running, strangers, [pod for pod in strangers if _rules(pod)])
-
-    def taken(self, pod: Pod) -> bool:
-        """Whether other pods took the capacity: as planned, the node does not hold this pod beside them."""
-        if not self.strangers:
-            return False
-        try:
-            if not (self.running + pods.requests(pod)).fits(self.expected):
-                return True
-        except ValueError:
-            return True
-        ports = host_ports(pod)
-        others = self.strangers if _rules(pod) else self.ruling
-        return any(clash(ports, host_ports(other)) or _apart(pod, other) or _apart(other, pod) for other in others)
-
-
-def _rules(pod: Pod) -> bool:
-    """Whether a pod may keep others away, by host ports or by constraints about them."""
-    return has_terms(pod) or bool(host_ports(pod))
-
-
-def _fits(pod: Pod, one: Watched, running: Resources) -> bool:
-    """Whether a node as it is has the capacity for a pod of a CapacityBuffer, which the kube-scheduler never tries."""
-    node = one.node
-    tolerated = all(pods.tolerates(pod, taint) for taint in one.foreign)
-    selected = all(node.metadata.labels.get(key) == value for key, value in pod.spec.node_selector.items())
-    try:
-        return tolerated and selected and (running + pods.requests(pod)).fits(Resources.parse(node.status.allocatable))
-    except ValueError:
-        return True
-
-
-def _apart(pod: Pod, other: Pod) -> bool:
-    """Whether rules of a pod about other pods may keep it from the node of this one."""
-    affinity = pod.spec.affinity
-    away = affinity.pod_anti_affinity.required if affinity is not None and affinity.pod_anti_affinity else ()
-    spread = [c for c in pod.spec.topology_spread_constraints if c.when_unsatisfiable == "DoNotSchedule"]
-    selectors = [*(term.label_selector for term in away), *(one.label_selector for one in spread)]
-    return any(selector_of(one, pod.metadata.labels, ()).matches(other.metadata.labels) for one in selectors)
 
 
 def _is_refused(pod: Pod) -> bool:
@@ -387,10 +196,4 @@ def _shapes(snapshot: Snapshot, name: str) -> tuple[frozenset[str], None]:
     return frozenset(known.of(pod) for pod in there if pods.admitted(pod)), None
 
 
-WATCH: Step[Snapshot, Watched] = Step(
-    "watched nodes",
-    "node_claims",
-    _watch,  # type: ignore[arg-type]
-    speaks=lambda found: found is not None,
-)
 SHAPES: Step[Snapshot, frozenset[str]] = Step("shapes on nodes", "nodes", _shapes, speaks=lambda _: False)

@@ -19,7 +19,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.pods.requirements import accepted_by_node, asked_labels, selector_requirements
 from kerf.pods.volumes import attachments
 from kerf.scheduling.answers.nodeclaims import pod_mark
-from kerf.scheduling.mismatch.evidence import TAINT_GOES, WATCHED, hindrance, node_of, planned_pods, true_since
+from kerf.scheduling.mismatch.watching import TAINT_GOES, WATCHED, hindrance, node_of, planned_pods, true_since
 from kerf.scheduling.offerings.learned import Difference, differences, foreign_taints, lacking, missing_labels
 from kerf_api import labels
 from kerf_api.resources import Resources, total
