@@ -58,8 +58,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/disruption:_stop_for_replacements",
-                "age > _time_limit(view)",
-                "age > 2 * _time_limit(view)",
+                "age > limit",
+                "age > 2 * limit",
             ),
         ),
     ),

@@ -175,8 +175,41 @@ BUGS = (
     Bug(
         "a replacement that differs is bought again and again",
         "Each NodeClaim of a roll-out buys a node every few minutes.",
-        (Edit("reconciler/kerf/disruption:Failure.until", "self.template and self.count > 1", "False"),),
-        (f"{_DIFFER}::test_a_second_one_of_the_same_template_is_followed_by_one_a_day",),
+        (Edit("reconciler/kerf/disruption:Failure.until", "self.inputs and self.count > 1", "False"),),
+        (f"{_DIFFER}::test_a_second_one_of_the_same_inputs_is_followed_by_one_a_day",),
+    ),
+    Bug(
+        "a replacement that starts slowly is not compared with its plan",
+        "An agent's taint makes a slow node time out, and it is bought again for ever.",
+        (Edit("reconciler/kerf/disruption:ends_at", "at + _COMPARED", "at"),),
+        (
+            f"{_DIFFER}::test_a_replacement_that_starts_slowly_is_compared_all_the_same[9-14]",
+            "tests/scenarios/test_scenarios.py::test_scenario[progress/slow-replacement-is-tainted-at-first]",
+        ),
+    ),
+    Bug(
+        "a replacement may lack labels",
+        "A roll-out evicts every pod to nodes whose labels it does not select.",
+        (Edit("reconciler/kerf/scheduling/mismatch:_passing", "not accepted_by_node(pod, own)", "False"),),
+        (f"{_DIFFER}::test_a_label_that_pods_select_has_time_to_come",),
+    ),
+    Bug(
+        "a replacement may attach too few volumes",
+        "Consolidation to a cheaper type evicts pods every two minutes.",
+        (Edit("reconciler/kerf/scheduling/mismatch:_lasting", "wanted > most", "False"),),
+        (f"{_DIFFER}::test_nodes_that_attach_too_few_volumes_are_no_replacement",),
+    ),
+    Bug(
+        "DaemonSet pods that came after the plan do not count",
+        "A roll-out evicts every pod to nodes without room for them.",
+        (Edit("reconciler/kerf/scheduling/mismatch:_too_small", "(*coming, *daemons)", "coming"),),
+        (f"{_DIFFER}::test_daemon_pods_that_no_plan_knew_count",),
+    ),
+    Bug(
+        "each node of a roll-out learns for itself that replacements differ",
+        "A roll-out buys two nodes for each node of the NodePool.",
+        (Edit("reconciler/kerf/disruption:_drift_candidate", "waits is not None", "False"),),
+        (f"{_DIFFER}::test_two_in_a_row_hold_the_roll_out_to_the_other_nodes_of_the_node_pool",),
     ),
     Bug(
         "further attempts are merged with nodes that did not help",
@@ -195,9 +228,9 @@ BUGS = (
         "A node is bought and given up each time that a PodDisruptionBudget is closed for ten minutes.",
         (
             Edit(
-                "reconciler/kerf/disruption:_finish",
-                "not (forceful or command.replacements or _eventual(state.claim, command))",
-                "not (forceful or _eventual(state.claim, command))",
+                "reconciler/kerf/disruption:_stop_of",
+                'blocker.code == "PodDisruptionBudget" and command.replacements and command.created',
+                "False",
             ),
         ),
         ("tests/scenarios/test_scenarios.py::test_scenario[drift/budget-closed-while-replacement-boots]",),

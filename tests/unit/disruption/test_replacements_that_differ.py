@@ -46,6 +46,11 @@ def has(cpu: str) -> dict[str, Any]:
     return {"status": {"allocatable": {"cpu": cpu, "memory": "6Gi", "pods": "29"}}}
 
 
+def _reason(world: World) -> str:
+    """Why the command ends; empty when it does not."""
+    return "; ".join(one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a")
+
+
 def tainted() -> dict[str, Any]:
     return {"spec": {"taints": [{"key": FOREIGN.key, "value": FOREIGN.value, "effect": FOREIGN.effect}]}}
 
@@ -111,7 +116,7 @@ def test_a_cordon_has_time_to_go_and_then_ends_the_command() -> None:
     world, name = joined(spec={"unschedulable": True})
     assert deletions(world.plan()) == []
     world.now += 5 * MINUTE
-    (why,) = [one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a"]
+    why = _reason(world)
     assert why == f"node node-{name} is other than planned: it is cordoned"
 
 
@@ -119,7 +124,7 @@ def test_a_label_that_pods_select_has_time_to_come() -> None:
     world, name = joined(pod("web", "a", nodeSelector={"example.com/rack": "r1"}))
     assert deletions(world.plan()) == []
     world.now += 5 * MINUTE
-    (why,) = [one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a"]
+    why = _reason(world)
     assert why == f"node node-{name} is other than planned: its labels do not match what pod shop/web requires"
     world.edit(f"node/node-{name}", {"metadata": {"labels": {"example.com/rack": "r1"}}})
     assert misfit(world, name) is None
@@ -129,7 +134,7 @@ def test_daemon_pods_that_no_plan_knew_count() -> None:
     world, name = joined(**has("1930m"))
     wide = [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]  # beside the 500m of the pod that moves
     world.add(pod("agent", name, owner="DaemonSet", containers=wide))
-    (why,) = [one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a"]
+    why = _reason(world)
     assert why.endswith(": its DaemonSets and the pods that are to move there need cpu 2 of 1930m")
 
 
@@ -140,7 +145,7 @@ def test_nodes_that_attach_too_few_volumes_are_no_replacement() -> None:
     world.add(decode(StorageClass, {"metadata": {"name": "gp3"}, "provisioner": "ebs.csi.aws.com"}))
     assert misfit(world, name) is None
     world.add(csi_node(f"node-{name}", 1))
-    (why,) = [one.reason.text for one in world.plan().refusals if one.subject == "nodeclaim/a"]
+    why = _reason(world)
     assert why.endswith(": it attaches 1 volumes of ebs.csi.aws.com, and 2 are to move there")
 
 
@@ -207,7 +212,7 @@ def test_two_in_a_row_hold_the_roll_out_to_the_other_nodes_of_the_node_pool() ->
             world.claim("a"), metadata=replace(meta, annotations={**meta.annotations, labels.COMMAND_FAILED: failed})
         )
     )
-    plan = world.plan()
-    (why,) = [one.reason for one in plan.refusals if one.subject == "node/node-b"]
-    assert why.code == "BackingOff"
-    assert why.text.startswith("replacements of nodes of NodePool default came up other than planned; next try at ")
+    texts = [one.reason.text for one in world.plan().refusals if one.subject == "node/node-b"]
+    assert [text.partition(";")[0] for text in texts] == [
+        "replacements of nodes of NodePool default came up other than planned"
+    ]
