@@ -134,6 +134,8 @@ ZONAL_SHIFT = f"{KERF}/zonal-shift"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
 PLANNED_PODS = f"{KERF}/planned-pods"
+#: The shapes of these pods, by comma: one that is deleted is followed by another of its shape.
+PLANNED_SHAPES = f"{KERF}/planned-shapes"
 #: On a NodePool: nodes that came up other than planned (docs/scheduling.md). On a NodeClaim: the shapes of pods, by
 #: comma, of which an earlier node did not help and that this one is made for again.
 MISMATCHES = f"{KERF}/mismatches"
@@ -191,6 +193,7 @@ WRITTEN_ON_CLAIMS = frozenset(
         COMMAND_FAILED,
         REPLACES,
         PLANNED_PODS,
+        PLANNED_SHAPES,
         PROBES,
         ALTERNATIVE_FOR,
         DELETION_ALLOWED,

@@ -233,7 +233,9 @@ BUGS = (
                 "False",
             ),
         ),
-        ("tests/scenarios/test_scenarios.py::test_scenario[drift/budget-closed-while-replacement-boots]",),
+        (
+            "tests/unit/disruption/test_commands.py::test_once_the_replacement_is_bought_a_disruption_budget_delays_only_the_drain",
+        ),
     ),
     Bug(
         "back-off forgotten on restart",

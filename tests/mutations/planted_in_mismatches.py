@@ -50,6 +50,15 @@ BUGS: tuple[Bug, ...] = (
         ),
     ),
     Bug(
+        "a pod in place of a deleted one is another case",
+        "A CI runner whose pods are given up after minutes buys twenty nodes an hour that do not help.",
+        (Edit(f"{_EVIDENCE}:_made_for", "one.initialized", "False"),),
+        (
+            f"{_STORY}::test_pods_that_are_given_up_and_made_again_get_two_nodes[tainted]",
+            "tests/unit/scheduling/test_evidence.py::test_a_pod_in_place_of_a_deleted_one_takes_over_its_verdict",
+        ),
+    ),
+    Bug(
         "a taint that evicts is learned of no node",
         "A controller that quarantines each node evicts its pods forty times an hour.",
         (Edit("reconciler/kerf/lifecycle:find", "one.initialized and one.evicts", "False"),),

@@ -85,6 +85,24 @@ def test_a_label_that_changes_after_pods_are_bound_is_evidence() -> None:
         assert story.sights.unmet({"launched": "<= 2"}) == {}
 
 
+@pytest.mark.parametrize(
+    ("weather", "seconds"),
+    [({"late_taint": "example.com/agent=missing:NoSchedule"}, 180), ({"lacking": {"cpu": "430m"}}, 80)],
+    ids=["tainted", "small"],
+)
+def test_pods_that_are_given_up_and_made_again_get_two_nodes(weather: dict[str, Any], seconds: int) -> None:
+    """As those of CI runners, and of Jobs with a deadline: none waits until its node is judged."""
+    story = Story({"weather": weather})
+    pool = {"requirements": SMALL, "disruption": EMPTIED}
+    web = {"replicas": 1, "cpu": "1800m"}
+    story.play({"stage": {"pools": {"general": pool}}, "deploy": {"web": web}, "no_place": ["web"]})
+    for _ in range(3600 // seconds):
+        story.play({"run": f"{seconds}s"})
+        for record in list(story.world.server.records(kinds.POD)):
+            story.world.server.delete(kinds.POD, *record.key)
+    assert story.sights.unmet({"launched": "<= 2"}) == {}
+
+
 @pytest.mark.parametrize("seconds", [60.0, 200.0])
 def test_a_taint_that_evicts_is_learned_of_two_nodes(seconds: float) -> None:
     """The evicted pods come again as others: none waits for the node that it was made for."""

@@ -15,11 +15,15 @@ from kerf.model.plan import CreateNodeClaim, Reason
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.boundary import Problems
 from kerf.scheduling.answers.nodeclaims import pod_mark, to_claim, uid_of
+from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
+from kerf_api import labels
 from kerf_api.texts import counted
 
 #: Solves in one pass that leave out one more NodePool each.
 _SOLVES: Final = 3
+#: So many shapes of pods stand on a NodeClaim.
+_MOST_SHAPES: Final = 50
 
 
 def creatable(
@@ -61,12 +65,13 @@ class _Tried:
     def of(cls, snapshot: Snapshot, solution: Solution) -> _Tried:
         made = list[tuple[NewNode, CreateNodeClaim]]()
         refused, problems = dict[str, PodRefusal](), dict[str, PodRefusal]()
+        shapes = PodShapes(snapshot)
         for planned in solution.new_nodes:
-            node, creation = planned, _creation(snapshot, planned)
+            node, creation = planned, _creation(snapshot, planned, shapes)
             if isinstance(creation, PodRefusal):  # one of its pods may be the cause
                 failed = _failing(snapshot, planned)
                 node = replace(planned, pods=tuple(key for key in planned.pods if key not in failed))
-                creation = _creation(snapshot, node) if failed and node.pods else creation
+                creation = _creation(snapshot, node, shapes) if failed and node.pods else creation
                 refused |= failed
             if not isinstance(creation, PodRefusal):
                 made.append((node, creation))
@@ -94,9 +99,11 @@ class _Tried:
         )
 
 
-def _creation(snapshot: Snapshot, node: NewNode) -> CreateNodeClaim | PodRefusal:
+def _creation(snapshot: Snapshot, node: NewNode, shapes: PodShapes) -> CreateNodeClaim | PodRefusal:
     try:
-        claim = to_claim(snapshot, node, salt="provisioned")
+        known = {shapes.of(snapshot.pods[key]) for key in node.pods if key in snapshot.pods} - {""}
+        notes = {labels.PLANNED_SHAPES: ",".join(sorted(known)[:_MOST_SHAPES])} if known else {}
+        claim = to_claim(snapshot, node, salt="provisioned", annotations=notes)
         return CreateNodeClaim(reason=Reason("Provisioned", _purpose(snapshot, node)), claim=claim)
     except Exception as error:
         reason = broken(error)

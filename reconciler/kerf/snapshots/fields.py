@@ -41,6 +41,7 @@ ANNOTATIONS: Final = frozenset(
         labels.ZONAL_SHIFT,
         labels.REPLACES,
         labels.PLANNED_PODS,
+        labels.PLANNED_SHAPES,
         labels.MISMATCHES,
         labels.PROBES,
         labels.ALTERNATIVE_FOR,

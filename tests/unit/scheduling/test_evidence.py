@@ -107,6 +107,18 @@ def test_a_further_attempt_is_for_any_pod_of_the_shape() -> None:
     assert found.shape == shape
 
 
+def test_a_pod_in_place_of_a_deleted_one_takes_over_its_verdict() -> None:
+    (shape,) = {found.shape for found in judged(claim("n1", WEB), ready("n1"), WEB)}
+    gone = claim("n1", WEB, annotations={labels.PLANNED_SHAPES: shape})
+    more = w.replicas(3, "web", "1500m")
+    found = judged(gone, ready("n1"), *more)
+    assert [(one.pod.key, one.shape) for one in found] == [("default/web-0", shape)]
+    assert judged(claim("n1", WEB), ready("n1"), *more) == []
+    assert [one.pod.key for one in judged(gone, ready("n1"), WEB, *more)] == ["default/web"]
+    starting = claim("n1", WEB, annotations={labels.PLANNED_SHAPES: shape}, initialized=False)
+    assert judged(starting, ready("n1"), *more) == []
+
+
 def test_a_node_is_kept_until_its_verdict_while_a_pod_waits() -> None:
     def until(*objects: Any) -> Any:
         return kept_until(Memory().turn(w.world(w.pool(), *objects)), "n1")

@@ -28,6 +28,7 @@ from kerf.scheduling.mismatch.watching import (
     true_since,
     watched,
 )
+from kerf.scheduling.placing.classes import age
 from kerf.scheduling.placing.pod_shapes import PodShapes
 
 
@@ -60,8 +61,8 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
             waiting[mark] = pod
         if target in found:
             promised.setdefault(target, []).append(pod)
-    probed = {shape for one in found.values() for shape in one.probes}
-    of_shape = _by_shape(snapshot, shapes, probed) if probed else {}
+    wanted = {shape for one in found.values() for shape in (*one.probes, *(one.shapes if one.initialized else ()))}
+    of_shape = _by_shape(snapshot, shapes, wanted) if wanted else {}
     hosts = cache(lambda: newest_hosts(turn))
     return tuple(
         verdict
@@ -118,9 +119,8 @@ def kept_until(turn: Turn, claim_name: str) -> datetime | None:
     if one is None or turn.snapshot.now >= one.verdict + RECORDED:
         return None
     waiting, shapes = (*waiting_pods(turn.noted), *_of_buffers(turn)), PodShapes(turn.noted)
-    waits = any(
-        pod_mark(pod.metadata.uid) in one.missing or (one.probes and shapes.of(pod) in one.probes) for pod in waiting
-    )
+    known = one.probes | one.shapes
+    waits = any(pod_mark(pod.metadata.uid) in one.missing or (known and shapes.of(pod) in known) for pod in waiting)
     return one.verdict + RECORDED if waits else None
 
 
@@ -154,8 +154,12 @@ def _by_shape(snapshot: Snapshot, shapes: PodShapes, wanted: set[str]) -> Mappin
 
 
 def _made_for(one: Watched, waiting: Mapping[str, Pod], of_shape: Mapping[str, Sequence[Pod]]) -> Sequence[Pod]:
-    """The waiting pods that a node was made for; of a further attempt also pods that came in their place."""
+    """The waiting pods that a node was made for, and those that came in their place: as many as it lacks, and of a
+    further attempt all of its shapes."""
     own = {pod.key: pod for mark in one.missing if (pod := waiting.get(mark)) is not None}
+    left = len(one.missing) - len(own) if one.initialized else 0
+    others = {pod.key: pod for shape in one.shapes for pod in of_shape.get(shape, ())} if left else {}
+    own |= {pod.key: pod for pod in sorted((others[key] for key in others.keys() - own), key=age)[:left]}
     own |= {pod.key: pod for shape in one.probes for pod in of_shape.get(shape, ())}
     return [own[key] for key in sorted(own)]
 

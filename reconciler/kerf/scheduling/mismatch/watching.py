@@ -36,16 +36,17 @@ WATCHED: Final = timedelta(minutes=10)
 class Watched:
     """A node that joined a short while ago, and that lacks pods it was made for or has a taint that removes them.
 
-    `missing` are their marks; `probes` the shapes of pods of which an earlier node did not help, or that the kubelet
-    rejected; `foreign` the taints that the NodePool does not declare; `evicts` says whether one of these removes pods;
-    `hindrance` what keeps pods off that is no difference from the plan; `verdict` the instant from which missing pods
-    are evidence.
+    `missing` are their marks; `shapes` those of the pods it was made for; `probes` the shapes of pods of which an
+    earlier node did not help, or that the kubelet rejected; `foreign` the taints that the NodePool does not declare;
+    `evicts` says whether one of these removes pods; `hindrance` what keeps pods off that is no difference from the
+    plan; `verdict` the instant from which missing pods are evidence.
     """
 
     claim: NodeClaim
     node: Node
     initialized: bool
     missing: frozenset[str]
+    shapes: frozenset[str]
     probes: frozenset[str]
     foreign: tuple[Taint, ...]
     evicts: bool
@@ -96,8 +97,19 @@ def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | No
     else:
         verdict = _verdict(begun, snapshot.node_changed_at.get(node.name), foreign)
     until = min(instant for instant in (verdict, verdict + RECORDED, begun + WATCHED) if instant > snapshot.now)
-    joined, shapes = initialized is not None, probed_by(claim) | _rejected(snapshot, there)
-    return Watched(claim, node, joined, missing, shapes, foreign, evicts, hindered, verdict), until
+    found = Watched(
+        claim,
+        node,
+        initialized=initialized is not None,
+        missing=missing,
+        shapes=marks_of(claim, labels.PLANNED_SHAPES),
+        probes=probed_by(claim) | _rejected(snapshot, there),
+        foreign=foreign,
+        evicts=evicts,
+        hindrance=hindered,
+        verdict=verdict,
+    )
+    return found, until
 
 
 def _rejected(snapshot: Snapshot, there: Iterable[Pod]) -> frozenset[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -114,12 +115,13 @@ def _is_generated(part: Any) -> bool:
 
 
 def _daemon_keys(snapshot: Snapshot) -> set[str]:
-    """The pod labels that (anti-)affinity of daemon sets looks at."""
+    """The pod labels that (anti-)affinity of daemon sets looks at; one that is not readable looks at none."""
     keys: set[str] = set()
     for name in sorted(snapshot.daemon_sets):
-        affinity = snapshot.daemon_sets[name].spec.template.spec.affinity
-        for one in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ():
-            keys |= set(_keys_of(one))
+        with suppress(Exception):
+            affinity = snapshot.daemon_sets[name].spec.template.spec.affinity
+            for one in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ():
+                keys |= set(_keys_of(one))
     return keys
 
 
