@@ -50,6 +50,12 @@ BUGS: tuple[Bug, ...] = (
         ),
     ),
     Bug(
+        "the second attempt is like the first",
+        "A pod is refused for a day because nodes of one architecture are not usable.",
+        (Edit("reconciler/kerf/provisioning:_elsewhere_than", "_AVOIDED if record.where else ()", "()"),),
+        (f"{_STORY}::test_where_other_nodes_are_well_the_second_one_runs_the_pod[of an architecture]",),
+    ),
+    Bug(
         "a pod in place of a deleted one is another case",
         "A CI runner whose pods are given up after minutes buys twenty nodes an hour that do not help.",
         (Edit(f"{_EVIDENCE}:_made_for", "one.initialized", "False"),),

@@ -103,6 +103,24 @@ def test_pods_that_are_given_up_and_made_again_get_two_nodes(weather: dict[str, 
     assert story.sights.unmet({"launched": "<= 2"}) == {}
 
 
+@pytest.mark.parametrize(
+    "weather",
+    [{"differing_types": ["m7g.large", "c7g.large", "r7g.large"]}, {"differing_nodepools": ["heavy"]}],
+    ids=["of an architecture", "of a NodePool"],
+)
+def test_where_other_nodes_are_well_the_second_one_runs_the_pod(weather: dict[str, Any]) -> None:
+    """And pods of another shape, which need such nodes, are served."""
+    story = Story({"weather": {"late_taint": "example.com/agent=missing:NoSchedule", **weather}})
+    on_demand = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
+    pool = {"requirements": [*SMALL, on_demand], "disruption": {"consolidateAfter": "Never"}}
+    story.play({"stage": {"pools": {"heavy": {**pool, "weight": 50}, "light": pool}}})
+    story.play({"deploy": {"web": {"replicas": 1, "cpu": "1500m"}}, "no_place": ["web"], "run": "12m"})
+    assert story.sights.unmet({"running": {"web": 1}, "launched": 2}) == {}
+    selector = {"nodeSelector": {"kubernetes.io/arch": "amd64"}} if "differing_types" in weather else {}
+    story.play({"deploy": {"db": {"replicas": 2, "cpu": "1500m", **selector}}, "no_place": ["db"], "run": "20m"})
+    assert story.sights.unmet({"running": {"web": 1, "db": 2}}) == {}
+
+
 @pytest.mark.parametrize("seconds", [60.0, 200.0])
 def test_a_taint_that_evicts_is_learned_of_two_nodes(seconds: float) -> None:
     """The evicted pods come again as others: none waits for the node that it was made for."""

@@ -46,6 +46,9 @@ _MOST_EARLIER: Final = 8
 #: A fact that is seen again has its time renewed no more often than this: each time is a write.
 _RENEWED_EVERY: Final = timedelta(hours=6)
 
+#: What two nodes may have in common that explains why neither helped, the most telling last.
+PLACES: Final = (labels.NODEPOOL, labels.ZONE, labels.ARCH, labels.INSTANCE_TYPE)
+
 LONGEST_TEXT: Final = 256
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
 
@@ -63,6 +66,7 @@ class Record(Value, frozen=True, kw_only=True):
         earlier: UIDs of the NodeClaims before it, the latest last: each node counts once.
         node: name of its Node.
         differs: the differences between that Node and the plan, in words; of an unused one what kept pods off it.
+        where: the NodePool, zone, architecture and instance type of that Node, by label.
         unused: the nodes are as planned, as far as Kerf knows, and something else kept the pods off each of them: it
             was cordoned, or others used its capacity.
     """
@@ -76,6 +80,7 @@ class Record(Value, frozen=True, kw_only=True):
     earlier: Annotated[tuple[Text, ...], msgspec.Meta(max_length=_MOST_EARLIER)] = ()
     node: Text = ""
     differs: Text = ""
+    where: Annotated[Mapping[Text, Text], msgspec.Meta(max_length=len(PLACES))] = {}
     unused: bool = False
 
     def counts(self, claim_uid: str) -> bool:
@@ -226,7 +231,7 @@ def annotation(found: Mismatches) -> str:
     text = text_of(found)
     if len(text.encode()) <= LONGEST:
         return text
-    plain = tuple(replace(record, differs="", node="") for record in found.records)
+    plain = tuple(replace(record, differs="", node="", where={}) for record in found.records)
     newest = sorted(plain, key=lambda record: (record.at, record.shape), reverse=True)
     while len(text.encode()) > LONGEST and newest:
         text = text_of(replace(found, records=tuple(sorted(newest, key=lambda record: record.shape))))

@@ -1,4 +1,4 @@
-"""Instance types that pods of a pass avoid, because of the facts that Kerf has learned of nodes.
+"""Instance types, and other places, that pods of a pass avoid because of the facts that Kerf has learned of nodes.
 
 A pod with more volumes than nodes of a type attach avoids the type. A further attempt also avoids the types that would
 not hold the pod if they lacked as much as the nodes that did not help; if no other type holds it, it avoids nothing.

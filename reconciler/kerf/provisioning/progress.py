@@ -7,7 +7,7 @@ exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -38,6 +38,14 @@ AWAITS_NODE: Final = "AwaitingNode"
 NODE_MISMATCH: Final = "NodeMismatch"
 #: A further attempt holds up the next one for so long at most before its node is initialized.
 JOINS: Final = timedelta(minutes=15)
+#: What a further attempt avoids of the latest node, as far as that leaves a place: the most first.
+_AVOIDED: Final = (
+    (labels.INSTANCE_TYPE, labels.ARCH, labels.ZONE, labels.NODEPOOL),
+    (labels.INSTANCE_TYPE, labels.ARCH, labels.ZONE),
+    (labels.INSTANCE_TYPE, labels.ARCH),
+    (labels.INSTANCE_TYPE, labels.ZONE),
+    (labels.INSTANCE_TYPE,),
+)
 #: A pass is solved so many times at most until no pod that may have no new node gets one.
 _ROUNDS: Final = 3
 
@@ -78,10 +86,11 @@ def with_progress(
     held, ended = holds(turn, snapshot, pods), over(snapshot)
     records = merged(snapshot.node_pools.values(), snapshot.now)
     shapes = _recorded_shapes(snapshot, pods, records)
-    left, again = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), shapes.keys() - held.keys())
+    attempts = {key: records[shape] for key, shape in shapes.items() if key not in held}
+    left, again = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), attempts)
     solution = solved(left)
-    if again.keys() & solution.unplaced.keys():
-        left = [again.get(pod.key, pod) for pod in left]
+    while stuck := {key for key, rest in again.items() if rest and key in solution.unplaced}:
+        left = [again[pod.key].pop(0) if pod.key in stuck else pod for pod in left]
         solution = solved(left)
     refused: dict[str, PodRefusal] = {}
     for round_ in range(_ROUNDS):
@@ -147,19 +156,32 @@ def _of_pods(node: NewNode, shapes: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _avoiding(
-    snapshot: Snapshot, pods: Sequence[Pod], attempts: Collection[str]
-) -> tuple[list[Pod], Mapping[str, Pod]]:
-    """The pods with the types that they avoid; of further attempts also the pods as they are if that is too much."""
-    avoided, left, again = Avoided(snapshot), list[Pod](), dict[str, Pod]()
-    if not avoided.any:
+    snapshot: Snapshot, pods: Sequence[Pod], attempts: Mapping[str, Record]
+) -> tuple[list[Pod], Mapping[str, list[Pod]]]:
+    """The pods with what they avoid; of further attempts, by key, also the pods that avoid less and less, for when that
+    is too much."""
+    avoided, left, again = Avoided(snapshot), list[Pod](), dict[str, list[Pod]]()
+    if not avoided.any and not attempts:
         return list(pods), again
     for pod in pods:
         own = avoiding(pod, avoided.by_volumes(pod))
-        if pod.key in attempts:
-            again[pod.key] = own
-            own = avoiding(own, avoided.by_shortfall(pod))
+        if (record := attempts.get(pod.key)) is not None:
+            own, *again[pod.key] = [*_elsewhere_than(record, avoided.by_shortfall(pod), own), own]
         left.append(own)
     return left, again
+
+
+def _elsewhere_than(record: Record, too_small: Collection[str], pod: Pod) -> Iterator[Pod]:
+    """The pod away from types that lack as much as those of the earlier nodes; where size is not the matter, away from
+    what may have been: the NodePool, the zone, the architecture or the type of the latest one."""
+    if too_small:
+        yield avoiding(pod, frozenset(too_small))
+        return
+    for keys in _AVOIDED if record.where else ():
+        found = pod
+        for key in keys:
+            found = avoiding(found, frozenset({record.where[key]} if key in record.where else ()), key)
+        yield found
 
 
 def _by_shape(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[str, Record]) -> Mapping[str, list[Pod]]:

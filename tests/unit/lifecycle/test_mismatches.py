@@ -12,7 +12,7 @@ from kerf.lifecycle.nodeclaim import mismatches as stage
 from kerf.lifecycle.view import View
 from kerf.model import mismatches
 from kerf.model.memory import Memory
-from kerf.model.mismatches import Mismatches, Record, Size
+from kerf.model.mismatches import Mismatches, Record, Size, Trait
 from kerf_api import labels
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
@@ -145,6 +145,33 @@ def test_a_taint_that_evicts_is_learned_though_no_pod_waits_for_the_node() -> No
     turn = Memory().turn(w.world(w.pool(), claim("n1", WEB), ready("n1", taints=evicting)))
     found = stage.recorded(View(turn.snapshot), w.pool(), stage.find(turn))
     assert [(trait.text, trait.nodes) for trait in found.traits] == [("example.com/quarantine:NoExecute", ("n1",))]
+
+
+def test_a_taint_that_a_well_node_does_not_have_is_no_fact_of_the_node_pool() -> None:
+    hashed = {labels.NODEPOOL_HASH: "h"}
+    trait = Trait(kind="taint", text="example.com/a:NoSchedule", hash="h", nodes=("n1",), at=w.NOW)
+    meta = msgspec.structs.replace(
+        w.pool().metadata, annotations={labels.MISMATCHES: mismatches.annotation(Mismatches(traits=(trait,)))}
+    )
+    pool = msgspec.structs.replace(w.pool(), metadata=meta)
+
+    def left(*objects: Any) -> int:
+        turn = Memory().turn(w.world(pool, *objects))
+        return len(stage.recorded(View(turn.snapshot), pool, stage.find(turn)).traits)
+
+    well = claim("n2", minutes=6, annotations=hashed)
+    assert left() == 1
+    assert left(well, ready("n2")) == 0
+    assert left(well, ready("n2", ready="False")) == 1
+    assert left(claim("n2", minutes=4, annotations=hashed), ready("n2")) == 1
+    assert left(claim("n2", minutes=6), ready("n2")) == 1
+    assert left(well, ready("n2", taints=[{"key": "example.com/a", "effect": "NoSchedule"}])) == 1
+
+
+def test_a_record_says_where_the_latest_node_was() -> None:
+    (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
+    where = {labels.NODEPOOL: "default", labels.INSTANCE_TYPE: "default", labels.ZONE: "z1", labels.ARCH: "amd64"}
+    assert record.where == where
 
 
 def test_the_condition_and_the_event_report_it() -> None:

@@ -6,7 +6,7 @@ A pod of the shape that is bound to such a node, or to a newer one, clears the r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -28,7 +28,7 @@ from kerf.model.writes import warning, with_annotations
 from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
-from kerf.scheduling.mismatch.watching import Watched, watched
+from kerf.scheduling.mismatch.watching import TAINT_GOES, Watched, node_of, true_since, watched
 from kerf.scheduling.offerings import learned
 from kerf_api import labels
 from kerf_api.v1 import conditions
@@ -96,7 +96,7 @@ def recorded(view: View, pool: NodePool, found: Found) -> Mismatches:
     nodes = [(one.watched.claim, one.watched.node) for one in judged]
     nodes += [(one.claim, one.node) for one in found.misfits if one.claim.pool_name == pool.name]
     nodes += [(one.claim, one.node) for one in found.evicting if one.claim.pool_name == pool.name]
-    facts = _learned(snapshot, known, nodes)
+    facts = _learned(snapshot, pool, known, nodes)
     kept = {r.shape: r for r in known.records if not (r.shape in found.hosts and found.hosts[r.shape] >= r.since)}
     inputs = inputs_of(_knowing(snapshot, pool, facts)) if judged or unused else ""
     for verdict in judged:
@@ -112,9 +112,11 @@ def _knowing(snapshot: Snapshot, pool: NodePool, facts: Mismatches) -> Snapshot:
     return snapshot.with_node_pools(noted)
 
 
-def _learned(snapshot: Snapshot, known: Mismatches, nodes: Iterable[tuple[NodeClaim, Node]]) -> Mismatches:
-    """With the facts that nodes teach; without a trait that one of its nodes has lost."""
-    facts = replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, trait)))
+def _learned(
+    snapshot: Snapshot, pool: NodePool, known: Mismatches, nodes: Iterable[tuple[NodeClaim, Node]]
+) -> Mismatches:
+    """With the facts that nodes teach; without a trait that one of its nodes has lost, or that others do not have."""
+    facts = replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, pool, trait)))
     by_claim = {claim.name: (claim, node) for claim, node in nodes}
     pairs = [by_claim[name] for name in sorted(by_claim)]
     for claim, node in pairs:
@@ -124,12 +126,24 @@ def _learned(snapshot: Snapshot, known: Mismatches, nodes: Iterable[tuple[NodeCl
     return mismatches.with_sizes(facts, [size for size in sizes if size is not None])
 
 
-def _is_over(snapshot: Snapshot, trait: Trait) -> bool:
-    """Whether a node that showed the trait is there and shows it no more."""
+def _is_over(snapshot: Snapshot, pool: NodePool, trait: Trait) -> bool:
+    """Whether a node that showed the trait shows it no more, or another one has not got it in time: then it is one of
+    a part of the NodePool's nodes, as those of a type. A taint that evicts may come at any time."""
     there = [node for name in trait.nodes if (node := snapshot.nodes.get(name)) is not None]
+    if not trait.text.endswith(":NoExecute"):
+        there += _well(snapshot, pool, trait.hash)
     if trait.kind == TAINT:
         return any(trait.text not in map(str, node.spec.taints) for node in there)
     return any(trait.text in node.metadata.labels for node in there)
+
+
+def _well(snapshot: Snapshot, pool: NodePool, hashed: str) -> Iterator[Node]:
+    """The nodes of a NodePool's hash on which a taint or label would be by now."""
+    for claim in snapshot.claims_by_pool.get(pool.name, ()):
+        since, node = true_since(claim, "Initialized"), node_of(snapshot, claim)
+        same = claim.metadata.annotations.get(labels.NODEPOOL_HASH, "") == hashed
+        if same and node is not None and node.ready and since is not None and since + TAINT_GOES <= snapshot.now:
+            yield node
 
 
 def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -> Record:
@@ -139,7 +153,8 @@ def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -
     node = one.node.name
     differs = "; ".join(map(str, learned.differences(one.claim, one.node)))[:LONGEST_TEXT]
     if record is None or record.unused:
-        return Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=uid, node=node, differs=differs)
+        first = Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=uid, node=node)
+        return replace(first, differs=differs, where=_where(one))
     return record if verdict.shape not in one.probes else _and(record, one, now, inputs, differs)
 
 
@@ -149,7 +164,7 @@ def _with_unused(record: Record | None, verdict: Verdict, now: datetime, inputs:
     created = one.claim.metadata.creation_timestamp or now
     if record is None or record.is_over(created):
         first = Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=one.claim.metadata.uid)
-        return replace(first, node=one.node.name, differs=verdict.unused, unused=True)
+        return replace(first, node=one.node.name, differs=verdict.unused, where=_where(one), unused=True)
     if not record.unused or created <= record.at:
         return record
     return _and(record, one, now, inputs, verdict.unused)
@@ -161,7 +176,12 @@ def _and(record: Record, one: Watched, now: datetime, inputs: str, differs: str)
     if record.counts(uid):
         return record
     latest = replace(record, at=now, nodes=number, inputs=inputs, node=one.node.name, differs=differs)
-    return replace(latest, claim=uid, earlier=record.after(uid))
+    return replace(latest, claim=uid, earlier=record.after(uid), where=_where(one))
+
+
+def _where(one: Watched) -> Mapping[str, str]:
+    own = {**one.claim.metadata.labels, **one.node.metadata.labels, labels.NODEPOOL: one.claim.pool_name}
+    return {key: own[key][:LONGEST_TEXT] for key in mismatches.PLACES if key in own}
 
 
 def with_condition(
