@@ -20,7 +20,7 @@ from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.model import backoff, failures
 from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot
-from kerf.provisioning import hindrances
+from kerf.provisioning import contradictions, hindrances
 from kerf_api.resources import Resources
 from kerf_api.texts import counted
 from kerf_api.v1 import conditions
@@ -104,7 +104,14 @@ def _of_launches(snapshot: Snapshot, pool: NodePool) -> tuple[str, str, datetime
     until = backoff.until(pool, snapshot.now)
     if until is not None and until > snapshot.now:
         return BACKS_OFF, "is skipped after failed launches", None
+    contrary = contradictions.of(snapshot, pool)
+    if contrary is not None:
+        return (HINDERED, f"gets no nodes now: {contrary}", None) if contrary.passes else _not_ready(contrary)
     return READY, "is ready: Kerf can launch nodes from it", None
+
+
+def _not_ready(contrary: contradictions.Contradiction) -> tuple[str, str, datetime | None]:
+    return NOT_READY, f"is not ready: {contrary}", None
 
 
 def _reached(pool: NodePool) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
-from kerf.provisioning import hindrances
+from kerf.provisioning import contradictions, hindrances
 from kerf.scheduling.answers.patches import (
     CORRECT,
     CREATE,
@@ -103,6 +103,9 @@ def cause_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> Cause:
     found = next(hindrances.of(snapshot, pool), None)
     if found is not None:
         return Cause(f"NodePool {pool.name}: {found.text}", (FieldRef("NodePool", pool.name),))
+    contrary = _contrary(snapshot, pool)
+    if contrary is not None:
+        return Cause(f"NodePool {pool.name}: {contrary.text}", contrary.fields)
     return Cause(f"NodePool {pool.name}: {verdict}", tuple(_refs(snapshot, pool)))
 
 
@@ -116,11 +119,37 @@ def patches_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> tuple[P
     if OUT_OF_STOCK in verdict:
         text = f"wait until EC2 has capacity again, or allow more in {_REQUIREMENTS} of NodePool {pool.name}"
         return (Patch(WAIT, "NodePool", pool.name, text),)
+    contrary = _contrary(snapshot, pool)
+    if contrary is not None:
+        return (_to_resolve(pool, contrary),)
     ref = next(_refs(snapshot, pool), None)
     if ref is None:
         text = f"NodePool {pool.name}: wait until it is ready"
         return (Patch(WAIT, "NodePool", pool.name, text),)
     return (Patch(CORRECT, ref.kind, ref.name, f"{ref.kind} {ref.name}: correct {ref.path}", (Field(ref.path),)),)
+
+
+def _contrary(snapshot: Snapshot, pool: NodePool) -> contradictions.Contradiction | None:
+    """What leaves the NodePool no instance type, where its conditions report nothing."""
+    if pool.metadata.deleting or pool.static or (pool.class_name in snapshot.node_classes and not _ready(pool)):
+        return None
+    return contradictions.of(snapshot, pool)
+
+
+def _to_resolve(pool: NodePool, contrary: contradictions.Contradiction) -> Patch:
+    if contrary.missing_class:
+        text = f"create EC2NodeClass {contrary.missing_class}, or correct {_CLASS_NAME} of NodePool {pool.name}"
+        return Patch(CREATE, "EC2NodeClass", contrary.missing_class, text)
+    if contrary.passes:
+        return Patch(WAIT, "NodePool", pool.name, f"for NodePool {pool.name}: {contrary.fix}")
+    first = contrary.fields[0]
+    text = ", or ".join(f"{one.kind} {one.name}: correct {one.path}" for one in contrary.fields)
+    return Patch(CORRECT, first.kind, first.name, text, (Field(first.path),))
+
+
+def _ready(pool: NodePool) -> bool:
+    ready = conditions.get(pool.status.conditions, conditions.READY)
+    return ready is not None and ready.status == conditions.TRUE
 
 
 def _refs(snapshot: Snapshot, pool: NodePool) -> Iterator[FieldRef]:
@@ -131,8 +160,7 @@ def _refs(snapshot: Snapshot, pool: NodePool) -> Iterator[FieldRef]:
         return
     broken = list(_of_class(node_class))
     yield from broken
-    ready = conditions.get(pool.status.conditions, conditions.READY)
-    if not broken and ready is not None and ready.status == conditions.TRUE:
+    if not broken and _ready(pool):
         yield FieldRef("NodePool", pool.name, _REQUIREMENTS)
 
 

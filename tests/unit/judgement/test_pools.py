@@ -30,6 +30,8 @@ MINUTE = timedelta(minutes=1)
 BROKEN = {**condition("NodeClassReady", NOW - 3 * MINUTE, "UnhealthyDependents", "False"), "message": "no role"}
 CLASS = {**condition("InstanceProfileReady", NOW - 4 * MINUTE, "RoleNotFound", "False"), "message": "iam:GetRole"}
 
+PLAIN = decode(EC2NodeClass, {"metadata": {"name": "default", "uid": "u"}, "spec": {}})
+
 
 def changed(made: NodePool, **parts: Any) -> NodePool:
     manifest = msgspec.to_builtins(made)
@@ -42,7 +44,7 @@ def asked(made: NodePool, *rest: Any, **facts: Any) -> PoolJudgement:
 
 def test_a_pool_that_is_ready() -> None:
     one = claim("a")
-    found = asked(pool(), one, node(one))
+    found = asked(pool(), PLAIN, one, node(one))
     assert page(found, NOW) == (
         "NodePool default is ready: Kerf can launch nodes from it\n"
         "  EC2NodeClass default, 1 NodeClaim\n"
@@ -100,7 +102,7 @@ def test_the_fix_of_a_pool_that_is_not_ready_is_that_of_its_class(*, deleted: bo
     ],
 )
 def test_what_keeps_a_pool_from_nodes(made: NodePool, code: str, words: str) -> None:
-    found = asked(made)
+    found = asked(made, PLAIN)
     assert (found.code, [fact.text for fact in found.facts]) == (code, [words])
 
 

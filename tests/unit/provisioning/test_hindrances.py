@@ -105,7 +105,7 @@ def test_it_is_named_with_what_helps(objects: list[Any], facts: dict[str, Any], 
     ],
 )
 def test_what_concerns_others_or_comes_off_by_itself_is_none(facts: dict[str, Any]) -> None:
-    given = snapshot([pool()], **facts)
+    given = snapshot([pool(), decode(EC2NodeClass, {"metadata": {"name": "default"}, "spec": {}})], **facts)
     assert not list(hindrances.of(given, given.node_pools["default"]))
     assert pools.why(given, "default").code == "Ready"
 
