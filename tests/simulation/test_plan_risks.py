@@ -108,3 +108,15 @@ def test_a_horizon_that_comes_too_soon() -> None:
     change = Change(case.applied, case.deleted)
     found = forecast(saved(*prepared(case)), change, Manner(timedelta(minutes=1)))
     assert _risk(found, "Horizon").at == found.planned.ended
+
+
+def test_a_nodepool_without_an_instance_type_launches_no_node() -> None:
+    case = Case((node_class(), pool(), {**requiring(CAPACITY, "reserved"), "metadata": {"name": "held"}}, web()))
+    row = _risk(_forecast(case, simulate=False), "NotReady")
+    assert row.subject == "nodepool/held"
+    assert row.text == (
+        "NodePool held: not ready, so it launches no node: no instance type is left: "
+        "spec.template.spec.requirements[0] (karpenter.sh/capacity-type In [reserved]), but "
+        "spec.capacityReservationSelectorTerms of EC2NodeClass default selects no capacity reservation; "
+        "change one of them"
+    )

@@ -15,11 +15,13 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import workload
 from kerf.model.snapshot import Snapshot
 from kerf.planning.outcomes import Outcome, PlannedNode
+from kerf.provisioning import contradictions
 from kerf_api import labels
 from kerf_api.deletion import how_to_allow
 from kerf_api.resources import Resources
 from kerf_api.texts import counted
 from kerf_api.v1 import conditions
+from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -133,16 +135,24 @@ def _size(claim: NodeClaim) -> Resources:
 
 
 def _unready(ending: Ending) -> Iterator[Risk]:
-    """Return NodePools that are not Ready and launch no node."""
+    """Return NodePools that launch no node: those that are not Ready, and those without an instance type."""
     for name, pool in sorted(ending.snapshot.node_pools.items()):
         ready = conditions.get(pool.status.conditions, conditions.READY)
-        if not pool.managed or ready is None or ready.status == "True":
+        if not pool.managed or pool.metadata.deleting or ready is None:
             continue
-        words, wanted = f"NodePool {name}: not ready, so it launches no node", pool.class_name
-        cause = ready.message or ready.reason
-        if wanted not in ending.snapshot.node_classes:
-            cause = f"EC2NodeClass {wanted} does not exist; add its manifest or change spec.template.spec.nodeClassRef"
-        yield Risk("NotReady", f"{words}: {cause}", f"nodepool/{name}")
+        cause = _cause(ending.snapshot, pool, ready)
+        if cause:
+            yield Risk("NotReady", f"NodePool {name}: not ready, so it launches no node: {cause}", f"nodepool/{name}")
+
+
+def _cause(snapshot: Snapshot, pool: NodePool, ready: Condition) -> str:
+    if pool.class_name not in snapshot.node_classes:
+        fix = "add its manifest or change spec.template.spec.nodeClassRef"
+        return f"EC2NodeClass {pool.class_name} does not exist; {fix}"
+    if ready.status != conditions.TRUE:
+        return ready.message or ready.reason
+    contrary = contradictions.of(snapshot, pool)
+    return str(contrary) if contrary is not None and not contrary.passes else ""
 
 
 def _hindered(ending: Ending) -> Iterator[Risk]:
