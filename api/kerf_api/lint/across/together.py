@@ -17,7 +17,7 @@ from kerf_api import crds, labels
 from kerf_api.defaulting import default
 from kerf_api.foreign import is_foreign
 from kerf_api.lint import nearest
-from kerf_api.lint.across import together_buffers, together_overlays, together_workloads
+from kerf_api.lint.across import together_buffers, together_classes, together_overlays, together_workloads
 from kerf_api.lint.advice.requirement_advice import requirements
 from kerf_api.lint.catalogue import Catalogue
 from kerf_api.lint.problem import Found, Problem, Steps, at, ordered, shown, some
@@ -77,6 +77,7 @@ def together(
         *_alike(pools),
         *_shadowed(pools, settings.types),
         *(_untolerated(pools, tolerated) if any(map(pod_spec, cleaned)) else ()),
+        *together_classes.check(cleaned),
         *together_overlays.check(given, settings.types),
         *together_buffers.check(cleaned),
         *together_workloads.check(cleaned, settings.types, hosted_elsewhere=given != cleaned),
