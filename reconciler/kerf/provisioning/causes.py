@@ -21,6 +21,7 @@ from kerf.scheduling.answers import explanation
 from kerf.scheduling.answers.edits import Respell
 from kerf.scheduling.answers.explanation import PoolAccount
 from kerf.scheduling.answers.patches import CORRECT, Cause, Field, FieldRef, Patch, of_fix, of_pod, owner_ref, within
+from kerf.scheduling.refusals.explain import NO_POOL
 from kerf.scheduling.refusals.spelling import value_near
 from kerf.scheduling.solve import PodRefusal
 from kerf_api import labels
@@ -42,6 +43,9 @@ def cause_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> Cause | None:
     if refusal.quotas:
         text = " and ".join(one.name for one in refusal.quotas)
         return Cause(f"{text}: used up", tuple(FieldRef(_QUOTA, _quota_name(one)) for one in refusal.quotas))
+    alone = missing.without_pools(snapshot) if refusal.code == NO_POOL else None
+    if alone is not None:
+        return alone[0]
     if account is None:
         return None
     if not account.pools:
@@ -63,6 +67,9 @@ def patches_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> tuple[Patch
     if refusal.quotas:
         fixes = (of_fix(edit, pod, snapshot.node_pools) for edit in refusal.fixes)
         return (*absent, *map(_to_raise, refusal.quotas), *fixes)
+    alone = missing.without_pools(snapshot) if refusal.code == NO_POOL else None
+    if alone is not None:
+        return absent or (alone[1],)
     if account is None:
         return absent
     tried = tuple(of_fix(edit, pod, snapshot.node_pools) for edit in account.fixes)

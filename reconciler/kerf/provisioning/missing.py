@@ -97,6 +97,14 @@ def _to_create(kind: str, name: str, named_by: FieldRef, meant: str | None = Non
     return cause, Patch(CREATE, kind, name, text)
 
 
+def without_pools(snapshot: Snapshot) -> tuple[Cause, Patch] | None:
+    """The cause where there is no NodePool to make nodes from; a Snapshot has none of another controller."""
+    if any(pool.managed for pool in snapshot.node_pools.values()):
+        return None
+    text = "create a NodePool whose nodeClassRef names an EC2NodeClass; Kerf ignores NodePools of other controllers"
+    return Cause("there is no NodePool that Kerf manages", ()), Patch(CREATE, "NodePool", "", text)
+
+
 # --- what a NodePool names --------------------------------------------------------------------------------------
 def cause_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> Cause:
     """Of a NodePool that no node can be made from, whatever the pod."""

@@ -252,3 +252,16 @@ def test_a_planned_node_whose_nodeclaim_cannot_be_created_is_said_with_the_error
         "kerf preflight lists the missing ones"
     )
     assert "CreateNodeClaim is forbidden: no permission (2 attempts" in found.details[0]
+
+
+def test_without_a_nodepool_the_edit_is_to_create_one_whatever_the_pod_selects() -> None:
+    found = why(w.world(w.pod("p")), "default/p")
+    assert found.cause is not None
+    assert (found.cause.text, found.cause.fields) == ("there is no NodePool that Kerf manages", ())
+    (patch,) = found.patches
+    assert (patch.action, patch.kind) == ("Create", "NodePool")
+    assert patch.text.startswith("create a NodePool whose nodeClassRef names an EC2NodeClass; ")
+    named = why(w.world(w.pod("p", nodeSelector={labels.NODEPOOL: "gpu"})), "default/p")
+    assert named.cause is not None
+    assert named.cause.text == "NodePool gpu does not exist: Pod default/p names it"
+    assert [one.name for one in named.patches] == ["gpu"]
