@@ -17,6 +17,16 @@ cannot be changed in an object (selectors, references to roles) has to be what K
 {{- end -}}
 {{- end -}}
 
+{{/*
+The same with a suffix; takes the root context and `webhook`, `ui` or `test`. A Service's name has 63 characters at most: of a longer
+one the front is cut off at the end, never the suffix.
+*/}}
+{{- define "kerf.suffixed" -}}
+{{- $suffix := index . 1 }}
+{{- $most := sub 62 (len $suffix) | int }}
+{{- printf "%s-%s" (include "kerf.fullname" (index . 0) | trunc $most | trimSuffix "-") $suffix -}}
+{{- end -}}
+
 {{- define "kerf.serviceAccountName" -}}
 {{- if include "kerf.on" .Values.serviceAccount.create -}}
 {{- default (include "kerf.fullname" .) .Values.serviceAccount.name -}}

@@ -82,7 +82,7 @@ VM_MEMORY_OVERHEAD_PERCENT: vmMemoryOverheadPercent
 - {name: LAUNCH_KEY_SECRET, value: {{ include "kerf.launchKeySecret" . | quote }}}
 {{- if include "kerf.makesCertificate" . }}
 - {name: WEBHOOK_CONFIGURATION, value: {{ include "kerf.fullname" . | quote }}}
-- {name: WEBHOOK_SERVICE, value: "{{ include "kerf.fullname" . }}-webhook"}
+- {name: WEBHOOK_SERVICE, value: {{ include "kerf.suffixed" (list . "webhook") | quote }}}
 - {name: WEBHOOK_CERT_SECRET, value: {{ include "kerf.webhookCertSecret" . | quote }}}
 {{- end }}
 {{- end -}}

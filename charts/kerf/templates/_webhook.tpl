@@ -36,7 +36,7 @@ caBundle: {{ . }}
 url: {{ trimSuffix "/" $.Values.webhook.url }}{{ $path }}
 {{- else }}
 service:
-  name: {{ include "kerf.fullname" $ }}-webhook
+  name: {{ include "kerf.suffixed" (list $ "webhook") }}
   namespace: {{ $.Release.Namespace }}
   path: {{ $path }}
 {{- end }}
