@@ -76,6 +76,8 @@ def patches_of(snapshot: Snapshot, pod: Pod, refusal: PodRefusal) -> tuple[Patch
     if absent:
         spelled = tuple(of_fix(edit, pod, snapshot.node_pools) for edit in account.fixes if isinstance(edit, Respell))
         return (*spelled, *absent)
+    if not tried and account.pools and account.pools[0].about == labels.OS:
+        tried = missing.patches_of_system(pod, account.pools[0].pool)
     if not tried:
         tried = tuple(_to_correct(cause_of(snapshot, pod, refusal)))
     first = snapshot.node_pools.get(account.pools[0].pool) if account.pools else None

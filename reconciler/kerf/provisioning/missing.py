@@ -40,6 +40,8 @@ _FIELDS: Final[Mapping[str, str]] = {
     "CapacityReservationsReady": "spec.capacityReservationSelectorTerms",
     "PlacementGroupReady": "spec.placementGroupSelector",
 }
+#: By operating system, an alias whose images have it.
+_IMAGES: Final[Mapping[str, str]] = {"linux": "al2023@latest", "windows": "windows2022@latest"}
 _CLASS_NAME: Final = "spec.template.spec.nodeClassRef.name"
 _REQUIREMENTS: Final = "spec.template.spec.requirements"
 
@@ -103,6 +105,17 @@ def without_pools(snapshot: Snapshot) -> tuple[Cause, Patch] | None:
         return None
     text = "create a NodePool whose nodeClassRef names an EC2NodeClass; Kerf ignores NodePools of other controllers"
     return Cause("there is no NodePool that Kerf manages", ()), Patch(CREATE, "NodePool", "", text)
+
+
+def patches_of_system(pod: Pod, pool: str) -> tuple[Patch, ...]:
+    """The NodePool to create for a pod whose operating system no node of the likeliest NodePool has."""
+    wanted = next((v for key, v in pod.spec.node_selector.items() if labels.normalise(key) == labels.OS), "")
+    example = _IMAGES.get(wanted)
+    if example is None:
+        return ()
+    system = wanted.capitalize()
+    text = f"create a NodePool with an EC2NodeClass for {system} (spec.amiSelectorTerms with alias {example})"
+    return (Patch(CREATE, "NodePool", "", f"{text}; NodePool {pool} has nodes of another operating system"),)
 
 
 # --- what a NodePool names --------------------------------------------------------------------------------------

@@ -265,3 +265,21 @@ def test_without_a_nodepool_the_edit_is_to_create_one_whatever_the_pod_selects()
     assert named.cause is not None
     assert named.cause.text == "NodePool gpu does not exist: Pod default/p names it"
     assert [one.name for one in named.patches] == ["gpu"]
+
+
+def test_no_edit_removes_the_operating_system_of_a_pod() -> None:
+    found = why(w.world(w.pool(), w.pod("p", nodeSelector={"beta.kubernetes.io/os": "windows"})), "default/p")
+    assert found.refusal is not None
+    assert found.refusal.account is not None
+    assert found.refusal.account.fixes == ()
+    (patch,) = found.patches
+    assert (patch.action, patch.kind) == ("Create", "NodePool")
+    assert patch.text == (
+        "create a NodePool with an EC2NodeClass for Windows (spec.amiSelectorTerms with alias windows2022@latest); "
+        "NodePool default has nodes of another operating system"
+    )
+    odd = why(w.world(w.pool(), w.pod("p", nodeSelector={labels.OS: "plan9"})), "default/p")
+    assert [one.action for one in odd.patches] == ["Correct"]
+    intel = w.pool(requirements=[{"key": labels.ARCH, "operator": "In", "values": ["amd64"]}])
+    arm = why(w.world(intel, w.pod("p", nodeSelector={labels.ARCH: "arm64"})), "default/p")
+    assert [one.action for one in arm.patches][:1] == ["Edit"]

@@ -109,7 +109,10 @@ def _untolerated(filters: Filters) -> list[Taint]:
 
 
 def _dropping(keys: Iterable[str]) -> Iterator[PodEdit]:
+    """Without one label each. Images run on one operating system: elsewhere the pod would start and fail."""
     for key in keys:
+        if key == labels.OS:
+            continue
         yield DropSelector(key)
         yield DropExpression(key)
 
