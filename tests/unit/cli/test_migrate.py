@@ -172,6 +172,18 @@ def test_an_object_that_does_not_pass(objects: list[Manifest], check: Callable[.
     assert lines(done.output, "kerf explain KERF-")
 
 
+def test_a_dump_without_nodepools_or_their_ec2nodeclasses_is_doubtful(
+    objects: list[Manifest], check: Callable[..., Any]
+) -> None:
+    empty = check([])
+    assert lines(empty.output, "note", "NodePools: there is none: nothing is checked")
+    assert "kubectl get nodepools,ec2nodeclasses,nodeclaims,nodes -o yaml" in empty.output
+    classless = check([each for each in objects if each["kind"] != "EC2NodeClass"])
+    pools = [each for each in objects if each["kind"] == "NodePool"]
+    assert len(lines(classless.output, "note", "its EC2NodeClass", "does not exist")) == len(pools)
+    assert not lines(check(objects).output, "does not exist")
+
+
 def test_nodes_that_would_drift(objects: list[Manifest], check: Callable[..., Any]) -> None:
     """The template was changed when no controller looked, so that no claim is marked yet."""
     one(objects, "NodePool", "web")["metadata"]["annotations"]["karpenter.sh/nodepool-hash"] = "1"
