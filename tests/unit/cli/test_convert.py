@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kerf.cli.rewriting import replacing
 from kerf.cli.verbs import convert
 from kerf.manifests.written import flow, literal
 
@@ -149,6 +150,26 @@ def test_in_place_writes_what_changes_and_nothing_else(tmp_path: Path, capsys: p
     assert sorted(os.listdir(tmp_path)) == ["a.yaml", "b.yaml"]
     assert run("--in-place", tmp_path) == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_in_place_with_a_diff_prints_the_changes_of_the_files_that_it_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write(tmp_path, a=POOL, b=OTHER, c=BROKEN.replace("name: default}  #", "name: b}  #"))
+    assert run("--diff", tmp_path / "a.yaml") == 0
+    changes = capsys.readouterr().out
+    assert run("--in-place", "--diff", tmp_path) == 1
+    assert capsys.readouterr().out == changes
+    assert changes.startswith(f"--- {files['a']}\n")
+    assert files["a"].read_text() == NEW_POOL
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    files["a"].write_text(POOL)
+    monkeypatch.setattr(replacing, "replace", full)
+    assert run("--in-place", "--diff", files["a"]) == 2
+    assert capsys.readouterr() == ("", f"{files['a']}: cannot be written: No space left on device\n")
 
 
 def test_in_place_keeps_a_byte_order_mark(tmp_path: Path) -> None:

@@ -49,10 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     contents = list(sources.contents(found))
     files = converting.convert_files(contents, Wish(asked.role, asked.instance_profile))
     _tell(files)
-    written = _write(files, found, contents) if asked.in_place else True
-    if not asked.in_place:
-        sys.stdout.write("".join(_shown(files, asked)))
-    if not written or any(file.unreadable for file in files):
+    failed = _write(files, found, contents) if asked.in_place else []
+    if asked.diff or not asked.in_place:
+        shown = [file for file in files if file.whole and file not in failed] if asked.in_place else files
+        sys.stdout.write("".join(_shown(shown, asked)))
+    if failed or any(file.unreadable for file in files):
         return 2
     return int(any(not file.whole for file in files) or (asked.check and any(file.changed for file in files)))
 
@@ -70,7 +71,7 @@ def _parser() -> Parser:
     how.add_argument(
         "--check", action="store_true", help="only list the files that would change, and set the exit code"
     )
-    parser.add_argument("--diff", action="store_true", help="print what would change as a unified diff")
+    parser.add_argument("--diff", action="store_true", help="print the changes as a unified diff")
     profile = parser.add_mutually_exclusive_group()
     role = "for EC2NodeClasses without an instance profile: the role of their nodes"
     profile.add_argument("--role", default="", metavar="NAME", help=role)
@@ -108,11 +109,11 @@ def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _write(files: Sequence[Converted], found: Sequence[Source], contents: Sequence[Content]) -> bool:
-    """Write what is whole, and say of every file that would change what was done; whether all could be written."""
+def _write(files: Sequence[Converted], found: Sequence[Source], contents: Sequence[Content]) -> list[Converted]:
+    """Write what is whole, and say of every file that would change what was done; the files that cannot be written."""
     from kerf.cli.rewriting import replacing
 
-    written = True
+    failed: list[Converted] = []
     for file, source, content in zip(files, found, contents, strict=True):
         done = ""
         if file.faulty:
@@ -126,7 +127,8 @@ def _write(files: Sequence[Converted], found: Sequence[Source], contents: Sequen
                 replacing.replace(source.name, content.data, mark + file.after.encode())
                 done = "converted"
             except OSError as error:
-                written, done = False, f"cannot be written: {error.strerror}"
+                failed.append(file)
+                done = f"cannot be written: {error.strerror}"
         if done:
             escaping.complain(f"{escaping.name(file.name)}: {done}")
-    return written
+    return failed
