@@ -1,8 +1,9 @@
-"""Names of long releases: names of hosts have 63 characters at most, and short names keep their form."""
+"""Names of long releases, of 63 characters at most, and values with which a process would not start."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -61,3 +62,24 @@ def test_shorter_names_have_their_suffix_as_before(helm: Helm) -> None:
     assert {name, f"{name}-webhook"} <= services(rendered(helm, fullnameOverride=name))
     job = rendered(helm, prometheusRule={"enabled": True, "job": "own"})
     assert 'job="own-webhook"' in str(job["PrometheusRule", "kerf"])
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"webhook": {"healthPort": 8443}}, "webhook.healthPort: is the same as webhook.port, 8443"),
+        ({"webhook": {"port": "8444"}}, "webhook.healthPort: is the same as webhook.port, 8444"),
+        ({"ui": {"enabled": True, "healthPort": 8445}}, "ui.healthPort: is the same as ui.port, 8445"),
+        ({"settings": {"leaderElectionName": "Big_Name"}}, "leaderElectionName"),
+    ],
+)
+def test_ports_and_names_that_would_fail_at_the_start(helm: Helm, values: dict[str, Any], text: str) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failure:
+        helm.template(values=values)
+    assert text in failure.value.stderr
+
+
+def test_a_lease_name_from_a_template(helm: Helm) -> None:
+    objects = helm.template(values={"settings": {"leaderElectionName": "{{ .Release.Name }}-lease"}})
+    (container,) = objects["Deployment", "kerf"]["spec"]["template"]["spec"]["containers"]
+    assert {"name": "LEADER_ELECTION_NAME", "value": "kerf-lease"} in container["env"]

@@ -113,6 +113,8 @@ GIVEN: Final[dict[str, Any]] = {
     "webhook.topologySpreadConstraints": SPREAD,
     "webhook.trustedAccounts": ["given"],
     "webhook.url": "https://given.example.com:8443",
+    "ui.port": 9445,
+    "webhook.port": 9443,
 }
 
 

@@ -99,3 +99,12 @@ annotations:
 {{- define "kerf.on" -}}
 {{- if eq (toString .) "true" }}yes{{ end -}}
 {{- end -}}
+
+{{/* Fails when a process would bind one port twice; takes the root context and `webhook` or `ui`. */}}
+{{- define "kerf.checkPorts" -}}
+{{- $name := index . 1 }}
+{{- $own := index (index . 0).Values $name }}
+{{- if eq (toString $own.port) (toString $own.healthPort) }}
+{{- fail (printf "%s.healthPort: is the same as %s.port, %v: set another port" $name $name $own.port) }}
+{{- end }}
+{{- end -}}

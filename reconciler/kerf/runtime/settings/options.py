@@ -227,7 +227,7 @@ class Options:
         300, "KUBE_CLIENT_BURST", readers.whole(1), "requests at once to the API server", "less than 1 is refused"
     )
     disable_leader_election: bool = _setting(False, "DISABLE_LEADER_ELECTION", readers.boolean, "for a single replica")
-    leader_election_name: str = _setting(KARPENTER, "LEADER_ELECTION_NAME", readers.text, "name of the Lease")
+    leader_election_name: str = _setting(KARPENTER, "LEADER_ELECTION_NAME", readers.object_name, "name of the Lease")
     system_namespace: str = _setting(
         "",
         "SYSTEM_NAMESPACE",

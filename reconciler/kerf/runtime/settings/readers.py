@@ -25,6 +25,9 @@ _ENCRYPTION: Final = re.compile(
     f"AES256|none|aws:kms(:dsse)?|{_KEY}|{_ALIAS}|arn:aws[a-z-]{{0,20}}:kms:[a-z0-9-]{{1,30}}:[0-9]{{12}}:(key/{_KEY}|{_ALIAS})"
 )
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9_-][A-Za-z0-9._=-]*+)*+/?")
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+#: A DNS subdomain, as the API server requires it of names. Source: RFC 1123.
+_OBJECT_NAME: Final = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*+")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GATES = {
     "NodeRepair": "node_repair",
@@ -48,6 +51,12 @@ class SeveralProblems(ValueError):
 
 
 def text(value: str) -> str:
+    return value
+
+
+def object_name(value: str) -> str:
+    if not _OBJECT_NAME.fullmatch(value):
+        raise ValueError("must be a DNS name of small letters, digits, - and ., of 253 characters at most")
     return value
 
 
