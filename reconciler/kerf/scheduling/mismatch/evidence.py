@@ -9,7 +9,7 @@ nothing but that keeps a pod off, the node is unused: this bounds how fast more 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -61,8 +61,7 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
             waiting[mark] = pod
         if target in found:
             promised.setdefault(target, []).append(pod)
-    wanted = {shape for one in found.values() for shape in (*one.probes, *(one.shapes if one.initialized else ()))}
-    of_shape = _by_shape(snapshot, shapes, wanted) if wanted else {}
+    of_shape = _by_shape(shapes, _followers(snapshot, found, waiting))
     hosts = cache(lambda: newest_hosts(turn))
     return tuple(
         verdict
@@ -145,11 +144,27 @@ def newest_hosts(turn: Turn) -> Mapping[str, datetime]:
 
 
 # --- the pods ---------------------------------------------------------------------------------------------------
-def _by_shape(snapshot: Snapshot, shapes: PodShapes, wanted: set[str]) -> Mapping[str, Sequence[Pod]]:
+def _followers(snapshot: Snapshot, found: Mapping[str, Watched], waiting: Mapping[str, Pod]) -> Iterator[Pod]:
+    """The waiting pods that may have come in place of others: where no node is a further attempt, those created since
+    the first of the nodes was planned that lack pods which do not wait."""
+    if any(one.probes for one in found.values()):
+        yield from waiting_pods(snapshot)
+        return
+    lacking = (one for one in found.values() if one.initialized and one.shapes and one.missing - waiting.keys())
+    since = min((at for one in lacking if (at := one.claim.metadata.creation_timestamp) is not None), default=None)
+    if since is not None:
+        yield from (pod for pod in waiting_pods(snapshot) if _is_later(pod, since))
+
+
+def _is_later(pod: Pod, since: datetime) -> bool:
+    created = pod.metadata.creation_timestamp
+    return created is None or created >= since
+
+
+def _by_shape(shapes: PodShapes, followers: Iterable[Pod]) -> Mapping[str, Sequence[Pod]]:
     found: dict[str, list[Pod]] = {}
-    for pod in waiting_pods(snapshot):
-        if (shape := shapes.of(pod)) in wanted:
-            found.setdefault(shape, []).append(pod)
+    for pod in followers:
+        found.setdefault(shapes.of(pod), []).append(pod)
     return found
 
 
@@ -158,7 +173,9 @@ def _made_for(one: Watched, waiting: Mapping[str, Pod], of_shape: Mapping[str, S
     further attempt all of its shapes."""
     own = {pod.key: pod for mark in one.missing if (pod := waiting.get(mark)) is not None}
     left = len(one.missing) - len(own) if one.initialized else 0
-    others = {pod.key: pod for shape in one.shapes for pod in of_shape.get(shape, ())} if left else {}
+    since = one.claim.metadata.creation_timestamp
+    later = (pod for shape in one.shapes for pod in of_shape.get(shape, ()) if since is None or _is_later(pod, since))
+    others = {pod.key: pod for pod in later} if left else {}
     own |= {pod.key: pod for pod in sorted((others[key] for key in others.keys() - own), key=age)[:left]}
     own |= {pod.key: pod for shape in one.probes for pod in of_shape.get(shape, ())}
     return [own[key] for key in sorted(own)]
