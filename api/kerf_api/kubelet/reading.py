@@ -23,6 +23,17 @@ Kubelet = Mapping[str, Any] | None
 Reserved = tuple[str, str, str]
 
 
+def without_nulls(kubelet: Kubelet) -> Kubelet:
+    """The map without its null fields at any depth: to the API server, and to a kubelet, null is no value."""
+    return None if kubelet is None else {key: _kept(value) for key, value in kubelet.items() if value is not None}
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return without_nulls(value)
+    return [_kept(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def count(kubelet: Kubelet, field: str) -> int | None:
     """A non-negative integer field, such as `maxPods`; None when it is absent or no such number."""
     value = (kubelet or {}).get(field)
@@ -30,9 +41,11 @@ def count(kubelet: Kubelet, field: str) -> int | None:
 
 
 def texts(kubelet: Kubelet, field: str) -> dict[str, str]:
-    """A map of texts, such as `kubeReserved`, with every scalar as text; keys sorted."""
+    """A map of texts, such as `kubeReserved`, with every scalar as text; keys sorted. A null is absent."""
     value = (kubelet or {}).get(field)
-    return {key: str(value[key]) for key in sorted(value)} if isinstance(value, Mapping) else {}
+    if not isinstance(value, Mapping):
+        return {}
+    return {key: str(value[key]) for key in sorted(value) if value[key] is not None}
 
 
 def reserved(kubelet: Kubelet, field: str) -> Resources:

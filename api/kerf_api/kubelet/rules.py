@@ -57,6 +57,7 @@ def faults(map_: Mapping[str, Any], family: str, *, allowed: bool = True) -> lis
     A wrong type is reported alone, since nothing else can be judged then; so are expressions while they are not
     `allowed`, those that cannot be read, and what the family cannot carry.
     """
+    map_ = reading.without_nulls(map_) or {}
     undecodable = unknown(map_)
     if undecodable is not None:
         return [undecodable]
@@ -73,7 +74,8 @@ def faults(map_: Mapping[str, Any], family: str, *, allowed: bool = True) -> lis
 
 def unknown(map_: Mapping[str, Any]) -> Fault | None:
     """The first field that is unknown, or of a wrong type; None when the map can be decoded."""
-    found = (fault for key in sorted(map_) for fault in _shape((key,), map_[key], SCHEMA.get(key)))
+    fields = reading.without_nulls(map_) or {}
+    found = (fault for key in sorted(fields) for fault in _shape((key,), fields[key], SCHEMA.get(key)))
     return next((Fault(INVALID, *one) for one in found), None)
 
 
@@ -122,7 +124,7 @@ def _shape(steps: Steps, value: Any, shape: Any) -> Iterator[tuple[Steps, str]]:
         for index, item in enumerate(value):
             yield from _shape((*steps, index), item, shape[0])
     elif not _is(value, shape) and not (steps == ("maxPods",) and isinstance(value, str)):
-        yield steps, f"{written(steps)} must be a {shape}"
+        yield steps, f"{written(steps)} must be {'an' if shape in _INT_RANGE else 'a'} {shape}"
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -38,13 +38,37 @@ def test_good_maps(map_: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    "map_",
+    [
+        {"maxPods": None, "podsPerCore": None, "imageGCHighThresholdPercent": None, "cpuCFSQuota": None},
+        {"evictionHard": None, "kubeReserved": {"cpu": None}, "clusterDNS": None, "registerWithTaints": None},
+        {"evictionSoft": {"memory.available": None}, "evictionHard": {"memory.available": None}},
+        {"authentication": {"webhook": {"cacheTTL": None}}, "reservedMemory": [{"numaNode": 0, "limits": None}]},
+    ],
+)
+@pytest.mark.parametrize("family", ["AL2023", "Custom"])
+def test_a_null_is_an_absent_field(map_: dict[str, Any], family: str) -> None:
+    assert rules.problem(map_, family) is None
+
+
+@pytest.mark.parametrize("family", ["AL2", "Bottlerocket", "Windows2022"])
+def test_a_null_of_a_field_that_a_family_does_not_carry_is_absent_too(family: str) -> None:
+    assert rules.problem({"podsPerCore": None, "cpuManagerPolicy": None, "nope": None}, family) is None
+
+
+def test_a_null_is_no_expression_and_no_item_of_a_list() -> None:
+    assert rules.formulas({"maxPods": None, "kubeReserved": {"cpu": None}}) == []
+    assert rules.problem({"clusterDNS": [None]}, "AL2023") == (INVALID, "clusterDNS[0] must be a string")
+
+
+@pytest.mark.parametrize(
     ("map_", "words"),
     [
         ({"nope": 1}, "unknown field nope"),
         ({"MaxPods": 1}, "unknown field MaxPods"),
-        ({"maxPods": 1.5}, "maxPods must be a int32"),
-        ({"maxPods": True}, "maxPods must be a int32"),
-        ({"port": 2**31}, "port must be a int32"),
+        ({"maxPods": 1.5}, "maxPods must be an int32"),
+        ({"maxPods": True}, "maxPods must be an int32"),
+        ({"port": 2**31}, "port must be an int32"),
         ({"cpuCFSQuota": "true"}, "cpuCFSQuota must be a bool"),
         ({"clusterDNS": "10.0.0.1"}, "clusterDNS must be a list"),
         ({"clusterDNS": [1]}, "clusterDNS[0] must be a string"),

@@ -134,7 +134,7 @@ def _user_data(
         custom=spec.user_data,
         labels=userdata.claim_labels(claim, node_class.family, capacity_type),
         taints=userdata.claim_taints(claim),
-        kubelet=reading.with_reserved(spec.kubelet, variant.reserved),
+        kubelet=reading.with_reserved(reading.without_nulls(spec.kubelet), variant.reserved),
         max_pods=variant.max_pods,
         raid0=spec.instance_store_policy == "RAID0",
         image_version=bottlerocket.version(node_class),

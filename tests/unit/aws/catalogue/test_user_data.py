@@ -240,3 +240,17 @@ def test_121_nodes_of_custom_images_get_no_taints_in_user_data() -> None:
     assert labels.DO_NOT_SYNC_TAINTS not in userdata.claim_labels(claim(), "Custom", "spot")
     for family in ("AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022", "Windows2025"):
         assert userdata.claim_labels(claim(), family, "spot")[labels.DO_NOT_SYNC_TAINTS] == "true"
+
+
+@pytest.mark.parametrize("family", ["AL2", "AL2023", "Bottlerocket", "Windows2022"])
+def test_a_null_in_the_kubelet_configuration_is_an_absent_field(family: str) -> None:
+    own = {"kubeReserved": {"cpu": "100m"}}
+    nulls = {
+        "maxPods": None,
+        "clusterDNS": None,
+        "evictionHard": None,
+        "cpuCFSQuota": None,
+        "systemReserved": {"memory": None},
+        "kubeReserved": {"cpu": "100m", "pid": None},
+    }
+    assert launched(family, kubelet=nulls) == launched(family, kubelet=own)
