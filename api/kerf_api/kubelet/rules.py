@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from . import expressions, reading
+from . import expressions, reading, starting
 from .schema import SCHEMA
 
 INVALID, DISABLED, UNREADABLE, UNSUPPORTED = (
@@ -40,8 +40,9 @@ _SIGNALS = frozenset(
     | {"pid.available"}
 )
 _RESERVABLE = frozenset({"cpu", "memory", "ephemeral-storage", "pid"})
+CUSTOM: Final = "Custom"
 #: Families whose bootstrap takes a whole kubelet configuration, and those that do not know podsPerCore.
-ANY_FIELD: Final = frozenset({"AL2023", "Custom"})
+ANY_FIELD: Final = frozenset({"AL2023", CUSTOM})
 WITHOUT_PODS_PER_CORE: Final = frozenset({"Bottlerocket"})
 #: The fields that the other families can carry, by a command line or settings of their own.
 _MAPPED = frozenset(
@@ -62,6 +63,8 @@ def faults(map_: Mapping[str, Any], family: str, *, allowed: bool = True) -> lis
     if undecodable is not None:
         return [undecodable]
     senseless = [Fault(INVALID, *found) for found in _sense(map_)]
+    if family != CUSTOM:  # there the user starts the kubelet, and the map is for the planning of pods
+        senseless += [Fault(INVALID, *found) for found in starting.check(map_)]
     if senseless:
         return senseless
     if not allowed and (found := formulas(map_)):
