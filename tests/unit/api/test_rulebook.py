@@ -32,6 +32,8 @@ SIDE_BY_SIDE = [
 ]
 ABOUT_CHANGES = [pytest.param(entry, id=entry.id) for entry in book().values() if entry.old_files]
 WITH_EXAMPLES = [pytest.param(entry, id=entry.id) for entry in book().values() if entry.wrong]
+#: Two spaces, and a list with the next word right behind it.
+BAD_SPACING = re.compile(r"\S  \S|[\])][a-z]{2}")
 
 
 def used() -> set[str]:
@@ -79,7 +81,9 @@ def test_every_entry_has_examples() -> None:
 @pytest.mark.parametrize("entry", WITH_EXAMPLES)
 def test_the_wrong_example_breaks_the_rule(entry: Entry) -> None:
     assert entry.wrong is not None
-    assert {problem.severity for problem in broken(entry, entry.wrong)} == {entry.severity}
+    found = broken(entry, entry.wrong)
+    assert {problem.severity for problem in found} == {entry.severity}
+    assert not any(BAD_SPACING.search(f"{problem.message}; {problem.hint}") for problem in found)
 
 
 @pytest.mark.parametrize("entry", WITH_EXAMPLES)

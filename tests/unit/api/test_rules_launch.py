@@ -104,13 +104,15 @@ SIZED, UNSIZED = {"volumeSize": "300Gi"}, {"snapshotID": "snap-0ab03fec22a151ecf
 @pytest.mark.parametrize("root", [True, False])
 @pytest.mark.parametrize("ebs", [SIZED, UNSIZED])
 def test_a_disk_that_is_not_counted_is_named(family: str, device: str, root: bool, ebs: dict[str, Any]) -> None:
-    """As the controller counts: a warning where it does not take the size that is written."""
+    """As the controller counts: a warning where it does not take the size that is written, with the size it takes."""
     row = {"deviceName": device, "ebs": ebs, **({"rootVolume": True} if root else {})}
     manifest = changed("EC2NodeClass", "spec.blockDeviceMappings", [row])
     manifest["spec"] |= {"amiFamily": family, "amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}]}
     found = one("m5.large", meta.decode(EC2NodeClass, manifest))
-    counted = found.capacity["ephemeral-storage"] == 300 * 2**30
-    assert ("KERF-EC2-218" in rules(manifest)) is not counted
+    size = found.capacity["ephemeral-storage"] // 2**30
+    warned = [problem.message for problem in validate(manifest) if problem.rule == "KERF-EC2-218"]
+    assert bool(warned) is (size != 300)
+    assert all(f"planned for {size}Gi" in message for message in warned)
 
 
 def test_with_the_disks_of_the_instance_no_volume_is_counted() -> None:

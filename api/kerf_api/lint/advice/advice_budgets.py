@@ -231,7 +231,7 @@ def _rolling(windows: list[Window], manifest: Mapping[str, Any]) -> Iterator[Pro
         return
     hours = max(1, round(ROUND / share / timedelta(hours=1)))
     message = f"replacing all nodes under these budgets takes about {hours} h, and nodes expire after {text}"
-    hint = "expiration ignores budgets:  allow more nodes at a time, or let them live longer"
+    hint = "expiration ignores budgets: allow more nodes at a time, or let them live longer"
     yield at(("spec", "template", "spec", "expireAfter"), "KERF-NP-325", "warning", message, hint, text)
 
 

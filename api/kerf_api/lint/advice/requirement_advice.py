@@ -195,7 +195,8 @@ def _nothing_left(known: Known, place: Steps, rules: AdviceRules) -> Iterator[Pr
         return
     row = known.rows[-index]
     hint = f"{count} types meet all others; check this one first"
-    yield at(row.steps, rules.nothing_left, "warning", f"{message}: {row.wanted}is compatible with none of them", hint)
+    message += f": {row.wanted} excludes the types that meet all others"
+    yield at(row.steps, rules.nothing_left, "warning", message, hint)
 
 
 def _without(known: Known, spared: Row) -> int:

@@ -21,8 +21,8 @@ _MOST_TAGS: Final = 50
 OWN_TAGS: Final = 7
 #: Of characters.
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
-#: What a disk without a size counts for.
-_ASSUMED: Final = "20Gi"
+#: Capacity of a disk without a size; of Windows' disk it is that of the family's default volume.
+_ASSUMED, _ASSUMED_OF_WINDOWS = "20Gi", "50Gi"
 
 
 def check(manifest: Mapping[str, Any], family: str) -> Iterator[Problem]:
@@ -92,13 +92,12 @@ def _disk(manifest: Mapping[str, Any], family: str) -> Iterator[Problem]:
     if any(_sized(row) for _, row in named):
         return
     hint = "set rootVolume: true and volumeSize on the disk for the files of pods"
+    assumed = _ASSUMED_OF_WINDOWS if family.startswith("Windows") else _ASSUMED
     if named:
-        message = (
-            f"the size of this disk is not known from the EC2NodeClass:  pods are planned for {_ASSUMED} of storage"
-        )
+        message = f"the size of this disk is not known from the EC2NodeClass: pods are planned for {assumed} of storage"
         yield at((*named[0][0], "ebs"), "KERF-EC2-218", "warning", message, f"add volumeSize; {hint}")
     else:
-        message = f"no entry is for {device}, where {family} has the files of pods: they are planned for {_ASSUMED}"
+        message = f"no entry is for {device}, where {family} has the files of pods: they are planned for {assumed}"
         yield at(place, "KERF-EC2-218", "warning", message, hint)
 
 
