@@ -39,7 +39,7 @@ _READ: Final = _SCRIPTS | {
 _HANDLER: Final = "text/part-handler"
 _SETTINGS = re.compile(r"\[{1,2}\s{0,9}settings\s{0,9}[.\]]")
 _NODE_CONFIG = re.compile(r"""^[ \t"'{]{0,40}apiVersion["']?[ \t]{0,9}:[ \t]{0,9}["']?node\.eks\.aws/""", re.MULTILINE)
-_TAG = re.compile("</?powershell>", re.IGNORECASE)
+_TAG = re.compile("</?(?:powershell|script|persist|powershellArguments)>", re.IGNORECASE)
 _WINDOWS = re.compile("<(?:powershell|script)>", re.IGNORECASE)
 
 
