@@ -19,7 +19,7 @@ from .rules import AS_IT_IS, LIMIT_BYTES, is_windows
 
 Kind = Literal[
     "little space", "another family", "no script", "unknown type", "no NodeConfig", "replaced", "tags", "repeated",
-    "open end",
+    "open end", "no table",
 ]  # fmt: skip
 
 #: From nine tenths of the limit on it is worth a word; the cluster's certificate alone needs more than what is left.
@@ -109,6 +109,8 @@ def _settings(tree: Mapping[str, Any], *, raid0: bool) -> Iterator[Doubt]:
     for key, instead in (("node-taints", "the NodePool's taints"), ("max-pods", "spec.kubelet.maxPods")):
         if key in tree["settings"]["kubernetes"]:
             yield Doubt("replaced", f"settings.kubernetes.{key} is replaced for every node by {instead}")
+    if not isinstance(tree["settings"]["kubernetes"].get("node-labels", {}), Mapping):
+        yield Doubt("no table", "settings.kubernetes.node-labels is not a table, so these labels are left out")
     if raid0 and (name := _mounting(tree["settings"].get("bootstrap-commands"))):
         words = f"settings.bootstrap-commands.{shown(name)} prepares the disks that instanceStorePolicy RAID0 prepares"
         yield Doubt("repeated", words)

@@ -185,6 +185,8 @@ def test_nothing_is_doubtful(family: str, text: str) -> None:
         ("Bottlerocket", "[kernel]\nlockdown = 1", "replaced", "kernel is ignored"),
         ("Bottlerocket", "[settings.kubernetes]\nmax-pods = 1", "replaced", "maxPods"),
         ("Bottlerocket", "[settings.kubernetes.node-taints]\na = ['b:NoSchedule']", "replaced", "NodePool's taints"),
+        ("Bottlerocket", "[settings.kubernetes]\nnode-labels = ['a=b']", "no table", "labels are left out"),
+        ("Bottlerocket", "[settings.kubernetes]\nnode-labels = 'a=b'", "no table", "node-labels is not a table"),
         ("AL2", SCRIPT + "x" * 15000, "little space", "15020 of the 16384"),
         ("Windows2022", "x" * 14745, "little space", "14745"),
     ],

@@ -43,6 +43,7 @@ _DOUBTS: Final = {
     "tags": "KERF-EC2-213",
     "repeated": "KERF-EC2-216",
     "open end": "KERF-EC2-217",
+    "no table": "KERF-EC2-223",
 }
 _USER_DATA_HINTS: Final = {
     "KERF-EC2-103": "keep a short script that fetches the rest",
@@ -57,6 +58,7 @@ _USER_DATA_HINTS: Final = {
     "KERF-EC2-213": "write the commands alone",
     "KERF-EC2-216": "remove the command, or instanceStorePolicy",
     "KERF-EC2-217": "write -- after the last boundary, too",
+    "KERF-EC2-223": 'write [settings.kubernetes.node-labels] and a line such as "example.com/team" = "a" for each',
 }
 
 
