@@ -121,6 +121,19 @@ def test_with_the_disks_of_the_instance_no_volume_is_counted() -> None:
     assert rules(manifest) == []
 
 
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        *((family, []) for family in ("AL2", "AL2023", "Bottlerocket")),
+        *((family, ["KERF-EC2-225"]) for family in ("Windows2019", "Windows2022", "Windows2025", "Custom")),
+    ],
+)
+def test_disks_of_the_instance_that_no_user_data_of_kerf_joins(family: str, expected: list[str]) -> None:
+    manifest = changed("EC2NodeClass", "spec.instanceStorePolicy", "RAID0")
+    manifest["spec"] |= {"amiFamily": family, "amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}]}
+    assert [rule for rule in rules(manifest) if rule != "KERF-EC2-214"] == expected
+
+
 @pytest.mark.parametrize(("mode", "expected"), [("always", ["KERF-EC2-216"]), ("once", ["KERF-EC2-216"]), ("off", [])])
 def test_a_bootstrap_command_that_is_off_repeats_nothing(mode: str, expected: list[str]) -> None:
     text = (

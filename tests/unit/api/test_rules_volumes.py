@@ -10,6 +10,7 @@ from kerf_api.lint import validate
 from tests.unit.api.manifests import changed
 
 REFUSED, BEYOND, DEVICE = "KERF-EC2-113", "KERF-EC2-220", "KERF-EC2-114"
+UNTYPED = "KERF-EC2-224"
 SNAPSHOT = "snap-0123456789abcdef0"
 
 
@@ -44,6 +45,9 @@ def found(*rows: dict[str, Any], family: str = "AL2023") -> list[tuple[str, str]
         (REFUSED, "volumeType", row("500Gi", volumeType="st1")),
         (REFUSED, "kmsKeyID", row(kmsKeyID="alias/nodes")),
         (REFUSED, "kmsKeyID", row(volumeType="gp3", kmsKeyID="alias/nodes", encrypted=False)),
+        (UNTYPED, "iops", row(iops=4000)),
+        (UNTYPED, "iops", row(iops=4000, throughput=250)),
+        (UNTYPED, "throughput", row(throughput=250)),
         (BEYOND, "volumeSize", row("17Ti", volumeType="gp2")),
         (BEYOND, "volumeSize", row("1025Gi", volumeType="standard")),
         (BEYOND, "iops", row(volumeType="gp3", iops=50001)),
@@ -62,7 +66,6 @@ def test_a_volume_that_ec2_refuses_is_found(rule: str, field: str, volume: dict[
     "volume",
     [
         row(),
-        row(iops=5000, throughput=500),  # its type may be that of the image
         row("1Gi", volumeType="gp3", iops=3000, throughput=750),
         row("5Gi", volumeType="gp3", iops=3000),
         row("64T", volumeType="gp3", iops=80000, throughput=2000),
@@ -71,6 +74,7 @@ def test_a_volume_that_ec2_refuses_is_found(rule: str, field: str, volume: dict[
         row("134G", "/dev/sdf", volumeType="st1"),
         row("16Ti", volumeType="gp2", iops=0, throughput=0),
         row("1Ti", volumeType="standard"),
+        row(iops=0, throughput=0),
         row(volumeType="gp3", kmsKeyID="alias/nodes", encrypted=True),
         {"deviceName": "/dev/xvda", "ebs": {"snapshotID": SNAPSHOT, "volumeType": "gp3", "iops": 80000}},
         {"deviceName": "/dev/xvda", "ebs": {"snapshotID": SNAPSHOT, "volumeType": "io2", "iops": 9000}},
@@ -93,6 +97,12 @@ def test_a_volume_that_ec2_creates_passes(volume: dict[str, Any]) -> None:
 )
 def test_no_instance_boots_from_a_disk_that_is_slow(family: str, device: str, boots: bool) -> None:
     assert found(row("500Gi", device, volumeType="sc1"), family=family) == ([(REFUSED, "volumeType")] if boots else [])
+
+
+def test_a_volume_without_a_type_is_information_for_its_type_may_be_that_of_the_image() -> None:
+    volume = {**row(iops=5000, throughput=500), "rootVolume": True}
+    manifest = changed("EC2NodeClass", "spec.blockDeviceMappings", [volume])
+    assert [(one.rule, one.severity) for one in validate(manifest)] == [(UNTYPED, "info")]
 
 
 def test_each_volume_has_a_device_name_of_its_own() -> None:

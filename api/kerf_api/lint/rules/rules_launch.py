@@ -34,6 +34,8 @@ def check(manifest: Mapping[str, Any], family: str) -> Iterator[Problem]:
     yield from _metadata(part(manifest, "spec", "metadataOptions", "httpEndpoint"))
     if part(manifest, "spec", "instanceStorePolicy") != "RAID0":
         yield from _disk(manifest, family)
+    elif family == "Custom" or family.startswith("Windows"):
+        yield from _unmounted(family)
 
 
 def _public_address(manifest: Mapping[str, Any]) -> Iterator[Problem]:
@@ -80,6 +82,16 @@ def _metadata(endpoint: Any) -> Iterator[Problem]:
         )
         place = ("spec", "metadataOptions", "httpEndpoint")
         yield at(place, "KERF-EC2-221", "warning", message, "use enabled, with httpTokens: required", endpoint)
+
+
+def _unmounted(family: str) -> Iterator[Problem]:
+    """Pods are planned for these disks on every family; only user data that Kerf writes can make the node use them."""
+    message = f"{family} nodes do not join the disks of the instance, but pods are planned for their size"
+    hint = "remove it, and set rootVolume: true and volumeSize on the disk for the files of pods"
+    if family == "Custom":
+        message = "your own user data must join the disks of the instance: pods are planned for their size"
+        hint = "let the user data give them to the kubelet and the container runtime, or remove it"
+    yield at(("spec", "instanceStorePolicy"), "KERF-EC2-225", "warning", message, hint, "RAID0")
 
 
 def _disk(manifest: Mapping[str, Any], family: str) -> Iterator[Problem]:

@@ -60,9 +60,21 @@ def check(manifest: Mapping[str, Any], family: str) -> Iterator[Problem]:
             if kind in _NO_BOOT and name == ROOT_DEVICES.get(family, ""):
                 message = f"an instance does not boot from {kind} volumes"
                 yield at((*place, "volumeType"), "KERF-EC2-113", "error", message, "use gp3", kind)
+        elif kind is None:
+            yield from _untyped((*steps, "ebs"), ebs)
         if ebs.get("kmsKeyID") and ebs.get("encrypted") is not True:
             message = "EC2 accepts a KMS key only for an encrypted volume"
             yield at((*steps, "ebs", "kmsKeyID"), "KERF-EC2-113", "error", message, "add encrypted: true")
+
+
+def _untyped(place: Steps, ebs: Mapping[str, Any]) -> Iterator[Problem]:
+    """Kerf sends no type then. Which one EC2 takes may depend on the image, so this is no error."""
+    for field in ("iops", "throughput"):
+        if value := _number(ebs, field):
+            message = f"without volumeType EC2 decides the type, and it refuses {field} for gp2"
+            hint = "add volumeType: gp3"
+            yield at((*place, field), "KERF-EC2-224", "info", message, hint, value)
+            return
 
 
 def _device(steps: Steps, name: Any, names: set[str]) -> Iterator[Problem]:
