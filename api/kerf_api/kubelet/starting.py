@@ -1,13 +1,15 @@
 """Values of `spec.kubelet` that have the right type, and with which a kubelet stops at its start.
 
-Such a node never joins. The bounds are those of a kubelet with its default feature gates. Source: Kubernetes 1.36,
-packages apis/config/validation, eviction and cm of the kubelet.
+Such a node never joins. Addresses that a kubelet passes over are here, too: pods of such a node find no services. The
+bounds are those of a kubelet with its default feature gates. Source: Kubernetes 1.36, packages apis/config/validation,
+eviction and cm of the kubelet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import Any, Final
 
 from kerf_api import durations, quantity
@@ -51,6 +53,7 @@ def check(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     yield from _words(map_)
     yield from _shutdown(map_)
     yield from _node(map_)
+    yield from _addresses(map_)
 
 
 def _eviction(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
@@ -114,3 +117,17 @@ def _node(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
         yield ("registerNode",), "registerNode must not be false: the node does not join the cluster"
     if map_.get("providerID"):
         yield ("providerID",), "providerID must not be set: each node has the provider ID of its own instance"
+
+
+def _addresses(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
+    """Names and addresses with a zone, which are none to a kubelet."""
+    for index, address in enumerate(map_.get("clusterDNS") or ()):
+        if not _is_address(address):
+            yield ("clusterDNS", index), f"clusterDNS[{index}] must be an IP address, not {address[:80]!r}"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ip_address(text)) and "%" not in text
+    except ValueError:
+        return False
