@@ -297,7 +297,7 @@ _NODE_POOL: Final[Table] = {
     "spec.template.spec.kubelet": _kubelet,
     "spec.template.spec.nodeClassRef": class_reference(*_TEMPLATE, "nodeClassRef"),
     "spec.template.spec.resources": _resources,
-    "spec.disruption.expireAfter": to(*_TEMPLATE, "expireAfter"),
+    **{old: to(*new.split(".")) for old, new in old_names.MOVED_FIELDS["NodePool"].items()},
     **{
         f"spec.disruption.{name}": to("spec", "disruption", name)
         for name in ("consolidationPolicy", "consolidateAfter", "budgets")

@@ -7,11 +7,12 @@ can be found, the nearest valid value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from kerf_api import old_names
 from kerf_api.lint import nearest
 from kerf_api.lint.problem import Problem, Steps, at, shown
 from kerf_api.lint.shape import quick
@@ -62,7 +63,13 @@ def check(kind: str, manifest: Mapping[str, Any]) -> Iterator[Problem]:
     if quick.validator(kind)(manifest):
         return
     for error in searching().validator(kind).iter_errors(manifest):
-        yield from _problems(error)
+        yield from (_of_old_versions(kind, problem) for problem in _problems(error))
+
+
+def _of_old_versions(kind: str, problem: Problem) -> Problem:
+    """A field of v1beta1 is no misspelt one: its new place is better advice than a similar name."""
+    advice = old_names.field_advice(kind, problem.path) if problem.rule == "KERF-SCHEMA-UNKNOWN" else ""
+    return replace(problem, hint=advice) if advice else problem
 
 
 def searching() -> ModuleType:
