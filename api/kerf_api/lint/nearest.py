@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any, Final
 
 from kerf_api import labels
@@ -28,6 +28,9 @@ _LARGEST_GIB: Final = 59000
 _AMOUNT = re.compile(r"([+-]?)(\d++\.?\d*|\.\d+)(%?)", re.ASCII)
 _LONGEST_NUMBER: Final = 40
 _WHOLE_PERCENT: Final = 100
+#: Names that are less alike are different names; a beginning of fewer letters says nothing.
+_ALIKE: Final = 0.7
+_TELLING: Final = 3
 
 
 def name(word: str, known: Iterable[str]) -> str | None:
@@ -41,6 +44,34 @@ def name(word: str, known: Iterable[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
+def label(key: str, known: Iterable[str]) -> str | None:
+    """The known key whose name looks like that of `key`: the same name in any domain, else a similar one in its own.
+
+    Domains are not compared: two keys of one long domain look alike whatever their names are. None where several are
+    equally similar.
+    """
+    domain, _, last = key.rpartition("/")
+    names = sorted(known)
+    same = [one for one in names if _bare(one.rpartition("/")[2]) == _bare(last)]
+    if same:
+        return next((one for one in same if one.startswith(f"{domain}/")), same[0])
+    own = [one for one in names if one.startswith(f"{domain}/")]
+    likeness = {one: _likeness(last, one.rpartition("/")[2]) for one in own}
+    best = [one for one in own if likeness[one] == max(likeness.values())]
+    return best[0] if len(best) == 1 and likeness[best[0]] >= _ALIKE else None
+
+
+def _likeness(word: str, other: str) -> float:
+    """From 0 to 1, without the first parts that both names share; 1 where one of the two begins with the other."""
+    one, two = word.lower().split("-"), other.lower().split("-")
+    while len(one) > 1 and len(two) > 1 and one[0] == two[0]:
+        del one[0], two[0]
+    short, long = sorted(("-".join(one), "-".join(two)), key=len)
+    if len(short) >= _TELLING and long.startswith(short):
+        return 1.0
+    return SequenceMatcher(None, short, long).ratio()
+
+
 def meant(word: str, known: Iterable[str]) -> str:
     """The end of a complaint about a word that is none of the known ones; "" when none of them looks like it."""
     close = name(word, known)
@@ -51,7 +82,7 @@ def label_hint(key: str, usable: frozenset[str] = USABLE_LABELS) -> str:
     """The usable label that looks most like a reserved key, as a question; or what to do instead."""
     if key == labels.HOSTNAME or key in labels.WELL_KNOWN:
         return "remove it"
-    close = name(key, usable)
+    close = label(key, usable)
     return f"did you mean {close}?" if close else "use a domain of your own, such as example.com"
 
 

@@ -26,6 +26,9 @@ from .manifests import changed
         ("spec.limits.memory", "64GB", 'did you mean "64Gi"?'),
         ("spec.weight", 1000, "use 100"),
         ("R.key", "karpenter.k8s.aws/instance-familly", "did you mean karpenter.k8s.aws/instance-family?"),
+        ("R.key", "karpenter.k8s.aws/instance-vcpu", "did you mean karpenter.k8s.aws/instance-cpu?"),
+        ("R.key", "karpenter.k8s.aws/instance-type", "did you mean node.kubernetes.io/instance-type?"),
+        ("R.key", "karpenter.sh/zone", "did you mean topology.kubernetes.io/zone?"),
         ("R.key", "kubernetes.io/hostname", "topology.kubernetes.io/zone"),
         ("L[my team]", "x", "did you mean my-team?"),
         ("T.nodeClassRef.kind", "EC2Nodeclass", "did you mean EC2NodeClass?"),
@@ -41,6 +44,32 @@ from .manifests import changed
 )
 def test_suggestions_for_node_pools(path: str, value: Any, words: str) -> None:
     assert any(words in str(problem) for problem in validate(changed("NodePool", path, value)))
+
+
+@pytest.mark.parametrize(
+    "key", ["karpenter.k8s.aws/owner", "karpenter.k8s.aws/instance", "karpenter.sh/managed", "karpenter.k8s.aws/foo"]
+)
+def test_no_label_is_suggested_only_for_its_domain(key: str) -> None:
+    found = [problem.hint for problem in validate(changed("NodePool", "R.key", key)) if problem.severity == "error"]
+    assert found == ["use a domain of your own, such as example.com"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "hint"),
+    [
+        ("kubernetes.io/arch", "x86_64", "did you mean amd64?"),
+        ("kubernetes.io/arch", "AARCH64", "did you mean arm64?"),
+        ("karpenter.k8s.aws/instance-family", "m5.large", "did you mean m5?"),
+        ("karpenter.k8s.aws/instance-memory", "8", "the unit is MiB: 8 GiB is 8192"),
+        ("karpenter.k8s.aws/instance-memory", "16Gi", "the unit is MiB: 16 GiB is 16384"),
+        ("karpenter.k8s.aws/instance-memory", "8193", "did you mean 8192?"),
+        ("karpenter.k8s.aws/instance-memory", "lots", ""),
+        ("karpenter.k8s.aws/instance-cpu", "5", "did you mean 4?"),
+    ],
+)
+def test_suggestions_for_values_that_no_type_has(key: str, value: str, hint: str) -> None:
+    wanted = {"key": key, "operator": "In", "values": [value]}
+    assert [one.hint for one in validate(changed("NodePool", "R", wanted)) if one.rule == "KERF-NP-301"] == [hint]
 
 
 @pytest.mark.parametrize(

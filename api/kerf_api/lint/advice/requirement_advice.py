@@ -32,6 +32,22 @@ PLACES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 _MOST_ROWS: Final = 200
 _MOST_UNKNOWN: Final = 20
 _LONGEST_NUMBER: Final = 30
+_FAMILY: Final = f"{labels.AWS_GROUP}/instance-family"
+_IN_MIB: Final = frozenset({f"{labels.AWS_GROUP}/instance-memory", f"{labels.AWS_GROUP}/instance-gpu-memory"})
+_SIZE: Final = re.compile(r"([0-9]{1,6})(gib?|gb?|)", re.ASCII | re.IGNORECASE)
+#: The MiB of a GiB; few types have less memory.
+_GIB: Final = 1024
+#: Names that other tools have for a value.
+_OTHER_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    labels.ARCH: {
+        "x86_64": "amd64",
+        "x86-64": "amd64",
+        "x86": "amd64",
+        "x64": "amd64",
+        "aarch64": "arm64",
+        "arm": "arm64",
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +156,31 @@ def _unknown_values(row: Row, types: Catalogue, rules: AdviceRules) -> Iterator[
         if types.lacks(key, value):
             yield at(row.place(index), rules.factless, "info", *_factless(key, value), value)
             continue
-        named = type_names.values()[key] if key in type_names.LABELS else frozenset[str]()
-        close = "" if value in named else _nearest_value(value, {*having, *named})
-        hint = f"did you mean {close}?" if close else ""
-        if value in named:
-            hint = "EC2 has it, but not in the region of this catalogue"
+        hint = _value_hint(key, value, having)
         message = f"no instance type has {shown(value)} as its {key}"
         yield at(row.place(index), rules.unknown_value, "warning", message, hint, value)
+
+
+def _value_hint(key: str, value: str, having: Collection[str]) -> str:
+    """What to write in place of a value that no type has; empty when nothing is likely."""
+    named = type_names.values()[key] if key in type_names.LABELS else frozenset[str]()
+    if value in named:
+        return "EC2 has it, but not in the region of this catalogue"
+    known = {*having, *named}
+    if key in _IN_MIB:
+        return _mebibytes(value, known)
+    meant = _OTHER_NAMES.get(key, {}).get(value.lower()) or (value.partition(".")[0] if key == _FAMILY else "")
+    close = meant if meant in known else _nearest_value(value, known)
+    return f"did you mean {close}?" if close else ""
+
+
+def _mebibytes(value: str, known: Collection[str]) -> str:
+    """Sizes of memory are numbers of MiB; a smaller number, or one with a unit, was thought of in GiB."""
+    found = _SIZE.fullmatch(value)
+    if found is None or (not found[2] and int(found[1]) >= _GIB):
+        close = _nearest_value(value, known)
+        return f"did you mean {close}?" if close else ""
+    return f"the unit is MiB: {found[1]} GiB is {int(found[1]) * _GIB}"
 
 
 def _factless(key: str, value: str) -> tuple[str, str]:

@@ -94,7 +94,7 @@ def _thresholds(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         )
     for key in own:
         if key.startswith(_THRESHOLD) and key not in (*thresholds.ANNOTATIONS, labels.CONSOLIDATION_PAUSE):
-            close = nearest.name(key, thresholds.ANNOTATIONS)
+            close = nearest.label(key, thresholds.ANNOTATIONS)
             hint = f"did you mean {close}?" if close else f"there are {', '.join(thresholds.ANNOTATIONS)}"
             yield at(
                 (*place, key), "KERF-NP-210", "warning", f"{shown(key)} has no effect: nothing reads it", hint, key
