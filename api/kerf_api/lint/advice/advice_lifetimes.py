@@ -10,18 +10,34 @@ from typing import Any, Final
 
 from kerf_api import labels
 from kerf_api.durations import NEVER
+from kerf_api.lint import nearest
 from kerf_api.lint.advice.requirement_advice import Known
-from kerf_api.lint.problem import Problem, at
+from kerf_api.lint.problem import Problem, at, shown
 from kerf_api.lint.reading.reading import amount, mapping, part
 
 _TEMPLATE: Final = ("spec", "template", "spec")
 _LIMITS: Final = ("spec", "limits")
 _MIB: Final = 2**20
+#: The resources without a domain that a node, or a NodePool, can have.
+_RESOURCES: Final = frozenset({"cpu", "ephemeral-storage", "memory", "nodes", "pods"})
+_FAMILIES: Final = ("hugepages-", "attachable-volumes-")
+#: Names that look like another resource than the one that is meant.
+_MEANT: Final[Mapping[str, str]] = {
+    "core": "cpu",
+    "cores": "cpu",
+    "disk": "ephemeral-storage",
+    "gpu": "nvidia.com/gpu",
+    "gpus": "nvidia.com/gpu",
+    "storage": "ephemeral-storage",
+    "vcpu": "cpu",
+    "vcpus": "cpu",
+}
 
 
 def check(known: Known) -> Iterator[Problem]:
     """Advice about a NodePool's lifetimes and limits."""
     yield from _forced(known.manifest)
+    yield from _strange_resources(mapping(known.manifest, *_LIMITS))
     if part(known.manifest, "spec", "replicas") is None:
         yield from _limits(known)
 
@@ -59,6 +75,19 @@ def _limits(known: Known) -> Iterator[Problem]:
             )
             hint = "the NodePool launches one node at most; raise the limit, or allow smaller types"
             yield at((*_LIMITS, resource), "KERF-NP-343", "warning", message, hint, limits[resource])
+
+
+def _strange_resources(limits: Mapping[str, Any]) -> Iterator[Problem]:
+    """A resource of a device has a domain; any other name is Kubernetes' own, and these are known."""
+    for name, value in limits.items():
+        if "/" in name or name in _RESOURCES or name.startswith(_FAMILIES):
+            continue
+        close = _MEANT.get(name.lower()) or nearest.name(name, _RESOURCES)
+        hint = (
+            f"did you mean {close}?" if close else f"there are {', '.join(sorted(_RESOURCES))}, and names with a domain"
+        )
+        message = f"{shown(name)} is no resource of a node, so this limits nothing"
+        yield at((*_LIMITS, name), "KERF-NP-345", "warning", message, hint, value)
 
 
 def _size(size: int, unit: int) -> str:
