@@ -55,6 +55,34 @@ def test_no_label_is_suggested_only_for_its_domain(key: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("topology.kubernetes.io/zone", "us-east-1", "is a region; no zone has that name"),
+        ("topology.kubernetes.io/zone", "use1-az1", "is the ID of a zone"),
+        ("topology.kubernetes.io/zone", "usw2-lax1-az1", "is the ID of a zone"),
+        ("topology.kubernetes.io/zone", "apne1-az4", "is the ID of a zone"),
+        ("topology.kubernetes.io/zone", "use1-wl1-bos-wlz1", ""),
+        ("topology.kubernetes.io/zone", "us-west-2-lax-1a", ""),
+        ("topology.kubernetes.io/zone", "us-gov-east-1a", ""),
+        ("topology.k8s.aws/zone-id", "us-east-1a", "is the name of a zone; no zone has that ID"),
+        ("topology.k8s.aws/zone-id", "us-west-2-lax-1a", "is the name of a zone"),
+        ("topology.k8s.aws/zone-id", "us-gov-east-1a", "is the name of a zone"),
+        ("topology.k8s.aws/zone-id", "us-east-1", "is a region; no zone has that ID"),
+        ("topology.k8s.aws/zone-id", "use1-az1", ""),
+        ("topology.k8s.aws/zone-id", "usgw1-az1", ""),
+    ],
+)
+def test_zones_have_names_and_ids(key: str, value: str, message: str) -> None:
+    for kind, place, rule in (("NodePool", "R", "KERF-NP-302"), ("NodeOverlay", "spec.requirements[0]", "KERF-NO-302")):
+        wanted = {"key": key, "operator": "In", "values": [value]}
+        found = validate(changed(kind, place, wanted))
+        assert [f'"{value}" {message}' in one.message for one in found if one.rule == rule] == (
+            [True] if message else []
+        )
+        assert not (message and any(one.rule == "KERF-NP-303" for one in found))  # one zone
+
+
+@pytest.mark.parametrize(
     ("key", "value", "hint"),
     [
         ("kubernetes.io/arch", "x86_64", "did you mean amd64?"),

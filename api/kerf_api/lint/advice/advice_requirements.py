@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kerf_api import labels
-from kerf_api.lint.advice.requirement_advice import PLACES, REGION, AdviceRules, Known, Row, unmet
+from kerf_api.lint.advice.requirement_advice import PLACES, AdviceRules, Known, Row, no_zone, unmet
 from kerf_api.lint.problem import Problem, at
 
 _RULES: Final = AdviceRules(
@@ -39,7 +39,7 @@ def check(known: Known) -> Iterator[Problem]:
 
 
 def _one_zone(row: Row) -> Iterator[Problem]:
-    if row.wanted.key == labels.ZONE and len(set(row.values)) == 1 and not REGION.fullmatch(row.values[0]):
+    if row.wanted.key == labels.ZONE and len(set(row.values)) == 1 and no_zone(row.values[0]) is None:
         message = f"all nodes are in the one zone {row.values[0]}"
         hint = "list two zones or more, unless volumes or prices tie the pods to this one"
         yield at(row.steps, "KERF-NP-303", "warning", message, hint, row.values[0])

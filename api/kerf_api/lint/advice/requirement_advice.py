@@ -8,7 +8,7 @@ validation needs is read once, into a `Known`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -22,7 +22,10 @@ from kerf_api.lint.reading.reading import entries, mapping, texts
 from kerf_api.lint.settings import LintSettings
 from kerf_api.requirements import Requirement, Requirements, requirement
 
-REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)++-[0-9]")
+_REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)++-[0-9]")
+#: The forms of `us-east-1a` and `us-west-2-lax-1a`, and those of `use1-az1` and `usw2-lax1-az1`.
+_ZONE_NAME: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)++-[0-9](?:[a-z]|-[a-z0-9-]{1,40})")
+_ZONE_ID: Final = re.compile(r"[a-z]{2,8}[0-9](?:-[a-z0-9]{1,12}){0,2}-az[0-9]{1,2}")
 #: Where a kind's requirements stand, and the labels that all of its nodes get.
 PLACES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "NodePool": (("spec", "template", "spec", "requirements"), ("spec", "template", "metadata", "labels")),
@@ -201,11 +204,36 @@ def _nearest_value(value: str, having: Collection[str]) -> str | None:
     return str(min(numbers, key=lambda number: (abs(number - int(value)), number))) if numbers else None
 
 
+def no_zone(value: str) -> tuple[str, str] | None:
+    """Message and hint about a value that is the name of no zone; None for one that may be."""
+    if _REGION.fullmatch(value):
+        return f"{shown(value)} is a region; no zone has that name", f"did you mean {value}a?"
+    if _ZONE_ID.fullmatch(value):
+        message = f"{shown(value)} is the ID of a zone; no zone has that name"
+        return message, f"write the zone's name, such as us-east-1a, or use the key {labels.ZONE_ID}"
+    return None
+
+
+def _no_zone_id(value: str) -> tuple[str, str] | None:
+    """As `no_zone`, for IDs of zones."""
+    if not (_REGION.fullmatch(value) or _ZONE_NAME.fullmatch(value)):
+        return None
+    what = "a region" if _REGION.fullmatch(value) else "the name of a zone"
+    hint = f"write the zone's ID, such as use1-az1, or use the key {labels.ZONE}"
+    return f"{shown(value)} is {what}; no zone has that ID", hint
+
+
+_ZONES: Final[Mapping[str, Callable[[str], tuple[str, str] | None]]] = {
+    labels.ZONE: no_zone,
+    labels.ZONE_ID: _no_zone_id,
+}
+
+
 def _regions(row: Row, rules: AdviceRules) -> Iterator[Problem]:
-    for index, value in enumerate(row.values if row.wanted.key == labels.ZONE else ()):
-        if REGION.fullmatch(value):
-            message = f"{shown(value)} is a region; no zone has that name"
-            yield at(row.place(index), rules.region, "warning", message, f"did you mean {value}a?", value)
+    judge = _ZONES.get(row.wanted.key)
+    for index, value in enumerate(row.values if judge is not None else ()):
+        if judge is not None and (found := judge(value)) is not None:
+            yield at(row.place(index), rules.region, "warning", *found, value)
 
 
 def _conflicts(rows: Iterable[Row], rules: AdviceRules) -> Iterator[Problem]:
