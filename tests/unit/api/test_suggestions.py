@@ -46,6 +46,24 @@ def test_suggestions_for_node_pools(path: str, value: Any, words: str) -> None:
     assert any(words in str(problem) for problem in validate(changed("NodePool", path, value)))
 
 
+@pytest.mark.parametrize("zone", ["TZ=Europe/Berlin", "CRON_TZ=UTC"])
+def test_a_schedule_has_no_time_zone(zone: str) -> None:
+    budget = {"nodes": "0", "schedule": f"{zone} 0 9 * * *", "duration": "8h"}
+    (problem,) = (one for one in validate(changed("NodePool", "B", budget)) if one.severity == "error")
+    assert problem.rule == "KERF-NP-120"
+    assert "schedules have no time zones" in problem.message
+    assert "the hour in UTC" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("length", "warned"), [("0m", True), ("0h0m", True), ("00h", True), ("10m", False), ("1h0m", False)]
+)
+def test_a_window_without_length_never_applies(length: str, warned: bool) -> None:
+    budget = {"nodes": "0", "schedule": "0 9 * * *", "duration": length}
+    rules = [one.rule for one in validate(changed("NodePool", "B", budget))]
+    assert ("KERF-NP-211" in rules) is warned
+
+
 @pytest.mark.parametrize(
     "key", ["karpenter.k8s.aws/owner", "karpenter.k8s.aws/instance", "karpenter.sh/managed", "karpenter.k8s.aws/foo"]
 )

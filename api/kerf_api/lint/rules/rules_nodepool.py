@@ -8,6 +8,7 @@ an error too: it stops every voluntary disruption of the pool, which no user can
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -47,6 +48,9 @@ _SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _MOST_BUDGETS: Final = 100
 #: A DNS name is no longer.
 _LONGEST_GROUP: Final = 253
+_EMPTY_WINDOW: Final = re.compile(r"(?:0+[hms])+", re.ASCII)
+#: How other schedulers name the time zone of a schedule.
+_TIME_ZONES: Final = ("TZ=", "CRON_TZ=")
 _LARGEST_COUNT: Final = 2**31 - 1
 _LARGEST_NUMBER: Final = 2**63 - 1
 
@@ -159,6 +163,10 @@ def _budget(steps: Steps, entry: Mapping[str, Any]) -> Iterator[Problem]:
 def _window(steps: Steps, entry: Mapping[str, Any]) -> Iterator[Problem]:
     for found in unreadable_durations(entry, "KERF-NP-121", ("duration",)):
         yield at((*steps, "duration"), found.rule, "error", found.message, found.hint, found.value)
+    length = entry.get("duration")
+    if isinstance(length, str) and _EMPTY_WINDOW.fullmatch(length):
+        message = f"{shown(length)} is a window without length: the budget never applies"
+        yield at((*steps, "duration"), "KERF-NP-211", "warning", message, "write a duration such as 8h", length)
 
 
 def _schedule(steps: Steps, schedule: str) -> Iterator[Problem]:
@@ -169,6 +177,9 @@ def _schedule(steps: Steps, schedule: str) -> Iterator[Problem]:
         consequence = "with such a schedule no node of the NodePool is ever disrupted"
         close = nearest.name(schedule, cron.DESCRIPTORS) if schedule.startswith("@") else None
         hint = f"did you mean {close}? {consequence}" if close else consequence
+        if schedule.startswith(_TIME_ZONES):
+            message = f"{shown(schedule)} cannot be read: schedules have no time zones"
+            hint = f"write the five fields alone, with the hour in UTC; {consequence}"
         yield at(steps, "KERF-NP-120", "error", message, hint, schedule)
         return
     if parsed.next_after(_SOME_DAY) is None:
