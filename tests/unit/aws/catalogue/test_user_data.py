@@ -151,13 +151,13 @@ mine = "x"
 """
     kubelet = {
         "maxPods": 20,
-        "imageGCHighThresholdPercent": 80,
+        "imageGCHighThresholdPercent": 90,
         "evictionHard": {"memory.available": "12%"},
         "systemReserved": {"cpu": "100m"},
     }
     found = tomllib.loads(launched("Bottlerocket", userData=own, kubelet=kubelet))["settings"]["kubernetes"]
     assert found["max-pods"] == 20
-    assert found["image-gc-high-threshold-percent"] == "80"
+    assert found["image-gc-high-threshold-percent"] == "90"
     assert found["eviction-hard"] == {"memory.available": "12%"}
     assert found["system-reserved"] == {"cpu": "100m"}
     assert found["allowed-unsafe-sysctls"] == ["net.core.somaxconn"]
