@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from importlib.metadata import distributions
+
+from packaging.specifiers import SpecifierSet
 
 from tests.sources import FOLDERS, ROOT
 
@@ -46,3 +49,14 @@ def test_no_name_is_one_that_another_distribution_may_have() -> None:
     name = PROJECT["project"]["name"]
     assert all(package == name or package.startswith(f"{name}_") for package in FOLDERS)
     assert not (ROOT / name).exists()
+
+
+def test_every_pinned_package_installs_on_the_oldest_python() -> None:
+    """Where a release has dropped it, pip finds no set of versions, and neither `make test` nor `make demo` begins."""
+    oldest = str(PROJECT["project"]["requires-python"]).removeprefix(">=") + ".0"
+    pinned = {line.partition("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    wanted = {one.metadata["Name"].lower(): one.metadata["Requires-Python"] for one in distributions()}
+    assert len(wanted.keys() & pinned) > 50
+    assert [
+        name for name in sorted(wanted.keys() & pinned) if not SpecifierSet(wanted[name] or "").contains(oldest)
+    ] == []
