@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.model.kubernetes.objects import Pod
@@ -25,6 +26,16 @@ from tests.referee.selecting import affinity_holds, selector_holds
 Labels = Mapping[str, str]
 _CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _NOBODY_KNOWS = "a name that nobody knows yet"
+
+
+#: Labels of nodes whose names Kubernetes has replaced.
+_PRESENT: Final = {
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+}
 
 
 @dataclass(eq=False)
@@ -56,7 +67,11 @@ class Place:
     _domains: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def domains(self, key: str) -> frozenset[str]:
-        """The values that a label may have here; none where the node has no such label."""
+        """The values that a label may have here; none where the node has no such label.
+
+        The key may be spelled as before Kubernetes 1.17: nodes have both labels.
+        """
+        key = _PRESENT.get(key, key)
         if key == labels.HOSTNAME:
             return frozenset((self.name,))
         if key not in self._domains:
@@ -65,13 +80,14 @@ class Place:
 
     def domain(self, key: str) -> str | None:
         """The one value that a label surely has; None when there is no such value."""
-        found = self.domains(key)
+        found, key = self.domains(key), _PRESENT.get(key, key)
         if len(found) != 1 or (key != labels.HOSTNAME and not all(key in o for o in self.outcomes)):
             return None
         return next(iter(found))
 
     def has(self, key: str) -> bool:
         """Whether a label surely has a value, though it may be open which."""
+        key = _PRESENT.get(key, key)
         return key == labels.HOSTNAME or all(key in outcome for outcome in self.outcomes)
 
     def selected_by(self, pod: Pod) -> bool:
