@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from kerf.model import mismatches
+from kerf.model.kubernetes.objects import DaemonSet
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
 
@@ -36,4 +37,13 @@ def _inputs(snapshot: Snapshot) -> Iterator[Any]:
             known = mismatches.believable(mismatches.remembered(pool), snapshot.now)
             yield from sorted([t.kind, t.text, t.hash] for t in known.traits if t.is_proven)
     for name in sorted(snapshot.daemon_sets):
-        yield name, snapshot.daemon_sets[name].metadata.generation
+        yield name, _placement(snapshot.daemon_sets[name])
+
+
+def _placement(daemon_set: DaemonSet) -> Any:
+    """The part of a DaemonSet that decides where its pods run and what they take, or its generation if that cannot be
+    read: another annotation or image is no reason for one more node."""
+    try:
+        return msgspec.to_builtins(daemon_set.spec.template.spec, enc_hook=dict)
+    except Exception:
+        return daemon_set.metadata.generation
