@@ -105,9 +105,9 @@ class Record(Value, frozen=True, kw_only=True):
         """Whether it bears on new nodes: a few nodes that pods could not use are nothing unusual."""
         return not self.unused or self.nodes >= FREE_ATTEMPTS
 
-    def is_over(self, created: datetime) -> bool:
-        """Whether a node of a NodeClaim that was created then is the first of another row of unused ones."""
-        return self.unused and created >= self.at + _ROW_ENDS
+    def is_over(self, now: datetime) -> bool:
+        """Whether the next node would be the first of another row of unused ones."""
+        return self.unused and now >= self.at + _ROW_ENDS
 
 
 class Size(Value, frozen=True, kw_only=True):
@@ -184,7 +184,8 @@ def _stored(pool: NodePool) -> Mismatches | None:
 
 def believable(found: Mismatches, now: datetime) -> Mismatches:
     """Without records and facts that are too old, or from the future; one record for each shape."""
-    kept = {r.shape: r for r in found.records if now - KEPT < r.at and max(r.at, r.since) <= now + SKEW}
+    recent = (r for r in found.records if now - KEPT < r.at and max(r.at, r.since) <= now + SKEW)
+    kept = {record.shape: record for record in recent if not record.is_over(now)}
     return Mismatches(
         records=tuple(kept[shape] for shape in sorted(kept)),
         sizes=tuple(size for size in found.sizes if now - FACTS_KEPT < size.at <= now + SKEW),

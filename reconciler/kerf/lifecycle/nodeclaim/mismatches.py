@@ -162,7 +162,7 @@ def _with_unused(record: Record | None, verdict: Verdict, now: datetime, inputs:
     """Nodes of one attempt count as one: those that were made before the latest verdict."""
     one = verdict.watched
     created = one.claim.metadata.creation_timestamp or now
-    if record is None or record.is_over(created):
+    if record is None:
         first = Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=one.claim.metadata.uid)
         return replace(first, node=one.node.name, differs=verdict.unused, where=_where(one), unused=True)
     if not record.unused or created <= record.at:
