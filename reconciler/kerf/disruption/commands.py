@@ -24,7 +24,7 @@ from kerf.disruption.on_nodes import leaving, taint, tainted, terminating, tried
 from kerf.disruption.view import View
 from kerf.model import kinds
 from kerf.model.annotations import text_of
-from kerf.model.instants import SKEW, earliest, rfc3339
+from kerf.model.instants import SKEW, rfc3339
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step, planning
@@ -150,8 +150,9 @@ def _advance(view: View, name: str, command: Command) -> Plan:
     waiting = awaited(view, command)
     if waiting:
         return Plan(events=tuple(e for claim in waiting for e in _told_of(claim)), next_due=due)
-    if not _forceful(command) and (verdict := earliest(one.verdict for one in _misfits(view, command))) is not None:
-        return Plan(next_due=verdict)
+    for one in sorted(_misfits(view, command), key=lambda one: one.verdict or due):
+        text = f"{one.text}; that may change until {rfc3339(one.verdict or due)}"
+        return Plan(refusals=(Refusal(f"nodeclaim/{name}", Reason("ReplacementDiffers", text)),), next_due=one.verdict)
     return _finish(view, state, command)
 
 
@@ -289,13 +290,14 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
     if len(living) < len(command.replacements):
         lost = sorted(set(command.replacements) - {claim.name for claim in living})
         return _Stop("ReplacementFailed", f"replacement {', '.join(lost)} is gone", failed=True)
-    found = () if _forceful(command) else _misfits(view, command)
-    texts = [one.text for one in found if one.verdict is None]
+    texts = [one.text for one in _misfits(view, command) if one.verdict is None]
     return _Stop("ReplacementDiffers", texts[0], failed=True, differs=True) if texts else None
 
 
 def _misfits(view: View, command: Command) -> list[Misfit]:
-    """The replacements that could not run the pods."""
+    """The replacements that could not run the pods. A node that is removed anyway takes any."""
+    if _forceful(command):
+        return []
     known = (view.turn.one(MISFITS, view.turn.noted, claim.name) for claim in _replacements(view, command))
     return [one for one in known if one is not None]
 

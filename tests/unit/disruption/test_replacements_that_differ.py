@@ -87,6 +87,10 @@ def test_a_taint_that_the_node_pool_does_not_declare_has_time_to_go() -> None:
     plan = world.plan()
     assert deletions(plan) == []
     assert plan.next_due == NOW + timedelta(minutes=4, seconds=50)
+    assert _reason(world) == (
+        f"node node-{name} is other than planned: taint is {FOREIGN}, expected none; "
+        "that may change until 2026-03-04T12:04:50Z"
+    )
     world.edit(f"node/node-{name}", {"spec": {"taints": []}})
     assert [one.ref.name for one in deletions(world.plan())] == ["a"]
 
