@@ -42,7 +42,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a pod that the kubelet rejected counts as one that ran",
         "A label that changes as pods are bound costs two nodes a minute for ever.",
-        (Edit(f"{_EVIDENCE}:_rejected", "pods.rejected(pod)", "False"),),
+        (Edit(f"{_EVIDENCE}:_watch", "not pods.rejected(pod)", "True"),),
         (
             f"{_STORY}::test_a_label_that_changes_after_pods_are_bound_is_evidence",
             "tests/unit/scheduling/test_evidence.py"
@@ -65,12 +65,18 @@ BUGS: tuple[Bug, ...] = (
         ),
     ),
     Bug(
+        "pods with a hard spread avoid the zone of the first node",
+        "The second node breaks the spread for the kube-scheduler, and the pod waits a day.",
+        (Edit("reconciler/kerf/provisioning:_elsewhere_than", 'one.when_unsatisfiable == "DoNotSchedule"', "False"),),
+        ("tests/unit/provisioning/test_progress.py::test_a_second_node_keeps_to_the_spread_of_the_pod",),
+    ),
+    Bug(
         "a taint that evicts is learned of no node",
         "A controller that quarantines each node evicts its pods forty times an hour.",
-        (Edit("reconciler/kerf/lifecycle:find", "one.initialized and one.evicts", "False"),),
+        (Edit("reconciler/kerf/lifecycle:_evicting", "one.initialized and one.evicted", "False"),),
         (
             f"{_STORY}::test_a_taint_that_evicts_is_learned_of_two_nodes[60.0]",
-            f"{_RECORDS}::test_a_taint_that_evicts_is_learned_though_no_pod_waits_for_the_node",
+            f"{_RECORDS}::test_a_taint_that_evicts_is_learned_though_no_pod_waits_for_the_node[evicted]",
         ),
     ),
 )

@@ -8,7 +8,7 @@ from typing import Final
 
 from kerf.disruption.candidates import canary
 from kerf.disruption.candidates.candidates import Blocker, known_candidate, unblocked
-from kerf.disruption.candidates.pacing import differing, next_try
+from kerf.disruption.candidates.pacing import next_try, pool_blocker
 from kerf.disruption.share import Share
 from kerf.disruption.simulation import Manner, Scheduler, Solve, simulate
 from kerf.disruption.view import View
@@ -89,7 +89,7 @@ def _blocker(view: View, key: str) -> Blocker | None:
     if waits is not None:
         return waits
     found = known_candidate(view, key, eventual=True)
-    return found if isinstance(found, Blocker) else next_try(view, state) or differing(view, state.pool_name)
+    return found if isinstance(found, Blocker) else next_try(view, state) or pool_blocker(view, state.pool_name)
 
 
 def _placeless(view: View, pool: NodePool, keys: Sequence[str], ask: Solve) -> Iterator[tuple[str, str]]:

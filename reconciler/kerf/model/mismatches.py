@@ -27,6 +27,8 @@ PROBE_EVERY: Final = timedelta(hours=24)
 FREE_ATTEMPTS: Final = 10
 #: The delay of the attempt after these, which doubles with each further one, and the longest.
 _FIRST_DELAY, _LONGEST_DELAY = timedelta(minutes=1), timedelta(hours=1)
+#: A NodePool remembers unused nodes of so many shapes of pods: in an outage of a zone those of all pods are unused.
+MOST_UNUSED: Final = 20
 #: Attempts this long after the latest are in another row.
 _ROW_ENDS: Final = timedelta(hours=3)
 #: A record is forgotten this long after its latest node.
@@ -144,6 +146,11 @@ class Trait(Value, frozen=True, kw_only=True):
         return self.kind, self.text, self.hash
 
     @property
+    def lasts(self) -> bool:
+        """Whether a node has it for as long as it is there. A taint that evicts may come at any time, and go."""
+        return not self.text.endswith(":NoExecute")
+
+    @property
     def is_proven(self) -> bool:
         return len(set(self.nodes)) > 1
 
@@ -225,7 +232,7 @@ def with_trait(found: Mismatches, trait: Trait) -> Mismatches:
 def annotation(found: Mismatches) -> str:
     """The text of the annotation, within its bound; empty when there is nothing to remember.
 
-    Words go first, then the records with the oldest verdicts.
+    Words go first, then the records of unused nodes and those with the oldest verdicts.
     """
     if found == EMPTY:
         return ""
@@ -233,7 +240,7 @@ def annotation(found: Mismatches) -> str:
     if len(text.encode()) <= LONGEST:
         return text
     plain = tuple(replace(record, differs="", node="", where={}) for record in found.records)
-    newest = sorted(plain, key=lambda record: (record.at, record.shape), reverse=True)
+    newest = sorted(plain, key=lambda record: (not record.unused, record.at, record.shape), reverse=True)
     while len(text.encode()) > LONGEST and newest:
         text = text_of(replace(found, records=tuple(sorted(newest, key=lambda record: record.shape))))
         newest = newest[: len(newest) - 1 - len(newest) // 16]

@@ -98,7 +98,10 @@ def _of_min_values(pool: NodePool, template: NodeClaimTemplate) -> Contradiction
     key, count = next(iter(sorted(short.items())))
     ref = _field(pool, key)
     has = f"{ref.path} ({key}) has minValues {template.min_values[key]}"
-    text = f"{_NONE_LEFT}: {has}, and its instance types have {counted(count, 'value')} of it"
+    text = f"too few instance types are left: {has}, and they have {counted(count, 'value')} of it"
+    listed = np.flatnonzero((_cells(template.table, template.requirements) & template.table.listed).any(axis=1))
+    if not template.shortfall(listed):
+        return Contradiction(text, "wait until EC2 has capacity again, or decrease minValues", (ref,), True)
     return Contradiction(text, "decrease minValues, or allow more instance types", (ref,))
 
 
@@ -147,6 +150,11 @@ class _Side:
             fix = f"wait, or change {_SUBNETS} of EC2NodeClass {name}"
             fields = (*refs, FieldRef("EC2NodeClass", name, _SUBNETS))
             return Contradiction(f"{_NONE_LEFT} for now: {passing}", fix, fields, True)
+        facts = self._facts()
+        if self._wants_reserved() and facts is not None and facts.reservations:
+            fields = (*refs, FieldRef("EC2NodeClass", name, _RESERVATIONS))
+            text = f"the capacity reservations of EC2NodeClass {name} are used up, or have none of the allowed types"
+            return Contradiction(f"{_NONE_LEFT} for now: {text}", "wait, or allow on-demand", fields, True)
         own = dict([*self._of_rows(), *self._of_types()])
         fields = (*refs, *(FieldRef("EC2NodeClass", name, path) for path in own))
         sides = ", and ".join(f"{path} of EC2NodeClass {name} {words}" for path, words in own.items())
@@ -155,6 +163,11 @@ class _Side:
         else:
             text = f"{rows}, but {sides}" if rows else sides
         return Contradiction(f"{_NONE_LEFT}: {text}", "change one of them" if len(fields) > 1 else "change it", fields)
+
+    def _wants_reserved(self) -> bool:
+        kinds = self.rows.allowed(labels.CAPACITY_TYPE)
+        reserved = labels.CAPACITY_TYPE in self.rows and kinds.has(labels.RESERVED)
+        return reserved or any(key in self.rows for key in labels.RESERVATION_LABELS)
 
     def _facts(self) -> ClassFacts | None:
         return self.snapshot.class_facts.get(self.node_class.name)
@@ -181,9 +194,8 @@ class _Side:
 
     def _of_rows(self) -> Iterator[tuple[str, str]]:
         """The fields that decide which values of a label there are, whatever the instance type."""
-        spec, kinds = self.node_class.spec, self.rows.allowed(labels.CAPACITY_TYPE)
-        reserved = labels.CAPACITY_TYPE in self.rows and kinds.has(labels.RESERVED)
-        if reserved or any(key in self.rows for key in labels.RESERVATION_LABELS):
+        spec = self.node_class.spec
+        if self._wants_reserved():
             given = spec.capacity_reservation_selector_terms
             yield _RESERVATIONS, "selects none that has capacity" if given else "selects no capacity reservation"
         if labels.OS in self.rows or labels.WINDOWS_BUILD in self.rows:

@@ -87,11 +87,8 @@ def with_progress(
     records = merged(snapshot.node_pools.values(), snapshot.now)
     shapes = _recorded_shapes(snapshot, pods, records)
     attempts = {key: records[shape] for key, shape in shapes.items() if key not in held}
-    left, again = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), attempts)
+    left = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), attempts, solved)
     solution = solved(left)
-    while stuck := {key for key, rest in again.items() if rest and key in solution.unplaced}:
-        left = [again[pod.key].pop(0) if pod.key in stuck else pod for pod in left]
-        solution = solved(left)
     refused: dict[str, PodRefusal] = {}
     for round_ in range(_ROUNDS):
         more = [key for node in solution.new_nodes for key in node.pods if key in held]
@@ -156,26 +153,35 @@ def _of_pods(node: NewNode, shapes: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _avoiding(
-    snapshot: Snapshot, pods: Sequence[Pod], attempts: Mapping[str, Record]
-) -> tuple[list[Pod], Mapping[str, list[Pod]]]:
-    """The pods with what they avoid; of further attempts, by key, also the pods that avoid less and less, for when that
-    is too much."""
-    avoided, left, again = Avoided(snapshot), list[Pod](), dict[str, list[Pod]]()
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    attempts: Mapping[str, Record],
+    solved: Callable[[Sequence[Pod]], Solution],
+) -> list[Pod]:
+    """The pods with what they avoid: further attempts as much as leaves them a place, each by itself."""
+    avoided, left = Avoided(snapshot), list[Pod]()
     if not avoided.any and not attempts:
-        return list(pods), again
+        return list(pods)
     for pod in pods:
         own = avoiding(pod, avoided.by_volumes(pod))
         if (record := attempts.get(pod.key)) is not None:
-            own, *again[pod.key] = [*_elsewhere_than(record, avoided.by_shortfall(pod), own), own]
+            tried = _elsewhere_than(record, avoided.by_shortfall(pod), own)
+            own = next((one for one in tried if pod.key not in solved([one]).unplaced), own)
         left.append(own)
-    return left, again
+    return left
 
 
 def _elsewhere_than(record: Record, too_small: Collection[str], pod: Pod) -> Iterator[Pod]:
     """The pod away from types that lack as much as those of the earlier nodes; where size is not the matter, away from
-    what may have been: the NodePool, the zone, the architecture or the type of the latest one."""
+    what may have been: the NodePool, the zone, the architecture or the type of the latest one.
+
+    Not so a pod with a hard spread: the nodes that it avoids would no longer count for the spread in the solver, and do
+    for the kube-scheduler.
+    """
     if too_small:
         yield avoiding(pod, frozenset(too_small))
+        return
+    if any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints):
         return
     for keys in _AVOIDED if record.where else ():
         found = pod

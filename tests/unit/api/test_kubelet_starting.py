@@ -54,6 +54,7 @@ def test_a_threshold_of_no_quantity_is_refused(family: str, text: str) -> None:
         {"shutdownGracePeriodCriticalPods": "10s"},  # the image may set the other one
         {"registerNode": True, "providerID": ""},
         {"clusterDNS": ["10.100.0.10", "fd00:ec2::a"]},
+        {"clusterDNS": ["10.0.0.10", "kube-dns"]},  # it passes over the second
     ],
 )
 def test_with_these_a_kubelet_starts(map_: dict[str, Any]) -> None:
@@ -92,7 +93,7 @@ def test_with_these_a_kubelet_starts(map_: dict[str, Any]) -> None:
         ({"shutdownGracePeriod": "-10s"}, "shutdownGracePeriod", "must be 0s, or 1s or more"),
         ({"registerNode": False}, "registerNode", "must not be false"),
         ({"clusterDNS": ["kube-dns"]}, "clusterDNS[0]", "must be an IP address, not 'kube-dns'"),
-        ({"clusterDNS": ["10.0.0.10", ""]}, "clusterDNS[1]", "must be an IP address, not ''"),
+        ({"clusterDNS": [""]}, "clusterDNS[0]", "must be an IP address, not ''"),
         ({"clusterDNS": ["fe80::1%eth0"]}, "clusterDNS[0]", "must be an IP address"),
         ({"providerID": "aws:///us-east-1a/i-1"}, "providerID", "must not be set"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 from typing import Any
 
@@ -204,19 +205,59 @@ def test_other_inputs_are_tried_at_once(*, blocked: bool) -> None:
         assert refusals[0].text.startswith("its replacement came up other than planned 2 times; next try at ")
 
 
-def test_two_in_a_row_hold_the_roll_out_to_the_other_nodes_of_the_node_pool() -> None:
+def _failed(world: World, name: str, *, inputs: str) -> None:
+    """Two replacements in a row of this node came up other than planned an hour ago."""
+    meta = world.claim(name).metadata
+    failed = f'{{"at":"2026-03-04T11:00:00Z","count":2,"inputs":"{inputs}"}}'
+    notes = {**meta.annotations, labels.COMMAND_FAILED: failed}
+    world.add(replace(world.claim(name), metadata=replace(meta, annotations=notes)))
+
+
+@pytest.mark.parametrize(("failing", "held"), [(["a"], False), (["a", "b"], True)])
+def test_two_nodes_with_two_in_a_row_hold_the_roll_out_of_their_node_pool(failing: list[str], *, held: bool) -> None:
+    """One node may have pods that are a case of their own."""
+    world = drifted_world()
+    for name in ("b", "c"):
+        other = claim(name, drifted=NOW - MINUTE, consolidatable=False)
+        world.add(other, node(other), pod(f"web-{name}", name))
+    inputs = inputs_of(world.snapshot())
+    for name in failing:
+        _failed(world, name, inputs=inputs)
+    texts = [one.reason.text for one in world.plan().refusals if one.subject == "node/node-c"]
+    text = "replacements of nodes of NodePool default came up other than planned; next try at 2026-03-05T11:00:00Z"
+    assert texts == ([text] if held else [])
+
+
+def test_a_node_whose_replacements_differed_is_the_last_to_be_tried_again() -> None:
+    """When its day is over, it must not take the budget from the others once more."""
     world = drifted_world()
     other = claim("b", drifted=NOW - MINUTE, consolidatable=False)
     world.add(other, node(other), pod("web-2", "b"))
-    inputs = inputs_of(world.snapshot())
-    meta = world.claim("a").metadata
-    failed = f'{{"at":"2026-03-04T11:00:00Z","count":2,"inputs":"{inputs}"}}'
-    world.add(
-        replace(
-            world.claim("a"), metadata=replace(meta, annotations={**meta.annotations, labels.COMMAND_FAILED: failed})
-        )
-    )
-    texts = [one.reason.text for one in world.plan().refusals if one.subject == "node/node-b"]
-    assert [text.partition(";")[0] for text in texts] == [
-        "replacements of nodes of NodePool default came up other than planned"
+    _failed(world, "a", inputs="of a while ago")
+    assert [one.key for one in world.plan().actions if one.key.startswith("StartCommand")] == [
+        "StartCommand nodeclaim/b"
     ]
+
+
+def test_a_failure_of_an_earlier_release_is_one_without_inputs() -> None:
+    found = failure_of({labels.COMMAND_FAILED: '{"at":"2026-03-04T11:00:00Z","count":2,"template":"a/b"}'}, NOW)
+    assert found is not None
+    assert (found.count, found.inputs, found.until - found.at) == (2, "", 2 * MINUTE)
+
+
+def test_a_node_that_is_not_ready_for_a_while_is_waited_for() -> None:
+    world, name = joined(status={"conditions": [{"type": "Ready", "status": "False"}]})
+    world.now += 6 * MINUTE
+    found = misfit(world, name)
+    assert found is not None
+    assert (found.causes, found.verdict) == (("it is not ready",), world.now + timedelta(seconds=10))
+
+
+def test_a_late_change_gives_a_replacement_the_time_again() -> None:
+    world, name = joined(spec={"unschedulable": True})
+    world.now += 6 * MINUTE
+    assert misfit(world, name) is not None
+    turn = Memory().turn(dataclasses.replace(world.snapshot(), node_changed_at={f"node-{name}": world.now - MINUTE}))
+    found = turn.one(MISFITS, turn.noted, name)
+    assert found is not None
+    assert found.verdict == world.now - MINUTE + timedelta(minutes=4, seconds=50)

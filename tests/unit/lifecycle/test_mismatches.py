@@ -11,6 +11,7 @@ import pytest
 from kerf.lifecycle.nodeclaim import mismatches as stage
 from kerf.lifecycle.view import View
 from kerf.model import mismatches
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
 from kerf.model.mismatches import Mismatches, Record, Size, Trait
 from kerf_api import labels
@@ -140,11 +141,28 @@ def test_a_few_unused_nodes_are_not_reported() -> None:
     assert [len(stage.gauges(w.pool(), known)) for known in (few, many)] == [0, 1]
 
 
-def test_a_taint_that_evicts_is_learned_though_no_pod_waits_for_the_node() -> None:
+@pytest.mark.parametrize(
+    ("pods", "learned"),
+    [((), 1), ((WEB,), 0), ((w.pod("web", "1500m", node="n1"),), 0)],
+    ids=["evicted", "waits", "runs"],
+)
+def test_a_taint_that_evicts_is_learned_though_no_pod_waits_for_the_node(pods: tuple[Pod, ...], learned: int) -> None:
+    """While its pods wait they have not been there: such a taint may be one of the start of a node."""
     evicting = [{"key": "example.com/quarantine", "effect": "NoExecute"}]
-    turn = Memory().turn(w.world(w.pool(), claim("n1", WEB), ready("n1", taints=evicting)))
+    world = w.world(w.pool(), claim("n1", WEB, minutes=1), ready("n1", taints=evicting), *pods)
+    turn = Memory().turn(world)
     found = stage.recorded(View(turn.snapshot), w.pool(), stage.find(turn))
-    assert [(trait.text, trait.nodes) for trait in found.traits] == [("example.com/quarantine:NoExecute", ("n1",))]
+    assert [(trait.text, trait.nodes) for trait in found.traits] == [
+        ("example.com/quarantine:NoExecute", ("n1",))
+    ] * learned
+
+
+def test_unused_nodes_are_remembered_of_a_few_shapes() -> None:
+    """In an outage of a zone those of all pods are unused."""
+    pods = [w.pod(f"p{n}", f"{100 + n}m") for n in range(40)]
+    nodes = [claim(f"n{n}", pod) for n, pod in enumerate(pods)]
+    found = recorded(*pods, *nodes, *(ready(one.name, unschedulable=True) for one in nodes))
+    assert len(found) == mismatches.MOST_UNUSED
 
 
 def test_a_taint_that_a_well_node_does_not_have_is_no_fact_of_the_node_pool() -> None:

@@ -183,7 +183,7 @@ def test_min_values_that_the_instance_types_do_not_have() -> None:
     made = pool(requirements=[row(TYPE, "t3.small", "m5.large", minValues=3)])
     one = found(made, plain())
     assert one is not None
-    assert one.text.endswith(f"{ROW} ({TYPE}) has minValues 3, and its instance types have 2 values of it")
+    assert one.text.endswith(f"{ROW} ({TYPE}) has minValues 3, and they have 2 values of it")
 
 
 def test_unknown_instance_types_are_no_contradiction() -> None:

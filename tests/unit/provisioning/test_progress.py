@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kerf.model import mismatches
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.mismatches import Mismatches, Record
 from kerf.model.plan import CreateNodeClaim, Plan
 from kerf.model.snapshot import Batch
@@ -105,6 +106,36 @@ def test_a_pod_whose_node_has_just_come_up_gets_no_other() -> None:
     assert codes(plan) == ["AwaitingNode"]
     assert len(made(plan)) == 1
     assert labels.PROBES not in made(plan)[0].claim.metadata.annotations
+
+
+def _after_one_in(zone: str, *objects: Any, pod: Pod) -> list[str]:
+    """The zones of the node that follows one that did not help, by what its NodeClaim requires."""
+    where = {labels.NODEPOOL: "default", labels.ZONE: zone, labels.ARCH: "arm64", labels.INSTANCE_TYPE: "m7g.large"}
+    record = Record(shape=PodShapes(w.world(w.pool(), pod)).of(pod), since=w.NOW - HOUR, at=w.NOW - HOUR, where=where)
+    text = mismatches.annotation(Mismatches(records=(record,)))
+    own = msgspec.structs.replace(w.pool().metadata, annotations={labels.MISMATCHES: text})
+    (creation,) = made(planned(msgspec.structs.replace(w.pool(), metadata=own), *objects, pod))
+    rows = (entry for entry in creation.claim.spec.requirements if entry.key == labels.ZONE)
+    return sorted(value for entry in rows for value in entry.values)
+
+
+def test_a_second_node_is_in_another_zone_as_far_as_there_is_a_place() -> None:
+    assert "z1" not in _after_one_in("z1", pod=w.pod("web", "1500m"))
+    assert _after_one_in("z1", pod=w.pod("web", "1500m", nodeSelector={labels.ZONE: "z1"})) == ["z1"]
+
+
+def test_a_second_node_keeps_to_the_spread_of_the_pod() -> None:
+    """With a pod in each of the other zones the kube-scheduler accepts no node but one in the first zone."""
+
+    def web(name: str, **more: Any) -> Pod:
+        return w.pod(name, "500m", labels={"app": "web"}, topologySpreadConstraints=[w.spread()], **more)
+
+    full = [
+        part
+        for n in (2, 3)
+        for part in (w.node(f"n{n}", f"z{n}"), web(f"r{n}", node=f"n{n}"), w.pod(f"f{n}", "3400m", node=f"n{n}"))
+    ]
+    assert _after_one_in("z1", *full, pod=web("new")) == ["z1"]
 
 
 @pytest.mark.parametrize("terms", [[], [{}], [{}, {"matchFields": []}]])

@@ -91,6 +91,17 @@ def test_a_pod_that_the_kubelet_rejected_is_evidence_for_the_next_one_of_its_sha
     assert judged(claim("n1", WEB), ready("n1"), ran, w.pod("web-2", "1500m")) == []
 
 
+def test_a_rejected_pod_of_others_says_nothing_of_the_node() -> None:
+    there = replace(w.pod("other", "1500m", node="n1"), status=PodStatus(phase="Failed"))
+    assert judged(claim("n1", WEB), ready("n1"), there, *w.replicas(3, "other", "1500m")) == []
+
+
+def test_one_rejected_pod_holds_one_that_follows() -> None:
+    rejected = replace(w.pod("web", "1500m", node="n1"), status=PodStatus(phase="Failed"))
+    found = judged(claim("n1", WEB), ready("n1"), rejected, *w.replicas(3, "web", "1500m"))
+    assert [one.pod.key for one in found] == ["default/web-0"]
+
+
 def test_small_pods_of_others_do_not_take_the_capacity() -> None:
     assert judged(claim("n1", WEB), ready("n1"), WEB, w.pod("other", node="n1"))
 
@@ -110,13 +121,20 @@ def test_a_further_attempt_is_for_any_pod_of_the_shape() -> None:
 def test_a_pod_in_place_of_a_deleted_one_takes_over_its_verdict() -> None:
     (shape,) = {found.shape for found in judged(claim("n1", WEB), ready("n1"), WEB)}
     gone = claim("n1", WEB, annotations={labels.PLANNED_SHAPES: shape})
-    more = w.replicas(3, "web", "1500m")
-    found = judged(gone, ready("n1"), *more)
+    more, bad = w.replicas(3, "web", "1500m"), ready("n1", taints=[FOREIGN])
+    found = judged(gone, bad, *more)
     assert [(one.pod.key, one.shape) for one in found] == [("default/web-0", shape)]
-    assert judged(claim("n1", WEB), ready("n1"), *more) == []
-    assert [one.pod.key for one in judged(gone, ready("n1"), WEB, *more)] == ["default/web"]
+    assert judged(claim("n1", WEB), bad, *more) == []
+    assert [one.pod.key for one in judged(gone, bad, WEB, *more)] == ["default/web"]
     starting = claim("n1", WEB, annotations={labels.PLANNED_SHAPES: shape}, initialized=False)
-    assert judged(starting, ready("n1"), *more) == []
+    assert judged(starting, bad, *more) == []
+
+
+def test_later_pods_do_not_wait_for_a_node_as_planned() -> None:
+    """Its pods may have been bound elsewhere, and these may be kept from it by a rule about other pods."""
+    (shape,) = {found.shape for found in judged(claim("n1", WEB), ready("n1"), WEB)}
+    gone = claim("n1", WEB, annotations={labels.PLANNED_SHAPES: shape})
+    assert judged(gone, ready("n1"), *w.replicas(3, "web", "1500m")) == []
 
 
 def test_a_node_is_kept_until_its_verdict_while_a_pod_waits() -> None:

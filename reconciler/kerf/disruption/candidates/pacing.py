@@ -41,25 +41,23 @@ def failed_lately(view: View, state: StateNode) -> Blocker | None:
     return Blocker("BackingOff", words, quiet=True, until=failure.until)
 
 
-def differing(view: View, pool_name: str) -> Blocker | None:
-    """Of a NodePool of which a node had two replacements in a row that came up other than planned: until when the
-    roll-out leaves its other nodes alone, too. The second one knew what the first one had taught."""
+def pool_blocker(view: View, pool_name: str) -> Blocker | None:
+    """Of a NodePool of which two nodes each had two replacements in a row that came up other than planned: until when
+    the roll-out leaves its other nodes alone, too. One node may have pods that are a case of their own."""
     rows = view.turn.all(_DIFFERING, view.each).spoken.values()
     known = [one for pool, one in (row for row in rows if row is not None) if pool == pool_name]
-    inputs = inputs_of(view.snapshot) if known else ""
-    ends = [one.until for one in known if one.inputs == inputs]
-    if not ends:
+    inputs = inputs_of(view.snapshot) if len(known) > 1 else ""
+    ends = sorted(one.until for one in known if one.inputs == inputs)
+    if len(ends) < 2:
         return None
-    text = f"replacements of nodes of NodePool {pool_name} came up other than planned; next try at {rfc3339(max(ends))}"
-    return Blocker("BackingOff", text, quiet=True, until=max(ends))
+    text = f"replacements of nodes of NodePool {pool_name} came up other than planned; next try at {rfc3339(ends[-2])}"
+    return Blocker("BackingOff", text, quiet=True, until=ends[-2])
 
 
 def _differs(view: View, name: str) -> tuple[tuple[str, Failure] | None, datetime | None]:
     claim = view.snapshot.node_claims[name]
-    failure, due = (
-        failure_of(claim.metadata.annotations, view.snapshot.now),
-        failure_due(claim.metadata.annotations, view.snapshot.now),
-    )
+    failure = failure_of(claim.metadata.annotations, view.snapshot.now)
+    due = failure_due(claim.metadata.annotations, view.snapshot.now)
     if failure is None or not failure.inputs or failure.count < 2 or failure.until <= view.snapshot.now:
         return None, due
     return (claim.pool_name, failure), due

@@ -18,7 +18,7 @@ from typing import Final
 
 from kerf.disruption.candidates import approval, canary
 from kerf.disruption.candidates.candidates import Blocker, known_candidate
-from kerf.disruption.candidates.pacing import differing, next_change, next_try
+from kerf.disruption.candidates.pacing import next_change, next_try, pool_blocker
 from kerf.disruption.drift import approvals, canaries
 from kerf.disruption.drift.drift import drift_reason
 from kerf.disruption.on_nodes import rows_with, tried
@@ -109,7 +109,7 @@ def _with_progress(
         known = rows_with(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, approval.AWAITING, words)
         return rules.drop(rules.drop(known, RECONCILING), STALLED), None
     holds = zip(behind, view.turn.some(_HOLDS, view.each, behind), strict=True)
-    waits = differing(view, pool.name)
+    waits = pool_blocker(view, pool.name)
     rest = waits.text if waits is not None else ""
     held = {view.snapshot.state_nodes[key].name: text or rest for key, text in holds if text or rest}
     failing = _failing(view, pool) if counts[_LEAVING] else {}

@@ -13,15 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from kerf.disruption import announcing
 from kerf.disruption.candidates import canary, costs
 from kerf.disruption.candidates.budgets import Ledger, reported
 from kerf.disruption.candidates.candidates import Blocker, Candidate, known_candidate, refused
-from kerf.disruption.candidates.pacing import backing_off, differing, next_change, no_budget, settled, soon
-from kerf.disruption.command import command_id
+from kerf.disruption.candidates.pacing import backing_off, next_change, no_budget, pool_blocker, settled, soon
+from kerf.disruption.command import command_id, failure_of
 from kerf.disruption.commands import start, start_together
 from kerf.disruption.consolidation.eligibility import rest_blockers
 from kerf.disruption.consolidation.moves import DELETE, Move, judge
@@ -102,9 +102,9 @@ def drift(view: View, ledger: Ledger, share: Share) -> Plan:
     """Drifted nodes: empty ones at once, then those that have drifted longest, their replacements first."""
     wishes = _wishes(view, ledger)
     keys = [key for key, wish in wishes.items() if wish.drifted]
-    waiting, ready = [], []
+    waiting, ready, held = [], [], cache(partial(pool_blocker, view))
     for key in sorted(keys, key=lambda key: _drift_order(view, key)):
-        found = _drift_candidate(view, ledger, key)
+        found = _drift_candidate(view, ledger, key, held)
         if isinstance(found, Plan):
             waiting.append(found)
         else:
@@ -132,19 +132,22 @@ def _in_turns(view: View, ready: Iterable[Candidate]) -> list[Candidate]:
     return [found for _, _, found in sorted(rows, key=lambda row: row[:2])]
 
 
-def _drift_order(view: View, key: str) -> tuple[datetime, str]:
+def _drift_order(view: View, key: str) -> tuple[bool, datetime, str]:
+    """Those that have drifted longest first, but last those whose replacements came up other than planned."""
     claim = view.snapshot.state_nodes[key].claim
     condition = claim.condition("Drifted") if claim is not None else None
     since = condition.last_transition_time if condition is not None else None
-    return since or view.snapshot.now, key
+    failure = failure_of(claim.metadata.annotations, view.snapshot.now) if claim is not None else None
+    return failure is not None and bool(failure.inputs), since or view.snapshot.now, key
 
 
-def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
-    """The candidate, or the refusal of one that has to wait; one that backs off says until when."""
+def _drift_candidate(view: View, ledger: Ledger, key: str, held: Callable[[str], Blocker | None]) -> Candidate | Plan:
+    """The candidate, or the refusal of one that has to wait; one that backs off says until when. `held` is what keeps
+    a NodePool's nodes that have pods."""
     found = view.turn.one(_DRIFTED, view.each, key)
     if isinstance(found, Plan):
         return found
-    waits = differing(view, found.pool.name) if found.movable else None
+    waits = held(found.pool.name) if found.movable else None
     if waits is not None:
         return refused(found.state, waits, waits.until)
     return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, found.state, DRIFTED)
@@ -195,7 +198,8 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
     if not may_renew(snapshot, pool):
         return NOTHING
     mine = sorted((k for k in keys if snapshot.state_nodes[k].pool_name == pool.name), key=partial(_drift_order, view))
-    found = [_drift_candidate(view, ledger, key) for key in mine]
+    held = cache(partial(pool_blocker, view))
+    found = [_drift_candidate(view, ledger, key, held) for key in mine]
     plans = [plan for plan in found if isinstance(plan, Plan)]
     ready, later = canary.first(view, [one for one in found if isinstance(one, Candidate)], alone=True)
     plans += [refused(one.state, blocker, soon(view)) for one, blocker in later]

@@ -25,7 +25,8 @@ from kerf.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record
 from kerf.model.plan import Event, Plan
 from kerf.model.snapshot import Snapshot
 from kerf.model.writes import warning, with_annotations
-from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts
+from kerf.scheduling.answers.nodeclaims import pod_mark
+from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts, waiting_pods
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
 from kerf.scheduling.mismatch.watching import TAINT_GOES, Watched, node_of, true_since, watched
@@ -65,8 +66,15 @@ def find(turn: Turn) -> Found:
     misfits = tuple(one for one in replacing.spoken.values() if one is not None and one.verdict is None)
     due = earliest((due if nodes else None, replacing.due))
     found, unused = (_by_pool(one for one in decided if bool(one.unused) is kind) for kind in (False, True))
-    evicting = tuple(one for one in nodes.values() if one.initialized and one.evicts)
+    evicting = tuple(_evicting(turn.snapshot, nodes))
     return Found(found, unused, misfits, evicting, hosts, due)
+
+
+def _evicting(snapshot: Snapshot, nodes: Mapping[str, Watched]) -> Iterator[Watched]:
+    """Nodes from which a taint has removed pods. Pods that still wait have not been there."""
+    found = [one for one in nodes.values() if one.initialized and one.evicted]
+    waiting = {pod_mark(pod.metadata.uid) for pod in waiting_pods(snapshot)} if found else set()
+    return (one for one in found if one.evicted - waiting)
 
 
 def _by_pool(rows: Iterable[Verdict]) -> Mapping[str, tuple[Verdict, ...]]:
@@ -101,8 +109,11 @@ def recorded(view: View, pool: NodePool, found: Found) -> Mismatches:
     inputs = inputs_of(_knowing(snapshot, pool, facts)) if judged or unused else ""
     for verdict in judged:
         kept[verdict.shape] = _with(kept.get(verdict.shape), verdict, view.now, inputs)
+    number = sum(record.unused for record in kept.values())
     for verdict in unused:
-        kept[verdict.shape] = _with_unused(kept.get(verdict.shape), verdict, view.now, inputs)
+        if verdict.shape in kept or number < mismatches.MOST_UNUSED:
+            number += verdict.shape not in kept
+            kept[verdict.shape] = _with_unused(kept.get(verdict.shape), verdict, view.now, inputs)
     return replace(facts, records=tuple(kept[shape] for shape in sorted(kept)))
 
 
@@ -128,9 +139,9 @@ def _learned(
 
 def _is_over(snapshot: Snapshot, pool: NodePool, trait: Trait) -> bool:
     """Whether a node that showed the trait shows it no more, or another one has not got it in time: then it is one of
-    a part of the NodePool's nodes, as those of a type. A taint that evicts may come at any time."""
+    a part of the NodePool's nodes, as those of a type."""
     there = [node for name in trait.nodes if (node := snapshot.nodes.get(name)) is not None]
-    if not trait.text.endswith(":NoExecute"):
+    if trait.lasts:
         there += _well(snapshot, pool, trait.hash)
     if trait.kind == TAINT:
         return any(trait.text not in map(str, node.spec.taints) for node in there)

@@ -35,7 +35,7 @@ def _inputs(snapshot: Snapshot) -> Iterator[Any]:
         pool = snapshot.node_pools[name]
         if labels.MISMATCHES in pool.metadata.annotations:
             known = mismatches.believable(mismatches.remembered(pool), snapshot.now)
-            yield from sorted([t.kind, t.text, t.hash] for t in known.traits if t.is_proven)
+            yield from sorted([t.kind, t.text, t.hash] for t in known.traits if t.is_proven and t.lasts)
     for name in sorted(snapshot.daemon_sets):
         yield name, _placement(snapshot.daemon_sets[name])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.model.kubernetes import pods
@@ -24,6 +24,8 @@ from kerf.scheduling.offerings.learned import Difference, differences, foreign_t
 from kerf_api import labels
 from kerf_api.resources import Resources, total
 from kerf_api.v1.nodeclaim import NodeClaim
+
+_LOOK_AGAIN: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,10 @@ def _misfit(snapshot: Snapshot, name: str) -> tuple[Misfit | None, datetime | No
     passing = tuple(_passing(claim, node, coming)) if coming else ()
     if not lasting and not passing:
         return None, ends
-    verdict = initialized + TAINT_GOES
+    changed = snapshot.node_changed_at.get(node.name, initialized)
+    verdict = max(initialized, changed) + TAINT_GOES
+    if not lasting and not node.ready:  # its kubelet may be back at any time, and the command ends without that
+        verdict = max(verdict, snapshot.now + _LOOK_AGAIN)
     if lasting or verdict <= snapshot.now:
         return Misfit(claim, node, lasting + passing, None), ends
     return Misfit(claim, node, passing, verdict), verdict
@@ -89,7 +94,7 @@ def _too_small(snapshot: Snapshot, claim: NodeClaim, node: Node, coming: Sequenc
     daemons = [
         pod
         for pod in snapshot.pods.on(node.name)
-        if not pods.terminal(pod) and (pods.of_daemon_set(pod) or pods.of_node(pod))
+        if pods.active(pod) and (pods.of_daemon_set(pod) or pods.of_node(pod))
     ]
     try:
         has = Resources.parse(node.status.allocatable)

@@ -6,17 +6,17 @@ plan is its hindrance: it is cordoned, not ready, disrupted or deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.model.kubernetes import pods
-from kerf.model.kubernetes.objects import Node, Pod
+from kerf.model.kubernetes.objects import Node
 from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.nodeclaims import pod_mark
-from kerf.scheduling.offerings.learned import foreign_taints
+from kerf.scheduling.offerings.learned import differences, foreign_taints
 from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf_api import labels
 from kerf_api.v1.meta import Taint
@@ -36,10 +36,10 @@ WATCHED: Final = timedelta(minutes=10)
 class Watched:
     """A node that joined a short while ago, and that lacks pods it was made for or has a taint that removes them.
 
-    `missing` are their marks; `shapes` those of the pods it was made for; `probes` the shapes of pods of which an
-    earlier node did not help, or that the kubelet rejected; `foreign` the taints that the NodePool does not declare;
-    `evicts` says whether one of these removes pods; `hindrance` what keeps pods off that is no difference from the
-    plan; `verdict` the instant from which missing pods are evidence.
+    `missing` are their marks, `evicted` those of them that a taint may have removed. `shapes` are those of pods of
+    which others may come in their place, `probes` those of pods that an earlier node did not help; `foreign` the taints
+    that the NodePool does not declare; `hindrance` what keeps pods off that is no difference from the plan; `verdict`
+    the instant from which missing pods are evidence.
     """
 
     claim: NodeClaim
@@ -49,7 +49,7 @@ class Watched:
     shapes: frozenset[str]
     probes: frozenset[str]
     foreign: tuple[Taint, ...]
-    evicts: bool
+    evicted: frozenset[str]
     hindrance: str
     verdict: datetime
 
@@ -86,8 +86,9 @@ def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | No
     there = snapshot.pods.on(node.name) if node is not None else ()
     missing = planned - {pod_mark(pod.metadata.uid) for pod in there if not pods.rejected(pod)}
     foreign = foreign_taints(claim, node) if node is not None else ()
-    evicts = any(taint.effect == "NoExecute" for taint in foreign)
-    if node is None or not (missing or evicts):
+    left = missing.union(pod_mark(pod.metadata.uid) for pod in there if pods.terminating(pod)) & planned
+    evicted = left if any(taint.effect == "NoExecute" for taint in foreign) else frozenset()
+    if node is None or not (missing or evicted):
         return None, begun + WATCHED
     hindered = hindrance(claim, node)
     if initialized is None:
@@ -102,21 +103,23 @@ def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | No
         node,
         initialized=initialized is not None,
         missing=missing,
-        shapes=marks_of(claim, labels.PLANNED_SHAPES),
-        probes=probed_by(claim) | _rejected(snapshot, there),
+        shapes=_shapes(snapshot, claim, node),
+        probes=probed_by(claim),
         foreign=foreign,
-        evicts=evicts,
+        evicted=evicted,
         hindrance=hindered,
         verdict=verdict,
     )
     return found, until
 
 
-def _rejected(snapshot: Snapshot, there: Iterable[Pod]) -> frozenset[str]:
-    """The shapes of pods that the kubelet did not run: others follow in their place."""
-    found = [pod for pod in there if pods.rejected(pod)]
-    known = PodShapes(snapshot)
-    return frozenset(map(known.of, found)) - {""} if found else frozenset()
+def _shapes(snapshot: Snapshot, claim: NodeClaim, node: Node) -> frozenset[str]:
+    """The shapes of the planned pods if the node differs from its plan, else of those that its kubelet rejected."""
+    if differences(claim, node):
+        return marks_of(claim, labels.PLANNED_SHAPES)
+    planned, known = planned_pods(claim), PodShapes(snapshot)
+    found = (pod for pod in snapshot.pods.on(node.name) if pods.rejected(pod))
+    return frozenset(known.of(pod) for pod in found if pod_mark(pod.metadata.uid) in planned) - {""}
 
 
 def _verdict(since: datetime, changed: datetime | None, foreign: Sequence[Taint]) -> datetime:
