@@ -115,13 +115,13 @@ def _after_one_in(zone: str, *objects: Any, pod: Pod) -> list[str]:
     text = mismatches.annotation(Mismatches(records=(record,)))
     own = msgspec.structs.replace(w.pool().metadata, annotations={labels.MISMATCHES: text})
     (creation,) = made(planned(msgspec.structs.replace(w.pool(), metadata=own), *objects, pod))
-    rows = (entry for entry in creation.claim.spec.requirements if entry.key == labels.ZONE)
-    return sorted(value for entry in rows for value in entry.values)
+    rows = [entry for entry in creation.claim.spec.requirements if entry.key == labels.ZONE]
+    return sorted(f"{entry.operator} {', '.join(sorted(entry.values))}" for entry in rows)
 
 
 def test_a_second_node_is_in_another_zone_as_far_as_there_is_a_place() -> None:
-    assert "z1" not in _after_one_in("z1", pod=w.pod("web", "1500m"))
-    assert _after_one_in("z1", pod=w.pod("web", "1500m", nodeSelector={labels.ZONE: "z1"})) == ["z1"]
+    assert _after_one_in("z1", pod=w.pod("web", "1500m")) == ["NotIn z1"]
+    assert _after_one_in("z1", pod=w.pod("web", "1500m", nodeSelector={labels.ZONE: "z1"})) == ["In z1"]
 
 
 def test_a_second_node_keeps_to_the_spread_of_the_pod() -> None:
@@ -135,7 +135,7 @@ def test_a_second_node_keeps_to_the_spread_of_the_pod() -> None:
         for n in (2, 3)
         for part in (w.node(f"n{n}", f"z{n}"), web(f"r{n}", node=f"n{n}"), w.pod(f"f{n}", "3400m", node=f"n{n}"))
     ]
-    assert _after_one_in("z1", *full, pod=web("new")) == ["z1"]
+    assert _after_one_in("z1", *full, pod=web("new")) == ["In z1"]
 
 
 @pytest.mark.parametrize("terms", [[], [{}], [{}, {"matchFields": []}]])
