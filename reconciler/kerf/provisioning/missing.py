@@ -142,7 +142,7 @@ def patches_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> tuple[P
         return (Patch(WAIT, "NodePool", pool.name, text),)
     contrary = _contrary(snapshot, pool)
     if contrary is not None:
-        return (_to_resolve(pool, contrary),)
+        return (_to_resolve(snapshot, pool, contrary),)
     ref = next(_refs(snapshot, pool), None)
     if ref is None:
         text = f"NodePool {pool.name}: wait until it is ready"
@@ -157,7 +157,10 @@ def _contrary(snapshot: Snapshot, pool: NodePool) -> contradictions.Contradictio
     return contradictions.of(snapshot, pool)
 
 
-def _to_resolve(pool: NodePool, contrary: contradictions.Contradiction) -> Patch:
+def _to_resolve(snapshot: Snapshot, pool: NodePool, contrary: contradictions.Contradiction) -> Patch:
+    if contrary.missing_class and snapshot.node_classes:
+        text = f"NodePool {pool.name}: correct {_CLASS_NAME}, or create EC2NodeClass {contrary.missing_class}"
+        return Patch(CORRECT, "NodePool", pool.name, text, (Field(_CLASS_NAME),))
     if contrary.missing_class:
         text = f"create EC2NodeClass {contrary.missing_class}, or correct {_CLASS_NAME} of NodePool {pool.name}"
         return Patch(CREATE, "EC2NodeClass", contrary.missing_class, text)

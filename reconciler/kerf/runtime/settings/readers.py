@@ -25,9 +25,10 @@ _ENCRYPTION: Final = re.compile(
     f"AES256|none|aws:kms(:dsse)?|{_KEY}|{_ALIAS}|arn:aws[a-z-]{{0,20}}:kms:[a-z0-9-]{{1,30}}:[0-9]{{12}}:(key/{_KEY}|{_ALIAS})"
 )
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9_-][A-Za-z0-9._=-]*+)*+/?")
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-#: A DNS subdomain, as the API server requires it of names. Source: RFC 1123.
-_OBJECT_NAME: Final = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*+")
+_LABEL: Final = "[a-z0-9]++(?:-++[a-z0-9]++)*+"
+#: A DNS subdomain, as the API server requires it of names, and how long it may be. Source: RFC 1123.
+_OBJECT_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*+")
+_LONGEST_NAME: Final = 253
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GATES = {
     "NodeRepair": "node_repair",
@@ -55,7 +56,7 @@ def text(value: str) -> str:
 
 
 def object_name(value: str) -> str:
-    if not _OBJECT_NAME.fullmatch(value):
+    if len(value) > _LONGEST_NAME or not _OBJECT_NAME.fullmatch(value):
         raise ValueError("must be a DNS name of small letters, digits, - and ., of 253 characters at most")
     return value
 
