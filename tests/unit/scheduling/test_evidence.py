@@ -130,6 +130,15 @@ def test_a_pod_in_place_of_a_deleted_one_takes_over_its_verdict() -> None:
     assert judged(starting, bad, *more) == []
 
 
+def test_amounts_that_are_not_readable_are_no_difference() -> None:
+    gone = claim("n1", WEB, annotations={labels.PLANNED_SHAPES: "s"})
+    node = ready("n1")
+    odd = replace(node, status=replace(node.status, allocatable={"cpu": "nonsense"}))
+    turn = Memory().turn(w.world(w.pool(), gone, odd))
+    assert [one.shapes for one in watched(turn)[0].values()] == [frozenset()]
+    assert not turn.refusals
+
+
 def test_later_pods_do_not_wait_for_a_node_as_planned() -> None:
     """Its pods may have been bound elsewhere, and these may be kept from it by a rule about other pods."""
     (shape,) = {found.shape for found in judged(claim("n1", WEB), ready("n1"), WEB)}

@@ -115,8 +115,11 @@ def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | No
 
 def _shapes(snapshot: Snapshot, claim: NodeClaim, node: Node) -> frozenset[str]:
     """The shapes of the planned pods if the node differs from its plan, else of those that its kubelet rejected."""
-    if differences(claim, node):
-        return marks_of(claim, labels.PLANNED_SHAPES)
+    try:
+        if differences(claim, node):
+            return marks_of(claim, labels.PLANNED_SHAPES)
+    except ValueError:  # nothing follows from amounts that are not readable
+        return frozenset()
     planned, known = planned_pods(claim), PodShapes(snapshot)
     found = (pod for pod in snapshot.pods.on(node.name) if pods.rejected(pod))
     return frozenset(known.of(pod) for pod in found if pod_mark(pod.metadata.uid) in planned) - {""}
