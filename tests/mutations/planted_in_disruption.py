@@ -179,39 +179,6 @@ BUGS = (
         (f"{_DIFFER}::test_a_second_one_of_the_same_inputs_is_followed_by_one_a_day",),
     ),
     Bug(
-        "a replacement that starts slowly is not compared with its plan",
-        "An agent's taint makes a slow node time out, and it is bought again for ever.",
-        (Edit("reconciler/kerf/disruption:ends_at", "at + _COMPARED", "at"),),
-        (
-            f"{_DIFFER}::test_a_replacement_that_starts_slowly_is_compared_all_the_same[9-14]",
-            "tests/scenarios/test_scenarios.py::test_scenario[progress/slow-replacement-is-tainted-at-first]",
-        ),
-    ),
-    Bug(
-        "a replacement may lack labels",
-        "A roll-out evicts every pod to nodes whose labels it does not select.",
-        (Edit("reconciler/kerf/scheduling/mismatch:_passing", "not accepted_by_node(pod, own)", "False"),),
-        (f"{_DIFFER}::test_a_label_that_pods_select_has_time_to_come",),
-    ),
-    Bug(
-        "a replacement may attach too few volumes",
-        "Consolidation to a cheaper type evicts pods every two minutes.",
-        (Edit("reconciler/kerf/scheduling/mismatch:_lasting", "wanted > most", "False"),),
-        (f"{_DIFFER}::test_nodes_that_attach_too_few_volumes_are_no_replacement",),
-    ),
-    Bug(
-        "DaemonSet pods that came after the plan do not count",
-        "A roll-out evicts every pod to nodes without room for them.",
-        (Edit("reconciler/kerf/scheduling/mismatch:_too_small", "(*coming, *daemons)", "coming"),),
-        (f"{_DIFFER}::test_daemon_pods_that_no_plan_knew_count",),
-    ),
-    Bug(
-        "each node of a roll-out learns for itself that replacements differ",
-        "A roll-out buys two nodes for each node of the NodePool.",
-        (Edit("reconciler/kerf/disruption:_drift_candidate", "waits is not None", "False"),),
-        (f"{_DIFFER}::test_two_nodes_with_two_in_a_row_hold_the_roll_out_of_their_node_pool[failing1-True]",),
-    ),
-    Bug(
         "further attempts are merged with nodes that did not help",
         "Pods that a plugin of the scheduler keeps apart are evicted every few minutes.",
         (Edit("reconciler/kerf/disruption:consolidation_blockers", "attempt is not None", "False"),),

@@ -9,6 +9,7 @@ from tests.mutations.edits import Edit
 
 _EVIDENCE: Final = "reconciler/kerf/scheduling/mismatch"
 _STORY: Final = "tests/scenarios/test_unused_nodes.py"
+_DIFFER = "tests/unit/disruption/test_replacements_that_differ.py"
 _RECORDS: Final = "tests/unit/lifecycle/test_mismatches.py"
 
 BUGS: tuple[Bug, ...] = (
@@ -36,7 +37,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "each unused node of one attempt counts",
         "Ten nodes that are cordoned together delay the next one.",
-        (Edit("reconciler/kerf/lifecycle:_with_unused", "created <= record.at", "False"),),
+        (Edit("reconciler/kerf/lifecycle:_with_unused", "_created(verdict.watched, now) <= record.at", "False"),),
         (f"{_RECORDS}::test_unused_nodes_of_one_attempt_count_once_and_another_row_begins_after_three_hours",),
     ),
     Bug(
@@ -78,5 +79,38 @@ BUGS: tuple[Bug, ...] = (
             f"{_STORY}::test_a_taint_that_evicts_is_learned_of_two_nodes[60.0]",
             f"{_RECORDS}::test_a_taint_that_evicts_is_learned_though_no_pod_waits_for_the_node[evicted]",
         ),
+    ),
+    Bug(
+        "a replacement that starts slowly is not compared with its plan",
+        "An agent's taint makes a slow node time out, and it is bought again for ever.",
+        (Edit("reconciler/kerf/disruption:ends_at", "at + _COMPARED", "at"),),
+        (
+            f"{_DIFFER}::test_a_replacement_that_starts_slowly_is_compared_all_the_same[9-14]",
+            "tests/scenarios/test_scenarios.py::test_scenario[progress/slow-replacement-is-tainted-at-first]",
+        ),
+    ),
+    Bug(
+        "a replacement may lack labels",
+        "A roll-out evicts every pod to nodes whose labels it does not select.",
+        (Edit("reconciler/kerf/scheduling/mismatch:_passing", "not accepted_by_node(pod, own)", "False"),),
+        (f"{_DIFFER}::test_a_label_that_pods_select_has_time_to_come",),
+    ),
+    Bug(
+        "a replacement may attach too few volumes",
+        "Consolidation to a cheaper type evicts pods every two minutes.",
+        (Edit("reconciler/kerf/scheduling/mismatch:_lasting", "wanted > most", "False"),),
+        (f"{_DIFFER}::test_nodes_that_attach_too_few_volumes_are_no_replacement",),
+    ),
+    Bug(
+        "DaemonSet pods that came after the plan do not count",
+        "A roll-out evicts every pod to nodes without room for them.",
+        (Edit("reconciler/kerf/scheduling/mismatch:_too_small", "(*coming, *daemons)", "coming"),),
+        (f"{_DIFFER}::test_daemon_pods_that_no_plan_knew_count",),
+    ),
+    Bug(
+        "each node of a roll-out learns for itself that replacements differ",
+        "A roll-out buys two nodes for each node of the NodePool.",
+        (Edit("reconciler/kerf/disruption:_drift_candidate", "waits is not None", "False"),),
+        (f"{_DIFFER}::test_two_nodes_with_two_in_a_row_hold_the_roll_out_of_their_node_pool[failing1-True]",),
     ),
 )

@@ -120,7 +120,7 @@ class Invariants:
             self._promised(new.value)
 
     def _count_write(self, record: Record) -> None:
-        """Nobody rewrites an object for ever, be it in turns with another controller: then each writes so often."""
+        """No controller rewrites an object for ever, also not in turns with another one."""
         now = self._world.clock.now()
         times = self._written.setdefault((record.kind.name, record.key[1]), deque())
         times.append(now)

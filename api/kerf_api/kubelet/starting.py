@@ -122,9 +122,8 @@ def _node(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
 def _addresses(map_: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     """Names and addresses with a zone, which a kubelet passes over; where no address is left, pods have no DNS."""
     given = map_.get("clusterDNS") or ()
-    for index, address in enumerate(given):
-        if not any(map(_is_address, given)):
-            yield ("clusterDNS", index), f"clusterDNS[{index}] must be an IP address, not {address[:80]!r}"
+    for index, address in enumerate(() if any(map(_is_address, given)) else given):
+        yield ("clusterDNS", index), f"clusterDNS[{index}] must be an IP address, not {address[:80]!r}"
 
 
 def _is_address(text: str) -> bool:

@@ -29,8 +29,8 @@ FREE_ATTEMPTS: Final = 10
 _FIRST_DELAY, _LONGEST_DELAY = timedelta(minutes=1), timedelta(hours=1)
 #: A NodePool remembers unused nodes of so many shapes of pods: in an outage of a zone those of all pods are unused.
 MOST_UNUSED: Final = 20
-#: Attempts this long after the latest are in another row.
-_ROW_ENDS: Final = timedelta(hours=3)
+#: Attempts this long after the latest are in another series.
+_SERIES_ENDS: Final = timedelta(hours=3)
 #: A record is forgotten this long after its latest node.
 KEPT: Final = timedelta(days=7)
 #: Facts about nodes hold for so long.
@@ -108,8 +108,8 @@ class Record(Value, frozen=True, kw_only=True):
         return not self.unused or self.nodes >= FREE_ATTEMPTS
 
     def is_over(self, now: datetime) -> bool:
-        """Whether the next node would be the first of another row of unused ones."""
-        return self.unused and now >= self.at + _ROW_ENDS
+        """Whether the next node would be the first of another series of unused ones."""
+        return self.unused and now >= self.at + _SERIES_ENDS
 
 
 class Size(Value, frozen=True, kw_only=True):

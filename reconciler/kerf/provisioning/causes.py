@@ -17,6 +17,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.pods.requirements import own_problem
 from kerf.provisioning import missing
+from kerf.provisioning.contradictions import REQUIREMENTS
 from kerf.scheduling.answers import explanation
 from kerf.scheduling.answers.edits import Respell
 from kerf.scheduling.answers.explanation import PoolAccount
@@ -29,7 +30,6 @@ from kerf_api.v1.nodepool import NodePool
 
 #: The values of labels that are the same in every cluster.
 _VALUES: Final = {labels.CAPACITY_TYPE: (labels.ON_DEMAND, labels.RESERVED, labels.SPOT)}
-_REQUIREMENTS: Final = "spec.template.spec.requirements"
 #: The kind of a quota in causes and patches.
 _QUOTA: Final = "ServiceQuota"
 
@@ -139,9 +139,9 @@ def _of_labels(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount)
         yield owner_ref(pod, "spec.affinity.nodeAffinity")
     asked = [labels.normalise(entry.key) for entry in pool.spec.template.spec.requirements]
     if key in asked:
-        yield _pool_field(pool, f"{_REQUIREMENTS}[{asked.index(key)}]")
+        yield _pool_field(pool, f"{REQUIREMENTS}[{asked.index(key)}]")
     elif key in labels.WELL_KNOWN:
-        yield _pool_field(pool, _REQUIREMENTS)
+        yield _pool_field(pool, REQUIREMENTS)
     else:
         yield _pool_field(pool, within("spec.template.metadata.labels", key))
 
@@ -149,12 +149,12 @@ def _of_labels(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount)
 def _of_volumes(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount) -> Iterator[FieldRef]:
     asked = [labels.normalise(entry.key) for entry in pool.spec.template.spec.requirements]
     if found.about in asked:
-        yield _pool_field(pool, f"{_REQUIREMENTS}[{asked.index(found.about)}]")
+        yield _pool_field(pool, f"{REQUIREMENTS}[{asked.index(found.about)}]")
     yield owner_ref(pod, "spec.volumes")
 
 
 def _of_offerings(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount) -> Iterator[FieldRef]:
-    yield _pool_field(pool, _REQUIREMENTS)
+    yield _pool_field(pool, REQUIREMENTS)
     yield FieldRef("EC2NodeClass", pool.class_name, "spec.subnetSelectorTerms")
     yield from _asked_places(pod)
 
@@ -169,7 +169,7 @@ def _of_resources(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccou
     if found.about == "ephemeral-storage":  # the disk is as large as the class says, whatever the instance type
         yield FieldRef("EC2NodeClass", pool.class_name, "spec.blockDeviceMappings")
     yield owner_ref(pod, _most_asking(pod, found.about))
-    yield _pool_field(pool, _REQUIREMENTS)
+    yield _pool_field(pool, REQUIREMENTS)
     if found.crowded:
         yield from _daemon_sets(snapshot, found.about)
 
@@ -205,7 +205,7 @@ def _of_ports(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount) 
 def _of_min_values(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount) -> Iterator[FieldRef]:
     asked = [labels.normalise(entry.key) for entry in pool.spec.template.spec.requirements]
     if found.about in asked:
-        yield _pool_field(pool, f"{_REQUIREMENTS}[{asked.index(found.about)}].minValues")
+        yield _pool_field(pool, f"{REQUIREMENTS}[{asked.index(found.about)}].minValues")
 
 
 def _of_topology(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount) -> Iterator[FieldRef]:
@@ -220,7 +220,7 @@ def _of_topology(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccoun
             yield owner_ref(pod, path)
     asked = [labels.normalise(entry.key) for entry in pool.spec.template.spec.requirements]
     if found.about in asked:
-        yield _pool_field(pool, f"{_REQUIREMENTS}[{asked.index(found.about)}]")
+        yield _pool_field(pool, f"{REQUIREMENTS}[{asked.index(found.about)}]")
 
 
 def _of_all(snapshot: Snapshot, pod: Pod, pool: NodePool, found: PoolAccount) -> Iterator[FieldRef]:

@@ -27,8 +27,8 @@ from kerf_api.texts import counted
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodepool import NodePool
 
-_REQUIREMENTS: Final = "spec.template.spec.requirements"
-_CLASS_NAME: Final = "spec.template.spec.nodeClassRef.name"
+REQUIREMENTS: Final = "spec.template.spec.requirements"
+CLASS_NAME: Final = "spec.template.spec.nodeClassRef.name"
 _NONE_LEFT: Final = "no instance type is left"
 _IMAGES, _SUBNETS, _RESERVATIONS, _GROUP = (
     "spec.amiSelectorTerms",
@@ -60,8 +60,8 @@ def of(snapshot: Snapshot, pool: NodePool) -> Contradiction | None:
     """Return why no node can be launched from a NodePool; None when one can, or when the instance types are unknown."""
     node_class = snapshot.node_classes.get(pool.class_name)
     if node_class is None:
-        fields = (FieldRef("NodePool", pool.name, _CLASS_NAME), FieldRef("EC2NodeClass", pool.class_name))
-        fix = f"create it, or correct {_CLASS_NAME} of NodePool {pool.name}"
+        fields = (FieldRef("NodePool", pool.name, CLASS_NAME), FieldRef("EC2NodeClass", pool.class_name))
+        fix = f"create it, or correct {CLASS_NAME} of NodePool {pool.name}"
         text = f"EC2NodeClass {pool.class_name} does not exist"
         return Contradiction(text, fix, fields, missing_class=pool.class_name)
     template = _template(snapshot, pool)
@@ -72,8 +72,8 @@ def of(snapshot: Snapshot, pool: NodePool) -> Contradiction | None:
         return _of_min_values(pool, template) if template.strict_min_values else None
     gone = out_of_stock(table, _cells(table, wanted))
     if gone:
-        fix = f"wait until EC2 has capacity again, or allow more in {_REQUIREMENTS}"
-        return Contradiction(f"{_NONE_LEFT}: {gone}", fix, (FieldRef("NodePool", pool.name, _REQUIREMENTS),), True)
+        fix = f"wait until EC2 has capacity again, or allow more in {REQUIREMENTS}"
+        return Contradiction(f"{_NONE_LEFT}: {gone}", fix, (FieldRef("NodePool", pool.name, REQUIREMENTS),), True)
     rows = _fewest(table, wanted)
     return _Side(snapshot, pool, node_class, table, rows).found()
 
@@ -127,7 +127,7 @@ def _field(pool: NodePool, key: str) -> FieldRef:
     """The field of a NodePool with this label."""
     asked = [labels.normalise(entry.key) for entry in pool.spec.template.spec.requirements]
     if key in asked:
-        return FieldRef("NodePool", pool.name, f"{_REQUIREMENTS}[{asked.index(key)}]")
+        return FieldRef("NodePool", pool.name, f"{REQUIREMENTS}[{asked.index(key)}]")
     return FieldRef("NodePool", pool.name, within("spec.template.metadata.labels", key))
 
 

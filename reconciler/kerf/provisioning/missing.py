@@ -12,6 +12,7 @@ from typing import Final
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning import contradictions, hindrances
+from kerf.provisioning.contradictions import CLASS_NAME, REQUIREMENTS
 from kerf.scheduling.answers.patches import (
     CORRECT,
     CREATE,
@@ -42,8 +43,6 @@ _FIELDS: Final[Mapping[str, str]] = {
 }
 #: By operating system, an alias whose images have it.
 _IMAGES: Final[Mapping[str, str]] = {"linux": "al2023@latest", "windows": "windows2022@latest"}
-_CLASS_NAME: Final = "spec.template.spec.nodeClassRef.name"
-_REQUIREMENTS: Final = "spec.template.spec.requirements"
 
 
 # --- what a pod names -------------------------------------------------------------------------------------------
@@ -138,7 +137,7 @@ def patches_of_pool(snapshot: Snapshot, pool: NodePool, verdict: str) -> tuple[P
     if found is not None:
         return (Patch(CORRECT, "NodePool", pool.name, f"for NodePool {pool.name}: {found.fix}"),)
     if OUT_OF_STOCK in verdict:
-        text = f"wait until EC2 has capacity again, or allow more in {_REQUIREMENTS} of NodePool {pool.name}"
+        text = f"wait until EC2 has capacity again, or allow more in {REQUIREMENTS} of NodePool {pool.name}"
         return (Patch(WAIT, "NodePool", pool.name, text),)
     contrary = _contrary(snapshot, pool)
     if contrary is not None:
@@ -159,10 +158,10 @@ def _contrary(snapshot: Snapshot, pool: NodePool) -> contradictions.Contradictio
 
 def _to_resolve(snapshot: Snapshot, pool: NodePool, contrary: contradictions.Contradiction) -> Patch:
     if contrary.missing_class and snapshot.node_classes:
-        text = f"NodePool {pool.name}: correct {_CLASS_NAME}, or create EC2NodeClass {contrary.missing_class}"
-        return Patch(CORRECT, "NodePool", pool.name, text, (Field(_CLASS_NAME),))
+        text = f"NodePool {pool.name}: correct {CLASS_NAME}, or create EC2NodeClass {contrary.missing_class}"
+        return Patch(CORRECT, "NodePool", pool.name, text, (Field(CLASS_NAME),))
     if contrary.missing_class:
-        text = f"create EC2NodeClass {contrary.missing_class}, or correct {_CLASS_NAME} of NodePool {pool.name}"
+        text = f"create EC2NodeClass {contrary.missing_class}, or correct {CLASS_NAME} of NodePool {pool.name}"
         return Patch(CREATE, "EC2NodeClass", contrary.missing_class, text)
     if contrary.passes:
         return Patch(WAIT, "NodePool", pool.name, f"for NodePool {pool.name}: {contrary.fix}")
@@ -179,13 +178,13 @@ def _ready(pool: NodePool) -> bool:
 def _refs(snapshot: Snapshot, pool: NodePool) -> Iterator[FieldRef]:
     node_class = snapshot.node_classes.get(pool.class_name)
     if node_class is None:
-        yield FieldRef("NodePool", pool.name, _CLASS_NAME)
+        yield FieldRef("NodePool", pool.name, CLASS_NAME)
         yield FieldRef("EC2NodeClass", pool.class_name)
         return
     broken = list(_of_class(node_class))
     yield from broken
     if not broken and _ready(pool):
-        yield FieldRef("NodePool", pool.name, _REQUIREMENTS)
+        yield FieldRef("NodePool", pool.name, REQUIREMENTS)
 
 
 def _of_class(node_class: EC2NodeClass) -> Iterator[FieldRef]:

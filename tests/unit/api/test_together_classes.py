@@ -31,7 +31,7 @@ def node_class(alias: Any = AL2023, name: str = "own", **fields: Any) -> dict[st
     return made
 
 
-def told(*manifests: Any) -> list[tuple[int, str, str]]:
+def problems(*manifests: Any) -> list[tuple[int, str, str]]:
     return [
         (i, problem.rule[-3:], problem.path)
         for i, found in enumerate(together(manifests))
@@ -61,8 +61,8 @@ OS, ARCH, CAPACITY = labels.OS, labels.ARCH, labels.CAPACITY_TYPE
 )
 def test_a_pair_that_leaves_no_instance_type(asked: dict[str, Any], own: dict[str, Any]) -> None:
     other = row(labels.INSTANCE_TYPE, "m5.large")
-    assert told(pool(other, asked), own) == [(0, "317", f"{REQUIREMENTS}[1]")]
-    assert told(pool(other, asked, replicas=2), own) == [(0, "317", f"{REQUIREMENTS}[1]")]
+    assert problems(pool(other, asked), own) == [(0, "317", f"{REQUIREMENTS}[1]")]
+    assert problems(pool(other, asked, replicas=2), own) == [(0, "317", f"{REQUIREMENTS}[1]")]
 
 
 @pytest.mark.parametrize(
@@ -83,21 +83,21 @@ def test_a_pair_that_leaves_no_instance_type(asked: dict[str, Any], own: dict[st
     ],
 )
 def test_a_pair_that_fits_or_cannot_be_known(asked: dict[str, Any], own: dict[str, Any]) -> None:
-    assert told(pool(asked), own) == []
+    assert problems(pool(asked), own) == []
 
 
 def test_two_classes_of_one_name_are_not_compared() -> None:
-    assert told(pool(row(OS, "windows")), node_class(), node_class(WINDOWS)) == []
+    assert problems(pool(row(OS, "windows")), node_class(), node_class(WINDOWS)) == []
 
 
 def test_capacity_reservations_that_no_nodepool_may_use() -> None:
     own = node_class(capacityReservationSelectorTerms=TERMS)
     bought = row(CAPACITY, "on-demand", "spot")
-    assert told(own, pool(bought)) == [(0, "318", RESERVATIONS)]
-    assert told(own, pool(bought), pool(bought, name="two")) == [(0, "318", RESERVATIONS)]
-    assert told(own, pool(bought), pool(row(CAPACITY, "reserved"), name="two")) == []
-    assert told(own, pool(bought), pool(row(CAPACITY, "reserved"), name="two", replicas=2)) == []
-    assert told(own, pool(bought, of="other")) == []
+    assert problems(own, pool(bought)) == [(0, "318", RESERVATIONS)]
+    assert problems(own, pool(bought), pool(bought, name="two")) == [(0, "318", RESERVATIONS)]
+    assert problems(own, pool(bought), pool(row(CAPACITY, "reserved"), name="two")) == []
+    assert problems(own, pool(bought), pool(row(CAPACITY, "reserved"), name="two", replicas=2)) == []
+    assert problems(own, pool(bought, of="other")) == []
 
 
 def test_the_messages() -> None:

@@ -1,12 +1,12 @@
 """The records of nodes that came up other than planned: a verdict on a node becomes a record of its NodePool.
 
-A pod of the shape that is bound to such a node, or to a newer one, clears the record. The NodePool's condition
+A pod of the shape that runs on such a node, or on a newer one, clears the record. The NodePool's condition
 `NodeMismatch` is True while there is a record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -45,13 +45,12 @@ UNREADABLE: Final = "MismatchesUnreadable"
 @dataclass(frozen=True, slots=True)
 class Found:
     """The verdicts of a turn by NodePool, and everything that bears on the records; `due` is when that may change.
-    `unused` are the verdicts that are no evidence; `misfits` replacements that came up other than planned; `evicting`
-    nodes with an undeclared taint that evicts pods, which come again as others."""
+    `unused` are the verdicts that are no evidence; `teaching` nodes that teach facts without a pod that waits for them:
+    replacements that came up other than planned, and nodes from which a taint has removed pods."""
 
-    verdicts: Mapping[str, tuple[Verdict, ...]]
-    unused: Mapping[str, tuple[Verdict, ...]]
-    misfits: tuple[Misfit, ...]
-    evicting: tuple[Watched, ...]
+    verdicts: Mapping[str, Sequence[Verdict]]
+    unused: Mapping[str, Sequence[Verdict]]
+    teaching: Sequence[Misfit | Watched]
     hosts: Mapping[str, datetime]
     due: datetime | None
 
@@ -63,11 +62,10 @@ def find(turn: Turn) -> Found:
     known = any(mismatches.remembered(pool) != EMPTY for pool in turn.snapshot.node_pools.values())
     hosts = newest_hosts(turn) if known else {}
     replacing = turn.all(MISFITS, turn.noted)
-    misfits = tuple(one for one in replacing.spoken.values() if one is not None and one.verdict is None)
+    misfits = [one for one in replacing.spoken.values() if one is not None and one.verdict is None]
     due = earliest((due if nodes else None, replacing.due))
     found, unused = (_by_pool(one for one in decided if bool(one.unused) is kind) for kind in (False, True))
-    evicting = tuple(_evicting(turn.snapshot, nodes))
-    return Found(found, unused, misfits, evicting, hosts, due)
+    return Found(found, unused, (*misfits, *_evicting(turn.snapshot, nodes)), hosts, due)
 
 
 def _evicting(snapshot: Snapshot, nodes: Mapping[str, Watched]) -> Iterator[Watched]:
@@ -77,11 +75,10 @@ def _evicting(snapshot: Snapshot, nodes: Mapping[str, Watched]) -> Iterator[Watc
     return (one for one in found if one.evicted - waiting)
 
 
-def _by_pool(rows: Iterable[Verdict]) -> Mapping[str, tuple[Verdict, ...]]:
-    found: dict[str, tuple[Verdict, ...]] = {}
+def _by_pool(rows: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
+    found: dict[str, list[Verdict]] = {}
     for one in rows:
-        pool = one.watched.claim.pool_name
-        found[pool] = (*found.get(pool, ()), one)
+        found.setdefault(one.watched.claim.pool_name, []).append(one)
     return found
 
 
@@ -102,8 +99,7 @@ def recorded(view: View, pool: NodePool, found: Found) -> Mismatches:
     snapshot, judged, unused = view.snapshot, found.verdicts.get(pool.name, ()), found.unused.get(pool.name, ())
     known = mismatches.believable(mismatches.remembered(pool), snapshot.now)
     nodes = [(one.watched.claim, one.watched.node) for one in judged]
-    nodes += [(one.claim, one.node) for one in found.misfits if one.claim.pool_name == pool.name]
-    nodes += [(one.claim, one.node) for one in found.evicting if one.claim.pool_name == pool.name]
+    nodes += [(one.claim, one.node) for one in found.teaching if one.claim.pool_name == pool.name]
     facts = _learned(snapshot, pool, known, nodes)
     kept = {r.shape: r for r in known.records if not (r.shape in found.hosts and found.hosts[r.shape] >= r.since)}
     inputs = inputs_of(_knowing(snapshot, pool, facts)) if judged or unused else ""
@@ -160,25 +156,38 @@ def _well(snapshot: Snapshot, pool: NodePool, hashed: str) -> Iterator[Node]:
 def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -> Record:
     """Nodes of the first attempt count as one; each further attempt counts."""
     one = verdict.watched
-    uid, created = one.claim.metadata.uid, one.claim.metadata.creation_timestamp or now
-    node = one.node.name
     differs = "; ".join(map(str, learned.differences(one.claim, one.node)))[:LONGEST_TEXT]
     if record is None or record.unused:
-        first = Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=uid, node=node)
-        return replace(first, differs=differs, where=_where(one))
+        return _first(verdict, now, inputs, differs)
     return record if verdict.shape not in one.probes else _and(record, one, now, inputs, differs)
 
 
 def _with_unused(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -> Record:
     """Nodes of one attempt count as one: those that were made before the latest verdict."""
-    one = verdict.watched
-    created = one.claim.metadata.creation_timestamp or now
     if record is None:
-        first = Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=one.claim.metadata.uid)
-        return replace(first, node=one.node.name, differs=verdict.unused, where=_where(one), unused=True)
-    if not record.unused or created <= record.at:
+        return _first(verdict, now, inputs, verdict.unused)
+    if not record.unused or _created(verdict.watched, now) <= record.at:
         return record
-    return _and(record, one, now, inputs, verdict.unused)
+    return _and(record, verdict.watched, now, inputs, verdict.unused)
+
+
+def _first(verdict: Verdict, now: datetime, inputs: str, differs: str) -> Record:
+    one = verdict.watched
+    return Record(
+        shape=verdict.shape,
+        since=_created(one, now),
+        at=now,
+        inputs=inputs,
+        claim=one.claim.metadata.uid,
+        node=one.node.name,
+        differs=differs,
+        where=_where(one),
+        unused=bool(verdict.unused),
+    )
+
+
+def _created(one: Watched, now: datetime) -> datetime:
+    return one.claim.metadata.creation_timestamp or now
 
 
 def _and(record: Record, one: Watched, now: datetime, inputs: str, differs: str) -> Record:

@@ -36,14 +36,16 @@ def active(pod: Pod) -> bool:
 
 def admitted(pod: Pod) -> bool:
     """Whether the kubelet of its node has accepted a pod: it gives it statuses of its containers then."""
-    return pod.status.phase not in ("", "Pending") or bool(
-        pod.status.container_statuses or pod.status.init_container_statuses
-    )
+    return pod.status.phase not in ("", "Pending") or _has_containers(pod)
 
 
 def rejected(pod: Pod) -> bool:
     """Whether the kubelet did not accept a pod that was bound to its node: it failed without ever having containers."""
-    return pod.status.phase == "Failed" and not (pod.status.container_statuses or pod.status.init_container_statuses)
+    return pod.status.phase == "Failed" and not _has_containers(pod)
+
+
+def _has_containers(pod: Pod) -> bool:
+    return bool(pod.status.container_statuses or pod.status.init_container_statuses)
 
 
 def named(pod: Pod) -> str:

@@ -84,10 +84,9 @@ class NewNode:
 
     `instance_types` all hold the pods, cheapest first; `requests` are the pods' and the least daemon overhead of these
     types; `price` is that of the cheapest offering, in millionths of a dollar per hour. `devices` is what claims get
-    there. `probes` are the shapes of those of its pods that an earlier node did not help, `alternative_for` of
-    those that were not bound where they were expected. `value` is what nodes for its
-    pods cost at least when they need not be whole; None where it was not asked for, or when others that are to come may
-    have a say in the node.
+    there. `probes` are the shapes of those of its pods that an earlier node did not help, `alternative_for` of those
+    that were not bound where they were expected. `value` is what nodes for its pods cost at least when they need not be
+    whole; None where it was not asked for, or when others that are to come may have a say in the node.
     """
 
     pool: str

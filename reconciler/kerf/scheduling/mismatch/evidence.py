@@ -21,13 +21,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.pods.buffer_pods import RESOLUTIONS, Resolution, virtual_pods
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.mismatch.capacity import Capacity, fits
-from kerf.scheduling.mismatch.watching import (
-    RECORDED,
-    WATCH,
-    Watched,
-    true_since,
-    watched,
-)
+from kerf.scheduling.mismatch.watching import RECORDED, WATCH, Watched, true_since, watched
 from kerf.scheduling.placing.classes import age
 from kerf.scheduling.placing.pod_shapes import PodShapes
 
@@ -131,7 +125,7 @@ def _of_buffers(turn: Turn) -> Iterator[Pod]:
 
 
 def newest_hosts(turn: Turn) -> Mapping[str, datetime]:
-    """By shape, the creation of the newest NodeClaim whose Node a pod of the shape is bound to."""
+    """By shape, the creation of the newest NodeClaim whose Node runs a pod of the shape."""
     snapshot, found = turn.snapshot, dict[str, datetime]()
     for claim in snapshot.node_claims.values():
         created = claim.metadata.creation_timestamp

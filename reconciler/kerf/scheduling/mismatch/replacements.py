@@ -20,7 +20,7 @@ from kerf.pods.requirements import accepted_by_node, asked_labels, selector_requ
 from kerf.pods.volumes import attachments
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.mismatch.watching import TAINT_GOES, WATCHED, hindrance, node_of, planned_pods, true_since
-from kerf.scheduling.offerings.learned import Difference, differences, foreign_taints, lacking, missing_labels
+from kerf.scheduling.offerings import learned
 from kerf_api import labels
 from kerf_api.resources import Resources, total
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -99,9 +99,9 @@ def _too_small(snapshot: Snapshot, claim: NodeClaim, node: Node, coming: Sequenc
     try:
         has = Resources.parse(node.status.allocatable)
         needed = total(pods.requests(pod) for pod in (*coming, *daemons))
-        whole = len(coming) == len(planned_pods(claim)) and bool(lacking(claim, node))
+        whole = len(coming) == len(planned_pods(claim)) and bool(learned.lacking(claim, node))
         if not needed.fits(has) or (whole and not claim.requests().fits(has)):
-            yield from (str(one) for one in differences(claim, node) if one.field.startswith("allocatable "))
+            yield from (str(one) for one in learned.differences(claim, node) if one.field.startswith("allocatable "))
             yield from _shortages(needed, has)
     except ValueError:
         return
@@ -118,16 +118,15 @@ def _shortages(needed: Resources, has: Resources) -> Iterator[str]:
 def _passing(claim: NodeClaim, node: Node, coming: Sequence[Pod]) -> Iterator[str]:
     if text := hindrance(claim, node):
         yield text
-    for taint in foreign_taints(claim, node):
+    for taint in learned.foreign_taints(claim, node):
         if not all(pods.tolerates(pod, taint) for pod in coming):
-            yield str(Difference("taint", str(taint), "none"))
+            yield str(learned.undeclared(taint))
     own = selector_requirements(node.metadata.labels)
     astray = [pod for pod in coming if not accepted_by_node(pod, own)]
     asked = {key for pod in astray for key in asked_labels(pod)}
-    missing = [key for key in missing_labels(claim, node) if key in asked]
-    for key in missing:
-        yield str(Difference(f"label {key}", "missing", claim.metadata.labels[key] or '""'))
-    if astray and not missing:
+    absent = [key for key in learned.missing_labels(claim, node) if key in asked]
+    yield from (str(learned.missing(claim, key)) for key in absent)
+    if astray and not absent:
         yield f"its labels do not match what {pods.named(astray[0])} requires"
 
 

@@ -69,6 +69,16 @@ def missing_labels(claim: NodeClaim, node: Node) -> tuple[str, ...]:
     return tuple(sorted(key for key in claim.metadata.labels if key not in node.metadata.labels))
 
 
+def undeclared(taint: Taint) -> Difference:
+    """A taint of a Node that no plan has."""
+    return Difference("taint", str(taint), "none")
+
+
+def missing(claim: NodeClaim, key: str) -> Difference:
+    """A label of a NodeClaim that its Node does not have."""
+    return Difference(f"label {key}", "missing", claim.metadata.labels[key] or '""')
+
+
 def _allocatable(claim: NodeClaim, node: Node) -> Iterator[Difference]:
     expected, actual = claim.status.allocatable, node.status.allocatable
     for name in lacking(claim, node):
@@ -76,13 +86,12 @@ def _allocatable(claim: NodeClaim, node: Node) -> Iterator[Difference]:
 
 
 def _taints(claim: NodeClaim, node: Node) -> Iterator[Difference]:
-    for taint in foreign_taints(claim, node):
-        yield Difference("taint", str(taint), "none")
+    yield from map(undeclared, foreign_taints(claim, node))
 
 
 def _labels(claim: NodeClaim, node: Node) -> Iterator[Difference]:
     for key in missing_labels(claim, node):
-        yield Difference(f"label {key}", "missing", claim.metadata.labels[key] or '""')
+        yield missing(claim, key)
 
 
 # --- what Kerf learns of a node ---------------------------------------------------------------------------------
