@@ -186,6 +186,17 @@ def test_a_taint_that_a_well_node_does_not_have_is_no_fact_of_the_node_pool() ->
     assert left(well, ready("n2", taints=[{"key": "example.com/a", "effect": "NoSchedule"}])) == 1
 
 
+@pytest.mark.parametrize(("kind", "seconds"), [("NoSchedule", 50), ("NoExecute", None)])
+def test_a_trait_is_looked_at_again_when_the_next_node_would_show_it(kind: str, seconds: int | None) -> None:
+    trait = Trait(kind="taint", text=f"example.com/a:{kind}", hash="h", nodes=("n1",), at=w.NOW)
+    notes = {labels.MISMATCHES: mismatches.annotation(Mismatches(traits=(trait,)))}
+    pool = msgspec.structs.replace(w.pool(), metadata=msgspec.structs.replace(w.pool().metadata, annotations=notes))
+    joined = claim("n2", minutes=4, annotations={labels.NODEPOOL_HASH: "h"})
+    earlier = claim("n3", minutes=6, annotations={labels.NODEPOOL_HASH: "h"})
+    due = stage.find(Memory().turn(w.world(pool, joined, ready("n2"), earlier, ready("n3")))).due
+    assert due == (w.NOW + timedelta(seconds=seconds) if seconds is not None else None)
+
+
 def test_a_record_says_where_the_latest_node_was() -> None:
     (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
     where = {labels.NODEPOOL: "default", labels.INSTANCE_TYPE: "default", labels.ZONE: "z1", labels.ARCH: "amd64"}

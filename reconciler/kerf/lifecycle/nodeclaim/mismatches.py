@@ -63,7 +63,7 @@ def find(turn: Turn) -> Found:
     hosts = newest_hosts(turn) if known else {}
     replacing = turn.all(MISFITS, turn.noted)
     misfits = [one for one in replacing.spoken.values() if one is not None and one.verdict is None]
-    due = earliest((due if nodes else None, replacing.due))
+    due = earliest((due if nodes else None, replacing.due, _traits_due(turn.snapshot)))
     found, unused = (_by_pool(one for one in decided if bool(one.unused) is kind) for kind in (False, True))
     return Found(found, unused, (*misfits, *_evicting(turn.snapshot, nodes)), hosts, due)
 
@@ -137,20 +137,25 @@ def _is_over(snapshot: Snapshot, pool: NodePool, trait: Trait) -> bool:
     """Whether a node that showed the trait shows it no more, or another one has not got it in time: then it is one of
     a part of the NodePool's nodes, as those of a type."""
     there = [node for name in trait.nodes if (node := snapshot.nodes.get(name)) is not None]
-    if trait.lasts:
-        there += _well(snapshot, pool, trait.hash)
+    there += (node for at, node in _showing(snapshot, pool, trait) if at <= snapshot.now)
     if trait.kind == TAINT:
         return any(trait.text not in map(str, node.spec.taints) for node in there)
     return any(trait.text in node.metadata.labels for node in there)
 
 
-def _well(snapshot: Snapshot, pool: NodePool, hashed: str) -> Iterator[Node]:
-    """The nodes of a NodePool's hash on which a taint or label would be by now."""
-    for claim in snapshot.claims_by_pool.get(pool.name, ()):
+def _showing(snapshot: Snapshot, pool: NodePool, trait: Trait) -> Iterator[tuple[datetime, Node]]:
+    """The nodes of the NodePool that the trait concerns, with the instant by which they would show it."""
+    for claim in snapshot.claims_by_pool.get(pool.name, ()) if trait.lasts else ():
         since, node = true_since(claim, "Initialized"), node_of(snapshot, claim)
-        same = claim.metadata.annotations.get(labels.NODEPOOL_HASH, "") == hashed
-        if same and node is not None and node.ready and since is not None and since + TAINT_GOES <= snapshot.now:
-            yield node
+        same = claim.metadata.annotations.get(labels.NODEPOOL_HASH, "") == trait.hash
+        if same and node is not None and node.ready and since is not None:
+            yield since + TAINT_GOES, node
+
+
+def _traits_due(snapshot: Snapshot) -> datetime | None:
+    """When the next node would show a trait that is known of its NodePool."""
+    known = ((pool, trait) for pool in snapshot.node_pools.values() for trait in mismatches.remembered(pool).traits)
+    return earliest(at for pool, trait in known for at, _ in _showing(snapshot, pool, trait) if at > snapshot.now)
 
 
 def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -> Record:
