@@ -227,22 +227,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Claims share a call although they ask for something else.",
         (
             Edit(
-                "reconciler/kerf/ec2:equal_launch",
-                (
-                    "(spec.node_class_ref, tuple(sorted(((e.key, e.operator, e.values, e.min_values or 0) for e in "
-                    "spec.requirements))), tuple(sorted(((name, str(amount)) for name, amount in "
-                    "spec.resources.requests.items()))), tuple(sorted(claim.metadata.labels.items())), "
-                    "tuple(sorted(((t.key, t.value, t.effect) for t in spec.taints))), tuple(sorted(((t.key, "
-                    "t.value, t.effect) for t in spec.startup_taints))), "
-                    "claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, 'false'), _repriced(claim))"
-                ),
-                (
-                    "(spec.node_class_ref, tuple(sorted(((name, str(amount)) for name, amount in "
-                    "spec.resources.requests.items()))), tuple(sorted(claim.metadata.labels.items())), "
-                    "tuple(sorted(((t.key, t.value, t.effect) for t in spec.taints))), tuple(sorted(((t.key, "
-                    "t.value, t.effect) for t in spec.startup_taints))), "
-                    "claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, 'false'), _repriced(claim))"
-                ),
+                "reconciler/kerf/ec2:similar_launch",
+                "tuple(sorted((_row(e) for e in spec.requirements if not _names_types(e))))",
+                "()",
             ),
         ),
     ),

@@ -8,6 +8,7 @@ from tests.mutations.edits import Edit
 _ASKED = "tests/contract/test_aws_answers.py"
 _PARAMETERS = "tests/unit/aws/catalogue/test_image_parameters.py"
 _LOOKS = "tests/simulation/test_class_looks.py"
+_CALLS = "tests/unit/lifecycle/test_calls.py"
 
 BUGS = (
     Bug(
@@ -136,5 +137,17 @@ BUGS = (
             f"{_LOOKS}::test_a_class_that_is_not_ready_is_looked_at_every_minute",
             f"{_LOOKS}::test_a_class_with_capacity_reservations_is_looked_at_every_minute",
         ),
+    ),
+    Bug(
+        "NodeClaims share a call whatever types hold them",
+        "EC2 launches an instance that is too small for the pods of its NodeClaim.",
+        (Edit("reconciler/kerf/lifecycle:_alike", "_asked(view, members, subnets) or number", "0"),),
+        (f"{_CALLS}::test_claims_whose_requests_other_types_hold_have_calls_of_their_own",),
+    ),
+    Bug(
+        "NodeClaims into one reservation share a call",
+        "EC2 refuses all of a call that wants more machines than a reservation has left.",
+        (Edit("reconciler/kerf/lifecycle:_asked", "request.capacity_type == labels.RESERVED", "False"),),
+        (f"{_CALLS}::test_reservations_are_not_shared",),
     ),
 )

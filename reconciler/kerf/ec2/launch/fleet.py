@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+
+from msgspec.structs import replace
 
 from kerf.ec2 import images, placement, tags
 from kerf.ec2.instance_types.capacity import EFA_RESOURCE
@@ -26,6 +28,7 @@ from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.v1.conditions import FALSE, READY, TRUE, get
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
+from kerf_api.v1.meta import Entry
 from kerf_api.v1.nodeclaim import NodeClaim
 
 CAPACITY, NOT_READY, CREATE = "capacity", "not_ready", "create"
@@ -50,18 +53,58 @@ class FleetProblem:
 
 
 def equal_launch(claim: NodeClaim) -> Hashable:
-    """Equal for claims that one request can serve."""
+    """Equal for claims that one request serves, whatever is sold and in stock."""
+    rows = (_row(e) for e in claim.spec.requirements if _names_types(e))
+    return similar_launch(claim), tuple(sorted(rows)), tuple(sorted(_requested(claim)))
+
+
+def similar_launch(claim: NodeClaim) -> Hashable:
+    """Equal for claims that one request may serve: they differ in no more than the instance types that they allow and
+    the resources that they request."""
     spec = claim.spec
     return (
         spec.node_class_ref,
-        tuple(sorted((e.key, e.operator, e.values, e.min_values or 0) for e in spec.requirements)),
-        tuple(sorted((name, str(amount)) for name, amount in spec.resources.requests.items())),
+        tuple(sorted(_row(e) for e in spec.requirements if not _names_types(e))),
         tuple(sorted(claim.metadata.labels.items())),
         tuple(sorted((t.key, t.value, t.effect) for t in spec.taints)),
         tuple(sorted((t.key, t.value, t.effect) for t in spec.startup_taints)),
         claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, "false"),
         _repriced(claim),
     )
+
+
+def _names_types(entry: Entry) -> bool:
+    return entry.key == labels.INSTANCE_TYPE and entry.min_values is None
+
+
+def _row(entry: Entry) -> tuple[str, str, tuple[str, ...], int]:
+    return entry.key, entry.operator, tuple(entry.values), entry.min_values or 0
+
+
+def _requested(claim: NodeClaim) -> Iterator[tuple[str, str]]:
+    return ((name, str(amount)) for name, amount in claim.spec.resources.requests.items())
+
+
+def joint(claims: Sequence[NodeClaim]) -> NodeClaim:
+    """What claims of one `similar_launch` ask for together: instance types that each of them allows, and of each
+    resource the most that one of them requests. Raises ValueError for a malformed quantity."""
+    first, *others = claims
+    rows = tuple({_row(e): e for claim in claims for e in claim.spec.requirements}.values())
+    most, given = dict(first.requests()), dict(first.spec.resources.requests)
+    for claim in others:
+        for name, amount in claim.requests().items():
+            if amount > most.get(name, 0):
+                most[name], given[name] = amount, claim.spec.resources.requests[name]
+    resources = replace(first.spec.resources, requests=given)
+    return replace(first, spec=replace(first.spec, requirements=rows, resources=resources))
+
+
+def asked_of_ec2(request: FleetRequest) -> Hashable:
+    """Equal for requests of claims of one `similar_launch` that ask EC2 for the same: one request can serve them all.
+
+    The name of a template stands for its content.
+    """
+    return request.capacity_type, request.overrides, tuple(template.name for template in request.templates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +127,18 @@ class LaunchFacts:
 
 
 def plan(claims: Sequence[NodeClaim], facts: LaunchFacts, *, attempt: int = 0) -> FleetRequest | FleetProblem:
-    """The fleet call for claims of equal `equal_launch`, one instance each; or why there can be none.
+    """The fleet call for claims of one `similar_launch`, one instance each that suits each of them; or why there can be
+    none.
 
     `attempt` makes another group (and client token) of the same claims after a call that failed permanently.
     """
     members = sorted(claims, key=lambda claim: claim.name)
-    claim, node_class = members[0], facts.node_class
+    node_class = facts.node_class
     unready = _unready(node_class, facts.catalogue, facts.placement_group)
     if unready is not None:
         return unready
     try:
+        claim = joint(members)
         wants = wanted(claim)
         chosen = _choose(claim, wants, facts)
         if isinstance(chosen, FleetProblem):

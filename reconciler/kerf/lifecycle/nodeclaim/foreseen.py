@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from kerf.ec2.launch.fleet import equal_launch
-from kerf.lifecycle.nodeclaim.launch import planned
+from kerf.lifecycle.nodeclaim.calls import planned
 from kerf.lifecycle.nodeclaim.subnet_room import SubnetRoom
 from kerf.lifecycle.view import View
 from kerf.model.aws.cloud import FleetRequest, LaunchTemplate

@@ -1,4 +1,4 @@
-"""From a claim to its instance: equal claims are grouped, the call is written to each, made, and its instances dealt.
+"""From a claim to its instance: NodeClaims are grouped, the call is written to each, made, and its instances dealt.
 
 The group is the call's client token and a tag of its instances, and stands on the claims before the call is made. So a
 crash anywhere leads to the same call again, or to instances that are recognised by their tag; never to a second launch.
@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
 from kerf.ec2.launch import fleet
-from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
-from kerf.ec2.nodeclass import nodeclass
-from kerf.lifecycle.nodeclaim import outcomes, unmarked
+from kerf.lifecycle.nodeclaim import calls, outcomes, unmarked
 from kerf.lifecycle.nodeclaim.assignment import assign, pairs
 from kerf.lifecycle.nodeclaim.liveness import give_up
 from kerf.lifecycle.nodeclaim.ownership import foreign
@@ -26,25 +24,18 @@ from kerf.lifecycle.view import View
 from kerf.model import failures
 from kerf.model.annotations import read, text_of
 from kerf.model.aws.cloud import SHOWN_AFTER, FleetRequest, Instance
-from kerf.model.aws.instance_type import Catalogue
 from kerf.model.aws.launch_marks import MarkedLaunch
 from kerf.model.boundaries import broken, guarded
 from kerf.model.claims import check
 from kerf.model.failures import NO_CAPACITY
 from kerf.model.plan import NOTHING, Event, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
-from kerf.model.replicas import coming
 from kerf.model.snapshot import LaunchFailure
 from kerf.model.writes import act, changed, deletion, warning, with_annotations, with_metadata
 from kerf_api import labels
 from kerf_api.v1.conditions import FALSE, READY, TRUE, UNKNOWN, get
-from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodeclaim import NodeClaim
 
-#: Claims of one call. The request, which names them, is written to each of them.
-LARGEST_GROUP = 100
 _LOOK_AGAIN = timedelta(seconds=10)
-#: So long after its creation a claim waits at most for equal ones that are still being created.
-_GATHERS = timedelta(seconds=5)
 BEYOND_LIMITS: Final = "LimitsExceeded"
 _TOO_LITTLE: Final = "the cluster's endpoint, or AWS's answer for the node class as it is now, is not known yet"
 
@@ -259,30 +250,13 @@ def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
 
 
 def _new_groups(view: View, claims: Sequence[NodeClaim], room: Room) -> Iterator[Plan]:
-    """One call for claims that are equal and on the same attempt: those of one plan, which are created one by one."""
-    if not claims:
-        return
-    expected = {fleet.equal_launch(claim) for claim in coming(view.snapshot)}
-    equal: dict[tuple[object, int], list[NodeClaim]] = {}
-    for claim in claims:
-        failure = _failure(view, claim)
-        attempt = outcomes.attempt(failure) if failure is not None else unmarked.attempt(view, claim)
-        equal.setdefault((fleet.equal_launch(claim), attempt), []).append(claim)
-    for (wanted, attempt), members in equal.items():
-        for start in range(0, len(members), LARGEST_GROUP):
-            group = members[start : start + LARGEST_GROUP]
-            until = _gathers_until(group) if wanted in expected and len(group) < LARGEST_GROUP else None
-            if until is not None and until > view.snapshot.now:
-                yield Plan(next_due=until)
-            else:
-                yield guarded(f"nodeclaim/{group[0].name}", partial(_new_group, view, group, attempt, room))
-
-
-def _gathers_until(group: Sequence[NodeClaim]) -> datetime | None:
-    """Until when claims wait for their equals; the oldest decides, so that a creation that hangs delays no other
-    claim."""
-    created = [claim.metadata.creation_timestamp for claim in group]
-    return min((at + _GATHERS for at in created if at is not None), default=None)
+    """One call for claims that share one, when all of these are there: those of one plan are created one by one."""
+    for group in calls.shared(view, claims, room.subnets):
+        if group.until is not None and group.until > view.snapshot.now:
+            yield Plan(next_due=group.until)
+        else:
+            name = group.members[0].name
+            yield guarded(f"nodeclaim/{name}", partial(_new_group, view, group.members, group.attempt, room))
 
 
 def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Room) -> Plan:
@@ -292,7 +266,7 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Roo
         rest, soon = members[number:], room.limits.number(members, types, now=False) - number
         beyond = joined((_when_gone(view, rest[:soon]), *(_beyond_limits(view, claim) for claim in rest[soon:])))
         return joined((_new_group(view, members[:number], attempt, room), beyond)) if number else beyond
-    request = planned(view, members, attempt, room.subnets, room.limits.within(pool_name, types, number))
+    request = calls.planned(view, members, attempt, room.subnets, room.limits.within(pool_name, types, number))
     if request is None:
         return joined(_wait(view, claim, "LaunchFailed", _TOO_LITTLE) for claim in members)
     if isinstance(request, FleetRequest):
@@ -318,27 +292,3 @@ def _beyond_limits(view: View, claim: NodeClaim) -> Plan:
     limits = ", ".join(f"{name}: {amount}" for name, amount in sorted((pool.spec.limits or {}).items()))
     text = f"an instance for it would exceed the limits of NodePool {pool.name} ({limits})"
     return _ended(claim, Reason(BEYOND_LIMITS, text), warning(claim, BEYOND_LIMITS, text))
-
-
-def planned(
-    view: View, members: Sequence[NodeClaim], attempt: int, subnets: SubnetRoom, types: Catalogue
-) -> FleetRequest | FleetProblem | None:
-    """The call for claims that are equal, of some of these types, or why there is none now; None while too little is
-    known of the cluster."""
-    snapshot, first = view.snapshot, members[0]
-    listed: EC2NodeClass | None = view.class_of(first)
-    node_class = nodeclass.as_resolved(listed, snapshot.class_facts.get(listed.name)) if listed is not None else None
-    if snapshot.cluster is None or node_class is None:
-        return None
-    facts = LaunchFacts(
-        node_class=node_class,
-        catalogue=types,
-        cluster=snapshot.cluster,
-        settings=snapshot.settings,
-        out_of_stock=snapshot.out_of_stock,
-        now=snapshot.now,
-        full_subnets=snapshot.full_subnets(node_class.name),
-        placement_group=snapshot.placement_group(node_class.name),
-        free_addresses=subnets.of(node_class.name),
-    )
-    return fleet.plan(members, facts, attempt=attempt)

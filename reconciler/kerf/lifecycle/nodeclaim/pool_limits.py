@@ -110,8 +110,8 @@ class PoolLimits:
             self._left[pool_name] = left.less(self._largest(pool_name, call, len(call.members)))
 
     def number(self, members: Sequence[NodeClaim], types: Iterable[InstanceType], *, now: bool = True) -> int:
-        """How many of these equal NodeClaims may be launched, now or later (`Left`)."""
-        first, snapshot = members[0], self._view.snapshot
+        """How many of these NodeClaims of one call may be launched, now or later (`Left`)."""
+        first, snapshot = fleet.joint(members), self._view.snapshot
         left = self.left(first.pool_name)
         if left is None:
             return len(members)
