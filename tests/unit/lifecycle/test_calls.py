@@ -116,6 +116,19 @@ def test_a_shared_call_keeps_the_limits_of_the_nodepool() -> None:
     assert [(len(call.members), types(call)) for call in found] == [(3, ["m5.large", "r5.large"])]
 
 
+@pytest.mark.parametrize("cpu", ["9", "100", "1000"])
+def test_limits_with_room_exclude_no_type(cpu: str) -> None:
+    (call,) = launched(asking("a"), cpu=cpu)
+    assert types(call) == ["m5.large", "r5.large", "c5.xlarge", "m5.xlarge"]
+
+
+def test_the_types_in_place_of_those_that_limits_exclude_hold_all_requests() -> None:
+    """Each would get the first one; of the others only the last one holds the larger request."""
+    sold = (sized("big", 8, "8Gi", 1), sized("small", 1, "16Gi", 2), sized("middle", 2, "16Gi", 3))
+    found = launched(asking("a", "500m"), asking("b", "1500m"), sold=sold, most=1, cpu="4")
+    assert [(call.members, types(call)) for call in found] == [(("a", "b"), ["middle"])]
+
+
 def test_reservations_are_not_shared() -> None:
     """One may have a single machine left; EC2 would refuse all of a call that wants two."""
     held = Reservation("cr-1", 5)

@@ -143,8 +143,8 @@ def _within(room: Resources, types: Iterable[InstanceType], number: int) -> Iter
 
 def _fit(room: Resources, size: Resources, most: int) -> int:
     """How many of this size there is room for; `most` at most."""
-    taken = ((name, amount) for name, amount in room.items() if size[name] > 0)
-    return max(0, min((amount // size[name] for name, amount in taken), default=most))
+    fitting = (amount // size[name] for name, amount in room.items() if size[name] > 0)
+    return max(0, min((most, *fitting)))
 
 
 def _capacity(kind: InstanceType) -> Resources:
