@@ -121,4 +121,16 @@ BUGS = (
         "raise",
         f"{_OF_SOCKETS}::test_an_address_that_is_switched_off_is_left_out",
     ),
+    Bug(
+        "a silent kubelet is no trouble",
+        "kerf status reports that all is well while a node has been unhealthy for hours.",
+        (
+            Edit(
+                "reconciler/kerf/judgement:unhealthy",
+                "now >= (sickness.until if repaired else sickness.since + JOINS_WITHIN)",
+                "repaired",
+            ),
+        ),
+        ("tests/unit/judgement/test_unhealthy.py::test_a_silent_kubelet_is_a_trouble_with_what_a_person_can_do",),
+    ),
 )

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from kerf.judgement import draining, supply, troubles
+from kerf.judgement import draining, supply, troubles, unhealthy
 from kerf.judgement.starts import Starting, starting
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model import kinds
@@ -196,6 +196,8 @@ def _troubles(state: State, plan: Plan, now: datetime) -> Iterator[Trouble]:
     yield from troubles.failing(known.values(), now, classes.values())
     yield from troubles.not_ready(pools.values(), classes.values(), now)
     yield from troubles.stuck_claims(claims.values(), known, now)
+    nodes, repaired = state.cluster.objects(kinds.NODE).values(), state.settings.gates.node_repair
+    yield from unhealthy.unhealthy(claims.values(), nodes, now, repaired=repaired)
     yield from troubles.refused(state.fleet.failures(now).values(), claims.values(), state.cluster.pending_count, now)
     snapshot = state.snapshot(now)
     if state.settings.gates.static_capacity:

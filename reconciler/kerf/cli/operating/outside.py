@@ -13,7 +13,7 @@ from urllib.parse import quote
 from kerf.cli.operating import installed
 from kerf.cli.operating.asking import Asking
 from kerf.cli.operating.installed import Installed, Manifest
-from kerf.judgement import troubles
+from kerf.judgement import troubles, unhealthy
 from kerf.judgement.starts import Starting, starting
 from kerf.judgement.troubles import Trouble, Unplaced
 from kerf.model import kinds
@@ -145,6 +145,8 @@ def _of_cluster(kube: Reads, found: Outside, now: datetime) -> Iterator[Trouble]
     yield from troubles.failing(known.values(), now, values[kinds.NODE_CLASS])
     yield from troubles.not_ready(values[kinds.NODE_POOL], values[kinds.NODE_CLASS], now)
     yield from troubles.stuck_claims(values[kinds.NODE_CLAIM], known, now)
+    nodes = _objects(kube, found, kinds.NODE) or ()
+    yield from unhealthy.unhealthy(values[kinds.NODE_CLAIM], nodes, now)
     found.starting = starting(values[kinds.NODE_CLAIM], now)
     unbound = found.read("pods without a node", lambda: _waiting(kube), "list pods in all namespaces") or ()
     waiting = sum(map(pods.provisionable, unbound))
