@@ -10,9 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
-from kerf.model.aws.cloud import FleetRequest
+from kerf.model.aws.cloud import FleetError, FleetRequest
 from kerf.model.aws.instance_type import InstanceType, Reservation
 from kerf.model.plan import CreateNodeClaim, LaunchInstances, Reason
+from kerf.model.snapshot import LaunchFailure
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.resources import Resources
@@ -136,6 +137,36 @@ def test_reservations_are_not_shared() -> None:
     rows = [{"key": labels.CAPACITY_TYPE, "operator": "In", "values": [labels.RESERVED]}]
     found = launched(asking("a", "500m", requirements=rows), asking("b", "1", requirements=rows), sold=sold)
     assert members(found) == [("a",), ("b",)]
+
+
+def test_a_quota_that_is_used_up_refuses_as_little_as_possible() -> None:
+    """EC2 may refuse a call for two machines where there is room for one."""
+    error = FleetError("VcpuLimitExceeded", "more vCPU capacity than your limit", "m5.large", "us-west-2a")
+    world = prepared(asking("a", "500m"), asking("b", "1"))
+    world.facts["catalogues"] = {"default": SOLD}
+    world.failures["0" * 32] = LaunchFailure((error,), NOW)
+    world.settle()
+    assert sorted(action.request.members for action in world.done(LaunchInstances)) == [("a",), ("b",)]
+
+
+def test_where_a_zone_has_several_subnets_the_nodes_are_spread_over_them() -> None:
+    world = prepared()
+    known = world.class_facts["default"]
+    rows = tuple(changed(known.subnets[0], id=f"subnet-{name}", free_addresses=100) for name in "xy")
+    world.class_facts["default"] = changed(known, subnets=rows)
+    world.facts["catalogues"] = {"default": SOLD}
+    world.facts["resolved_at"] = {"default": NOW}
+    world.settle()
+    for number in range(4):
+        world.put(asking(f"c{number}", f"{number + 1}00m"))
+    world.settle()
+    calls = [action.request for action in world.done(LaunchInstances)]
+    assert sorted(override.subnet_id for call in calls for override in call.overrides[:1]) == [
+        "subnet-x",
+        "subnet-x",
+        "subnet-y",
+        "subnet-y",
+    ]
 
 
 def waiting(*coming: NodeClaim) -> World:

@@ -2,6 +2,9 @@
 
 A plan makes a NodeClaim for each node, each with the requests of its own pods. Where the same instance types hold them
 all, at the same prices, one call launches them: EC2 limits the rate of calls, not of instances.
+
+A call goes to one subnet of each zone, and a quota may refuse all of it. So where a zone has several subnets, and while
+a quota of vCPUs is known to be used up, only equal NodeClaims share a call.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from kerf.ec2 import quotas
 from kerf.ec2.launch import fleet
 from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
 from kerf.ec2.nodeclass import nodeclass
@@ -61,12 +65,19 @@ def _attempt(view: View, claim: NodeClaim) -> int:
 
 def _alike(view: View, classes: Sequence[list[NodeClaim]], subnets: SubnetRoom) -> list[list[NodeClaim]]:
     """Classes of equal NodeClaims, joined where EC2 is asked for the same."""
-    if len(classes) == 1:
+    if len(classes) == 1 or not _sharing(view, classes[0][0]):
         return [*classes]
     joined: dict[Hashable, list[NodeClaim]] = {}
     for number, members in enumerate(classes):
         joined.setdefault(_asked(view, members, subnets) or number, []).extend(members)
     return list(joined.values())
+
+
+def _sharing(view: View, claim: NodeClaim) -> bool:
+    node_class: EC2NodeClass | None = view.class_of(claim)
+    zones = [subnet.zone for subnet in node_class.status.subnets] if node_class is not None else []
+    errors = (error for failure in view.snapshot.launch_failures.values() for error in failure.errors)
+    return len(zones) == len(set(zones)) and not any(map(quotas.of_vcpus, errors))
 
 
 def _asked(view: View, members: Sequence[NodeClaim], subnets: SubnetRoom) -> Hashable:
