@@ -210,7 +210,10 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/disruption:_roll_back",
-                "annotations[labels.COMMAND_FAILED] = text_of(failed_now(view.snapshot, claim, differs=stop.differs))",
+                (
+                    "annotations[labels.COMMAND_FAILED] = "
+                    "text_of(failed_now(view.snapshot, claim, differs=stop.differs, late=stop.late))"
+                ),
                 "assert failed_now(view.snapshot, claim, differs=stop.differs)",
             ),
             Edit(

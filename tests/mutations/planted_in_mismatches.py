@@ -119,4 +119,19 @@ BUGS: tuple[Bug, ...] = (
         (Edit("reconciler/kerf/lifecycle:find", "_traits_due(turn.snapshot)", "None"),),
         (f"{_RECORDS}::test_a_trait_is_looked_at_again_when_the_next_node_would_show_it[NoSchedule-50]",),
     ),
+    Bug(
+        "of empty nodes of a static NodePool the first by name goes",
+        "A roll-out to nodes that do not come up removes those that work, one after the other.",
+        (Edit("reconciler/kerf/disruption:_rank", "_EMPTY if able else _UNREADY", "_EMPTY"),),
+        ("tests/unit/disruption/test_surplus.py::test_an_empty_node_that_is_not_well_goes_before_one_that_is",),
+    ),
+    Bug(
+        "a replacement that is late is like one whose launch failed",
+        "The roll-out of a static NodePool to nodes that do not come up launches six an hour.",
+        (Edit("reconciler/kerf/disruption:are_late", "bool(awaited(view, command))", "False"),),
+        (
+            "tests/scenarios/test_runaway.py::"
+            "test_successors_in_a_static_node_pool_that_never_initialize_are_tried_once_an_hour",
+        ),
+    ),
 )

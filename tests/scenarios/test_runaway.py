@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kerf.model.kinds import NODE_CLAIM
 from tests.scenarios.story import Story
 from tests.worlds import storage_class
 
@@ -153,6 +154,20 @@ def test_a_node_that_never_initializes_is_followed_by_one_more() -> None:
     story.play(
         {"weather": {"ready_failure_rate": 0.0}, "cure": None, "expect": {"running": {"web": 1}, "within": "3m"}}
     )
+
+
+def test_successors_in_a_static_node_pool_that_never_initialize_are_tried_once_an_hour() -> None:
+    """No node that is well makes way for one that is not."""
+    story = Story({"gates": {"static_capacity": True}})
+    pool = {"replicas": 4, "requirements": SMALL, "budgets": [{"nodes": "1"}]}
+    story.play({"stage": {"pools": {"herd": pool}}, "run": "5m", "expect": {"claims": 4}})
+    story.play({"weather": {"ready_failure_rate": 1.0}, "edit": {"herd": {"labels": {"v": "2"}}}})
+    for _ in range(12):
+        story.play({"run": "15m"})
+        assert sum(one.value.is_true("Initialized") for one in story.world.server.records(NODE_CLAIM)) == 4
+    assert story.sights.unmet({"launched": "<= 10"}) == {}
+    story.play({"weather": {"ready_failure_rate": 0.0}, "run": "2h", "expect": {"launched": "<= 14"}})
+    story.play({"expect": {"labelled": {"v": ["2"]}, "claims": 4}})
 
 
 def test_many_replicas_of_one_shape_all_get_their_nodes() -> None:

@@ -21,6 +21,7 @@ from kerf.disruption.candidates.candidates import Candidate, pod_blocker, unread
 from kerf.disruption.candidates.pacing import failed_now
 from kerf.disruption.command import Command, command_id
 from kerf.disruption.on_nodes import leaving, taint, tainted, terminating, tried, untaint
+from kerf.disruption.replacing import are_late, awaited, ends_at, replacements
 from kerf.disruption.view import View
 from kerf.model import kinds
 from kerf.model.annotations import text_of
@@ -43,7 +44,6 @@ from kerf.model.plan import (
 from kerf.model.snapshot import StateNode
 from kerf.model.writes import annotate
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
-from kerf.scheduling.mismatch.watching import TAINT_GOES, true_since
 from kerf_api import labels
 from kerf_api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -54,9 +54,6 @@ START_COMMAND: Final = "StartCommand"
 _CREATE_LIMIT: Final = timedelta(minutes=1)
 #: Commands that go together are written at once; one that has not appeared by then was not written, or is no more.
 _PEERS_LIMIT: Final = timedelta(seconds=15)
-_SHORTEST, _LONGEST, _EACH = timedelta(minutes=10), timedelta(hours=1), timedelta(milliseconds=80)
-#: A command goes on for so long after all its replacements are initialized: for a taint to go, and for the deletion.
-_COMPARED: Final = TAINT_GOES + timedelta(minutes=1)
 #: What the end of a command rests on: that no pod came, that none is protected, that the NodePool is there.
 _SOURCES = frozenset({Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS, Source.NODE_POOLS})
 
@@ -64,12 +61,13 @@ _SOURCES = frozenset({Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS
 @dataclass(frozen=True, slots=True)
 class _Stop:
     """Why a command cannot go on. `failed` says that its replacement is to blame, `differs` that this is other than
-    planned."""
+    planned, `late` that it was not initialized in time."""
 
     code: str
     text: str
     failed: bool = False
     differs: bool = False
+    late: bool = False
 
 
 # --- start ------------------------------------------------------------------------------------------------------
@@ -192,24 +190,6 @@ def _peers_due(view: View, command: Command) -> datetime | None:
     return command.started + _PEERS_LIMIT if _lost_peer(view, command) is not None else None
 
 
-def awaited(view: View, command: Command) -> list[NodeClaim]:
-    """The replacements that cannot take pods yet."""
-    return [claim for claim in _replacements(view, command) if not claim.is_true("Initialized")]
-
-
-def ends_at(view: View, command: Command) -> datetime:
-    """When a command that gets no further is rolled back. Replacements that start slowly leave time to compare them."""
-    ready = [true_since(claim, "Initialized") for claim in _replacements(view, command)]
-    known = [at + _COMPARED for at in ready if at is not None]
-    compared = known if len(known) == len(command.replacements) else []
-    return max([command.started + _time_limit(view), *compared])
-
-
-def _replacements(view: View, command: Command) -> list[NodeClaim]:
-    claims = view.snapshot.node_claims
-    return [claims[name] for name in command.replacements if name in claims]
-
-
 def _told_of(claim: NodeClaim) -> tuple[Event, ...]:
     ref, uid = kinds.ref(claim), claim.metadata.uid
     replaced = claim.metadata.annotations.get(labels.REPLACES, "")
@@ -279,14 +259,14 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
         return _Stop("TimedOut", f"it started at {rfc3339(command.started)}, ahead of now: the clock was wrong")
     limit = ends_at(view, command) - command.started
     if age > limit:
-        return _Stop("TimedOut", f"not done after {limit}", failed=blamed)
+        return _Stop("TimedOut", f"not done after {limit}", failed=blamed, late=are_late(view, command))
     if not command.created:
         alone = _lost_peer(view, command) if age > _PEERS_LIMIT else None
         if alone is not None:
             return _Stop("PeerStays", f"NodeClaim {alone}, of the same command, stays")
         late = age > _CREATE_LIMIT
         return _Stop("TimedOut", "the replacements could not be created", failed=True) if late else None
-    living = [claim for claim in _replacements(view, command) if not claim.metadata.deleting]
+    living = [claim for claim in replacements(view, command) if not claim.metadata.deleting]
     if len(living) < len(command.replacements):
         lost = sorted(set(command.replacements) - {claim.name for claim in living})
         return _Stop("ReplacementFailed", f"replacement {', '.join(lost)} is gone", failed=True)
@@ -298,7 +278,7 @@ def _misfits(view: View, command: Command) -> list[Misfit]:
     """The replacements that could not run the pods. A node that is removed anyway takes any."""
     if _forceful(command):
         return []
-    known = (view.turn.one(MISFITS, view.turn.noted, claim.name) for claim in _replacements(view, command))
+    known = (view.turn.one(MISFITS, view.turn.noted, claim.name) for claim in replacements(view, command))
     return [one for one in known if one is not None]
 
 
@@ -349,17 +329,15 @@ def _forceful(command: Command) -> bool:
     return command.reason == EXPIRED
 
 
-def _time_limit(view: View) -> timedelta:
-    return max(_SHORTEST, min(_LONGEST, _EACH * len(view.commands)))
-
-
 def _roll_back(view: View, claim: NodeClaim, command: Command, stop: _Stop) -> Plan:
     """Take the command from the claim; a failed replacement is remembered there."""
     now = view.snapshot.now
     why = Reason(stop.code, stop.text)
     annotations: dict[str, str | None] = {labels.COMMAND: None}
     if stop.failed:
-        annotations[labels.COMMAND_FAILED] = text_of(failed_now(view.snapshot, claim, differs=stop.differs))
+        annotations[labels.COMMAND_FAILED] = text_of(
+            failed_now(view.snapshot, claim, differs=stop.differs, late=stop.late)
+        )
     dropped = command.reason == UNDERUTILIZED and not stop.failed
     return Plan(
         actions=(annotate(claim, "RollBackCommand", annotations, why),),

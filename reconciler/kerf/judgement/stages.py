@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kerf.disruption.command import Command, replaced_by
-from kerf.disruption.commands import awaited, ends_at
 from kerf.disruption.consolidation.consequences import evicted
 from kerf.disruption.forced.expiration import end_of
 from kerf.disruption.on_nodes import tainted
+from kerf.disruption.replacing import awaited, ends_at
 from kerf.disruption.view import View
 from kerf.ec2.errors import UNAUTHORIZED, launch_condition
 from kerf.judgement.draining import going

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kerf.disruption.candidates.pacing import failed_now
 from kerf.disruption.command import Failure, command_of, failure_of
-from kerf.disruption.commands import ends_at
+from kerf.disruption.replacing import ends_at
 from kerf.disruption.view import view
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.storage import StorageClass
@@ -173,6 +173,10 @@ def test_a_second_one_of_the_same_inputs_is_followed_by_one_a_day() -> None:
     assert once.until == NOW + MINUTE
     assert twice.until == NOW + 24 * HOUR
     assert Failure(at=NOW, count=2).until == NOW + 2 * MINUTE
+
+
+def test_one_that_is_late_is_followed_by_one_an_hour() -> None:
+    assert [Failure(at=NOW, count=count, inputs="i", late=True).until - NOW for count in (1, 2, 9)] == [HOUR] * 3
 
 
 def test_a_first_one_waits_a_minute_whatever_failed_before() -> None:

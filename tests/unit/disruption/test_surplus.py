@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kerf.disruption.command import Command
 from kerf.disruption.disrupt import disrupt
@@ -63,6 +64,16 @@ def test_a_node_that_a_pod_has_been_promised_is_not_empty() -> None:
     promised = {"a": w.NOW + timedelta(seconds=5)}
     assert deleted(look(static(1), *world)) == ["a"]
     assert deleted(look(static(1), *world, nominated_until=promised)) == ["b"]
+
+
+def test_an_empty_node_that_is_not_well_goes_before_one_that_is() -> None:
+    well, silent = pair(w.claim("a")), [w.claim("b"), w.node(w.claim("b"), ready=False)]
+    coming = w.claim("c")
+    meta = replace(w.node(coming).metadata, labels={**coming.metadata.labels, labels.REGISTERED: "true"})
+    joining = [coming, replace(w.node(coming), metadata=meta)]
+    assert deleted(look(static(1), *well, *silent)) == ["b"]
+    assert deleted(look(static(1), *well, *joining)) == ["c"]
+    assert deleted(look(static(1), *well, *silent, w.pod("p", "b"))) == ["a"]
 
 
 def test_an_empty_node_is_looked_at_once_more() -> None:

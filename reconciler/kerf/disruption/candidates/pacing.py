@@ -36,29 +36,39 @@ def failed_lately(view: View, state: StateNode) -> Blocker | None:
         return None
     if failure.inputs and failure.inputs != inputs_of(view.snapshot):
         return None
-    how = "came up other than planned" if failure.inputs else "failed"
-    words = f"its replacement {how} {counted(failure.count, 'time')}"
+    words = f"its replacement {_how(failure)} {counted(failure.count, 'time')}"
     return Blocker("BackingOff", words, quiet=True, until=failure.until)
 
 
+def _how(failure: Failure) -> str:
+    if failure.late:
+        return "was not initialized in time"
+    return "came up other than planned" if failure.inputs else "failed"
+
+
 def pool_blocker(view: View, pool_name: str) -> Blocker | None:
-    """Of a NodePool of which two nodes each had two replacements in a row that came up other than planned: until when
-    the roll-out leaves its other nodes alone, too. One node may have pods that are a case of their own."""
+    """Of a NodePool of which two nodes each had two replacements in a row that came up other than planned, or one that
+    was not initialized in time: until when the roll-out leaves its other nodes alone, too. One node may have pods that
+    are a case of their own."""
     rows = view.turn.all(_DIFFERING, view.each).spoken.values()
     known = [one for pool, one in (row for row in rows if row is not None) if pool == pool_name]
     inputs = inputs_of(view.snapshot) if len(known) > 1 else ""
-    ends = sorted(one.until for one in known if one.inputs == inputs)
-    if len(ends) < 2:
+    same = sorted((one for one in known if one.inputs == inputs), key=lambda one: one.until)
+    if len(same) < 2:
         return None
-    text = f"replacements of nodes of NodePool {pool_name} came up other than planned; next try at {rfc3339(ends[-2])}"
-    return Blocker("BackingOff", text, quiet=True, until=ends[-2])
+    how = "were not initialized in time" if same[-1].late else "came up other than planned"
+    until = same[-2].until
+    text = f"replacements of nodes of NodePool {pool_name} {how}; next try at {rfc3339(until)}"
+    return Blocker("BackingOff", text, quiet=True, until=until)
 
 
 def _differs(view: View, name: str) -> tuple[tuple[str, Failure] | None, datetime | None]:
     claim = view.snapshot.node_claims[name]
     failure = failure_of(claim.metadata.annotations, view.snapshot.now)
     due = failure_due(claim.metadata.annotations, view.snapshot.now)
-    if failure is None or not failure.inputs or failure.count < 2 or failure.until <= view.snapshot.now:
+    if failure is None or not failure.inputs or failure.until <= view.snapshot.now:
+        return None, due
+    if failure.count < 2 and not failure.late:
         return None, due
     return (claim.pool_name, failure), due
 
@@ -68,12 +78,16 @@ _DIFFERING: Final[Step[View, tuple[str, Failure] | None]] = Step(
 )
 
 
-def failed_now(snapshot: Snapshot, claim: NodeClaim, *, differs: bool) -> Failure:
-    """The failure of a replacement of this claim, with those before it; `differs`: it came up other than planned."""
-    before, inputs = failure_of(claim.metadata.annotations, snapshot.now), inputs_of(snapshot) if differs else ""
-    if before is None or (before.inputs != inputs if differs else snapshot.now - before.at >= _FORGOTTEN_AFTER):
-        return Failure(at=snapshot.now, inputs=inputs)
-    return Failure(at=snapshot.now, count=before.count + 1, inputs=inputs)
+def failed_now(snapshot: Snapshot, claim: NodeClaim, *, differs: bool = False, late: bool = False) -> Failure:
+    """The failure of a replacement of this claim, with those before it.
+
+    `differs`: it came up other than planned. `late`: it was not initialized in time.
+    """
+    known = differs or late
+    before, inputs = failure_of(claim.metadata.annotations, snapshot.now), inputs_of(snapshot) if known else ""
+    if before is None or (before.inputs != inputs if known else snapshot.now - before.at >= _FORGOTTEN_AFTER):
+        return Failure(at=snapshot.now, inputs=inputs, late=late)
+    return Failure(at=snapshot.now, count=before.count + 1, inputs=inputs, late=late)
 
 
 def next_try(view: View, state: StateNode) -> Blocker | None:

@@ -1,8 +1,8 @@
 """Static NodePools that have more nodes than `spec.replicas` says: the surplus is deleted, whatever budgets say.
 
-Those that cost least go first: claims without an instance, empty nodes, then by what their pods lose
-and how long they would have lived; nodes with a protected pod are the last. Draining respects PodDisruptionBudgets as
-ever. Source: disruption reference §1.4, §5.10.
+Those that cost least go first: claims without an instance, empty nodes that are not ready or not initialized, other
+empty nodes, then by what their pods lose and how long they would have lived; nodes with a protected pod are the last.
+Draining respects PodDisruptionBudgets as ever. Source: disruption reference §1.4, §5.10.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kerf_api.v1.nodepool import NodePool
 
 #: What the choice rests on, and the drain.
 _SOURCES: Final = frozenset({Source.NODE_POOLS, Source.NODE_CLAIMS, Source.NODES, Source.PODS})
-_NO_INSTANCE, _EMPTY, _USED, _PROTECTED = range(4)
+_NO_INSTANCE, _UNREADY, _EMPTY, _USED, _PROTECTED = range(5)
 #: Which sort of member it is, what its end costs, and its name.
 Rank = tuple[int, Fraction, str]
 
@@ -71,7 +71,8 @@ def _rank(snapshot: Snapshot, claim: NodeClaim) -> Rank:
     here = [pod for pod in _pods_on(snapshot, state) if not pods.terminal(pod)]
     guarded_by_pod = any(_protected(snapshot, pod) for pod in here)
     if not guarded_by_pod and not _expected(snapshot, claim.name) and all(pods.of_daemon_set(pod) for pod in here):
-        return _EMPTY, Fraction(0), claim.name
+        able = state.initialized and state.node is not None and state.node.ready
+        return _EMPTY if able else _UNREADY, Fraction(0), claim.name
     cost = sum(costs.eviction_cost(pod) for pod in here) * _life_left(snapshot, claim)
     return (_PROTECTED if guarded_by_pod else _USED), cost, claim.name
 
@@ -102,7 +103,7 @@ def _pods_on(snapshot: Snapshot, state: StateNode) -> Iterable[Pod]:
 
 def _deletion(snapshot: Snapshot, pool: NodePool, claim: NodeClaim, sort: int) -> DeleteObject:
     """An empty node is checked again: were a pod to come just now, another one might have to go."""
-    state, look = snapshot.state_nodes[claim.name], sort == _EMPTY
+    state, look = snapshot.state_nodes[claim.name], sort in (_UNREADY, _EMPTY)
     return DeleteObject(
         reason=Reason(
             "ScaledDown", f"NodePool {pool.name} has more than {counted(pool.spec.replicas or 0, 'replica')}"

@@ -143,11 +143,11 @@ def _drift_order(view: View, key: str) -> tuple[bool, datetime, str]:
 
 def _drift_candidate(view: View, ledger: Ledger, key: str, held: Callable[[str], Blocker | None]) -> Candidate | Plan:
     """The candidate, or the refusal of one that has to wait; one that backs off says until when. `held` is what keeps
-    a NodePool's nodes that have pods."""
+    a NodePool's nodes that need a replacement."""
     found = view.turn.one(_DRIFTED, view.each, key)
     if isinstance(found, Plan):
         return found
-    waits = held(found.pool.name) if found.movable else None
+    waits = held(found.pool.name) if found.movable or found.pool.static else None
     if waits is not None:
         return refused(found.state, waits, waits.until)
     return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, found.state, DRIFTED)
