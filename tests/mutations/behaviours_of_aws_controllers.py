@@ -228,7 +228,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/ec2:similar_launch",
-                "tuple(sorted((_row(e) for e in spec.requirements if not _names_types(e))))",
+                "tuple(sorted((_row(e) for e in spec.requirements if not names_types(e))))",
                 "()",
             ),
         ),

@@ -141,19 +141,13 @@ BUGS = (
     Bug(
         "NodeClaims share a call whatever types hold them",
         "EC2 launches an instance that is too small for the pods of its NodeClaim.",
-        (Edit("reconciler/kerf/lifecycle:_alike", "_asked(view, members, subnets) or number", "0"),),
+        (Edit("reconciler/kerf/lifecycle:_joined", "holding.of(members[0]) or number", "0"),),
         (f"{_CALLS}::test_claims_whose_requests_other_types_hold_have_calls_of_their_own",),
-    ),
-    Bug(
-        "a shared call goes by the requests of one NodeClaim",
-        "Where limits exclude the first types, the call names some that do not hold the others' pods.",
-        (Edit("reconciler/kerf/ec2:joint", "amount > most.get(name, 0)", "False"),),
-        (f"{_CALLS}::test_the_types_in_place_of_those_that_limits_exclude_hold_all_requests",),
     ),
     Bug(
         "NodeClaims into one reservation share a call",
         "EC2 refuses all of a call that wants more machines than a reservation has left.",
-        (Edit("reconciler/kerf/lifecycle:_asked", "request.capacity_type == labels.RESERVED", "False"),),
+        (Edit("reconciler/kerf/lifecycle:_joined", "holding.reserved", "False"),),
         (f"{_CALLS}::test_reservations_are_not_shared",),
     ),
     Bug(

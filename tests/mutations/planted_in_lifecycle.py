@@ -154,7 +154,7 @@ BUGS = (
         (
             Edit(
                 "reconciler/kerf/lifecycle:_new_groups",
-                "group.until is not None and group.until > view.snapshot.now",
+                "group.until is not None",
                 "False",
             ),
         ),

@@ -113,21 +113,20 @@ def test_only_types_and_requests_may_differ(own: dict[str, Any]) -> None:
 
 
 def test_a_shared_call_keeps_the_limits_of_the_nodepool() -> None:
-    found = launched(*(asking(f"c{number}", f"{number + 1}00m") for number in range(6)), cpu="6")
-    assert [(len(call.members), types(call)) for call in found] == [(3, ["m5.large", "r5.large"])]
+    found = launched(*(asking(f"c{number}", f"{number + 1}00m") for number in range(3)), cpu="6")
+    assert [(call.members, types(call)) for call in found] == [(("c0", "c1", "c2"), ["m5.large", "r5.large"])]
+
+
+def test_where_limits_are_too_tight_for_one_call_each_nodeclaim_gets_what_it_would_get_alone() -> None:
+    sold = (sized("big", 8, "8Gi", 1), sized("small", 1, "16Gi", 2), sized("middle", 2, "16Gi", 3))
+    found = launched(asking("a", "500m"), asking("b", "1500m"), sold=sold, most=1, cpu="3")
+    assert [(call.members, types(call)) for call in found] == [(("a",), ["small"]), (("b",), ["middle"])]
 
 
 @pytest.mark.parametrize("cpu", ["9", "100", "1000"])
 def test_limits_with_room_exclude_no_type(cpu: str) -> None:
     (call,) = launched(asking("a"), cpu=cpu)
     assert types(call) == ["m5.large", "r5.large", "c5.xlarge", "m5.xlarge"]
-
-
-def test_the_types_in_place_of_those_that_limits_exclude_hold_all_requests() -> None:
-    """Each would get the first one; of the others only the last one holds the larger request."""
-    sold = (sized("big", 8, "8Gi", 1), sized("small", 1, "16Gi", 2), sized("middle", 2, "16Gi", 3))
-    found = launched(asking("a", "500m"), asking("b", "1500m"), sold=sold, most=1, cpu="4")
-    assert [(call.members, types(call)) for call in found] == [(("a", "b"), ["middle"])]
 
 
 def test_reservations_are_not_shared() -> None:
@@ -169,6 +168,32 @@ def test_where_a_zone_has_several_subnets_the_nodes_are_spread_over_them() -> No
     ]
 
 
+@pytest.mark.parametrize("cpu", ["500m", "1"])
+def test_where_minvalues_are_too_many_for_one_call_the_first_nodeclaims_are_launched(cpu: str) -> None:
+    """Limits leave two small instances, of too few types; of a single one there are enough."""
+    rows = [{"key": labels.INSTANCE_TYPE, "operator": "Exists", "minValues": 4}]
+    found = launched(asking("a", "500m", requirements=rows), asking("b", cpu, requirements=rows), cpu="6")
+    assert members(found) == [("a",)]
+
+
+def test_whatever_types_are_dearest_on_demand_only_spot_that_each_would_get_is_named() -> None:
+    """Each has an own type on demand that is cheaper than most spot capacity."""
+
+    def kind(name: str, cpu: int, memory: str, market: str, price: int) -> InstanceType:
+        return sized(name, cpu, memory, price, capacity_type=market)
+
+    sold = (
+        kind("cores", 8, "2Gi", labels.ON_DEMAND, 50),
+        kind("memory", 2, "16Gi", labels.ON_DEMAND, 50),
+        kind("both", 8, "16Gi", labels.ON_DEMAND, 100),
+        kind("spot-cheap", 8, "16Gi", labels.SPOT, 40),
+        kind("spot-dear", 8, "16Gi", labels.SPOT, 80),
+    )
+    rows = [{"key": labels.CAPACITY_TYPE, "operator": "In", "values": [labels.SPOT, labels.ON_DEMAND]}]
+    claims = asking("a", "4", "1Gi", requirements=rows), asking("b", "1", "8Gi", requirements=rows)
+    assert [types(call) for call in launched(*claims, sold=sold)] == [["spot-cheap"]] * 2
+
+
 def waiting(*coming: NodeClaim) -> World:
     world = prepared(asking("a"))
     world.facts["catalogues"] = {"default": SOLD}
@@ -188,6 +213,14 @@ def test_a_claim_waits_shortly_for_similar_ones_that_are_being_created() -> None
 def test_a_similar_creation_that_hangs_delays_a_claim_by_two_seconds() -> None:
     world = waiting(asking("b", "1900m"))
     world.pass_time(2)
+    world.settle()
+    assert [len(ids) for ids in world.calls.values()] == [1]
+
+
+def test_nobody_waits_for_others_where_calls_are_not_shared() -> None:
+    error = FleetError("VcpuLimitExceeded", "more vCPU capacity than your limit", "m5.large", "us-west-2a")
+    world = waiting(asking("b", "1900m"))
+    world.failures["0" * 32] = LaunchFailure((error,), NOW)
     world.settle()
     assert [len(ids) for ids in world.calls.values()] == [1]
 

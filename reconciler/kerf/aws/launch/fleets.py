@@ -1,4 +1,4 @@
-"""Fleets: one CreateFleet call of type `instant` for a group of equal claims.
+"""Fleets: one CreateFleet call of type `instant` for a group of NodeClaims that the same types hold.
 
 The group is the client token, so the same request sent twice launches once; it is also a tag of every instance, by
 which a restarted controller finds its own. What EC2 answers, together with the override it chose, says everything

@@ -1,4 +1,5 @@
-"""A fleet request: one CreateFleet call for claims that want the same, with the types, zones and prices it may choose.
+"""A fleet request: one CreateFleet call for claims that the same types hold, with the types, zones and prices to choose
+from.
 
 The request is written to its claims before the call, so it is a function of the claims and the facts alone: the same
 claims at the same attempt make the same request. Source: AWS provider reference §2.
@@ -12,8 +13,6 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-
-from msgspec.structs import replace
 
 from kerf.ec2 import images, placement, tags
 from kerf.ec2.instance_types.capacity import EFA_RESOURCE
@@ -54,7 +53,7 @@ class FleetProblem:
 
 def equal_launch(claim: NodeClaim) -> Hashable:
     """Equal for claims that one request serves, whatever is sold and in stock."""
-    rows = (_row(e) for e in claim.spec.requirements if _names_types(e))
+    rows = (_row(e) for e in claim.spec.requirements if names_types(e))
     return similar_launch(claim), tuple(sorted(rows)), tuple(sorted(_requested(claim)))
 
 
@@ -64,7 +63,7 @@ def similar_launch(claim: NodeClaim) -> Hashable:
     spec = claim.spec
     return (
         spec.node_class_ref,
-        tuple(sorted(_row(e) for e in spec.requirements if not _names_types(e))),
+        tuple(sorted(_row(e) for e in spec.requirements if not names_types(e))),
         tuple(sorted(claim.metadata.labels.items())),
         tuple(sorted((t.key, t.value, t.effect) for t in spec.taints)),
         tuple(sorted((t.key, t.value, t.effect) for t in spec.startup_taints)),
@@ -73,7 +72,8 @@ def similar_launch(claim: NodeClaim) -> Hashable:
     )
 
 
-def _names_types(entry: Entry) -> bool:
+def names_types(entry: Entry) -> bool:
+    """Whether the entry only says which instance types a NodeClaim allows."""
     return entry.key == labels.INSTANCE_TYPE and entry.min_values is None
 
 
@@ -83,28 +83,6 @@ def _row(entry: Entry) -> tuple[str, str, tuple[str, ...], int]:
 
 def _requested(claim: NodeClaim) -> Iterator[tuple[str, str]]:
     return ((name, str(amount)) for name, amount in claim.spec.resources.requests.items())
-
-
-def joint(claims: Sequence[NodeClaim]) -> NodeClaim:
-    """What claims of one `similar_launch` ask for together: instance types that each of them allows, and of each
-    resource the most that one of them requests. Raises ValueError for a malformed quantity."""
-    first, *others = claims
-    rows = tuple({_row(e): e for claim in claims for e in claim.spec.requirements}.values())
-    most, given = dict(first.requests()), dict(first.spec.resources.requests)
-    for claim in others:
-        for name, amount in claim.requests().items():
-            if amount > most.get(name, 0):
-                most[name], given[name] = amount, claim.spec.resources.requests[name]
-    resources = replace(first.spec.resources, requests=given)
-    return replace(first, spec=replace(first.spec, requirements=rows, resources=resources))
-
-
-def asked_of_ec2(request: FleetRequest) -> Hashable:
-    """Equal for requests of claims of one `similar_launch` that ask EC2 for the same: one request can serve them all.
-
-    The name of a template stands for its content.
-    """
-    return request.capacity_type, request.overrides, tuple(template.name for template in request.templates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +105,17 @@ class LaunchFacts:
 
 
 def plan(claims: Sequence[NodeClaim], facts: LaunchFacts, *, attempt: int = 0) -> FleetRequest | FleetProblem:
-    """The fleet call for claims of one `similar_launch`, one instance each that suits each of them; or why there can be
-    none.
+    """The fleet call for claims of one `similar_launch` that the same types hold (`holding.py`), one instance each; or
+    why there can be none.
 
     `attempt` makes another group (and client token) of the same claims after a call that failed permanently.
     """
     members = sorted(claims, key=lambda claim: claim.name)
-    node_class = facts.node_class
+    claim, node_class = members[0], facts.node_class
     unready = _unready(node_class, facts.catalogue, facts.placement_group)
     if unready is not None:
         return unready
     try:
-        claim = joint(members)
         wants = wanted(claim)
         chosen = _choose(claim, wants, facts)
         if isinstance(chosen, FleetProblem):

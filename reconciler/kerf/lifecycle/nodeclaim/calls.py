@@ -1,10 +1,10 @@
 """The CreateFleet call of NodeClaims, and which of them share one: those for which it would ask EC2 for the same.
 
 A plan makes a NodeClaim for each node, each with the requests of its own pods. Where the same instance types hold them
-all, at the same prices, one call launches them: EC2 limits the rate of calls, not of instances.
+all, one call launches them: EC2 limits the rate of calls, not of instances.
 
-A call goes to one subnet of each zone, and a quota may refuse all of it. So where a zone has several subnets, and while
-a quota of vCPUs is known to be used up, only equal NodeClaims share a call.
+EC2 may refuse all of a call that wants more machines than a reservation, a placement group or a quota of vCPUs has room
+for, and a call goes to one subnet of each zone. There only equal NodeClaims share a call.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final
 from kerf.ec2 import quotas
 from kerf.ec2.launch import fleet
 from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
+from kerf.ec2.launch.holding import Holding
 from kerf.ec2.nodeclass import nodeclass
 from kerf.lifecycle.nodeclaim import outcomes, unmarked
 from kerf.lifecycle.nodeclaim.subnet_room import SubnetRoom
 from kerf.lifecycle.view import View
-from kerf.model.aws.cloud import FleetRequest
+from kerf.model.aws.cloud import FleetError, FleetRequest
 from kerf.model.aws.instance_type import Catalogue
 from kerf.model.replicas import coming
-from kerf_api import labels
 from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodeclaim import NodeClaim
 
@@ -37,25 +37,52 @@ _FOR_EQUAL, _FOR_SIMILAR = timedelta(seconds=5), timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """NodeClaims of one call, which waits `until` then for more of them; None when there are no more to come."""
+    """NodeClaims of one call, or those that wait `until` then for more to come; None when they do not."""
 
     members: tuple[NodeClaim, ...]
     attempt: int
-    until: datetime | None
+    until: datetime | None = None
 
 
-def shared(view: View, claims: Iterable[NodeClaim], subnets: SubnetRoom) -> Iterator[Group]:
-    """The NodeClaims by the call that is to launch them."""
-    similar: dict[tuple[int, Hashable], dict[Hashable, list[NodeClaim]]] = {}
+def shared(view: View, claims: Iterable[NodeClaim]) -> Iterator[Group]:
+    """The NodeClaims by the call that is to launch them, or to wait for."""
+    similar: dict[tuple[int, Hashable], list[NodeClaim]] = {}
     for claim in claims:
-        key = _attempt(view, claim), fleet.similar_launch(claim)
-        similar.setdefault(key, {}).setdefault(fleet.equal_launch(claim), []).append(claim)
-    expected = frozenset(wait for claim in coming(view.snapshot) for wait in _waits(claim)) if similar else frozenset()
-    for (attempt, _), equal in similar.items():
-        for members in _alike(view, list(equal.values()), subnets):
-            for start in range(0, len(members), LARGEST_GROUP):
-                group = tuple(members[start : start + LARGEST_GROUP])
-                yield Group(group, attempt, _until(group, expected))
+        similar.setdefault((_attempt(view, claim), fleet.similar_launch(claim)), []).append(claim)
+    created = [*coming(view.snapshot)] if similar else []
+    equal_ones, similar_ones = ({key(one) for one in created} for key in (fleet.equal_launch, fleet.similar_launch))
+    refused = bool(similar) and any(map(quotas.of_vcpus, _errors(view)))
+    for (attempt, kind), members in similar.items():
+        ready: list[list[NodeClaim]] = []
+        for own in equal(members):
+            whole = len(own) - len(own) % LARGEST_GROUP
+            yield from (Group(part, attempt) for part in _parts(own[:whole]))
+            rest = own[whole:]
+            until = _until(view, rest, _FOR_EQUAL) if rest and fleet.equal_launch(rest[0]) in equal_ones else None
+            if until is not None:
+                yield Group(tuple(rest), attempt, until)
+            elif rest:
+                ready.append(rest)
+        sharing = bool(ready) and not refused and _sharing(view, members[0])
+        others = [claim for own in ready for claim in own]
+        until = _until(view, others, _FOR_SIMILAR) if sharing and kind in similar_ones else None
+        if until is not None:
+            yield Group(tuple(others), attempt, until)
+            continue
+        for group in _joined(view, ready) if sharing else ready:
+            yield from (Group(part, attempt) for part in _parts(group))
+
+
+def _parts(claims: Sequence[NodeClaim]) -> Iterator[tuple[NodeClaim, ...]]:
+    return (tuple(claims[start : start + LARGEST_GROUP]) for start in range(0, len(claims), LARGEST_GROUP))
+
+
+def equal(claims: Iterable[NodeClaim]) -> list[list[NodeClaim]]:
+    """The NodeClaims by classes of equal ones."""
+    found: dict[Hashable, list[NodeClaim]] = {}
+    for claim in claims:
+        found.setdefault(fleet.equal_launch(claim), []).append(claim)
+    return list(found.values())
 
 
 def _attempt(view: View, claim: NodeClaim) -> int:
@@ -63,48 +90,38 @@ def _attempt(view: View, claim: NodeClaim) -> int:
     return outcomes.attempt(failure) if failure is not None else unmarked.attempt(view, claim)
 
 
-def _alike(view: View, classes: Sequence[list[NodeClaim]], subnets: SubnetRoom) -> list[list[NodeClaim]]:
-    """Classes of equal NodeClaims, joined where EC2 is asked for the same."""
-    if len(classes) == 1 or not _sharing(view, classes[0][0]):
-        return [*classes]
-    joined: dict[Hashable, list[NodeClaim]] = {}
-    for number, members in enumerate(classes):
-        joined.setdefault(_asked(view, members, subnets) or number, []).extend(members)
-    return list(joined.values())
+def _errors(view: View) -> Iterator[FleetError]:
+    return (error for failure in view.snapshot.launch_failures.values() for error in failure.errors)
 
 
 def _sharing(view: View, claim: NodeClaim) -> bool:
     node_class: EC2NodeClass | None = view.class_of(claim)
-    zones = [subnet.zone for subnet in node_class.status.subnets] if node_class is not None else []
-    errors = (error for failure in view.snapshot.launch_failures.values() for error in failure.errors)
-    return len(zones) == len(set(zones)) and not any(map(quotas.of_vcpus, errors))
+    if node_class is None or node_class.spec.placement_group_selector is not None:
+        return False
+    zones = [subnet.zone for subnet in node_class.status.subnets]
+    return len(zones) == len(set(zones))
 
 
-def _asked(view: View, members: Sequence[NodeClaim], subnets: SubnetRoom) -> Hashable:
-    """What EC2 is asked for by one of these; None when that is not known, or when not all can have it."""
-    try:
-        request = planned(view, members, 0, subnets, view.types_of(members[0]))
-    except Exception:  # the call itself, which comes next, reports it for these NodeClaims alone
+def _until(view: View, members: Sequence[NodeClaim], wait: timedelta) -> datetime | None:
+    """Until when they wait; the oldest decides, so that a creation that hangs delays no other NodeClaim."""
+    oldest = min((at for one in members if (at := one.metadata.creation_timestamp) is not None), default=None)
+    if oldest is None or len(members) >= LARGEST_GROUP or oldest + wait <= view.snapshot.now:
         return None
-    if not isinstance(request, FleetRequest) or request.capacity_type == labels.RESERVED:  # a reservation may be small
-        return None
-    return fleet.asked_of_ec2(request)
+    return oldest + wait
 
 
-def _waits(claim: NodeClaim) -> tuple[Hashable, Hashable]:
-    return fleet.equal_launch(claim), fleet.similar_launch(claim)
-
-
-def _until(group: Sequence[NodeClaim], expected: frozenset[Hashable]) -> datetime | None:
-    """Until when the call waits; the oldest decides, so that a creation that hangs delays no other NodeClaim."""
-    if len(group) >= LARGEST_GROUP:
-        return None
-    oldest = min((at for one in group if (at := one.metadata.creation_timestamp) is not None), default=None)
-    if oldest is None:
-        return None
-    if any(fleet.equal_launch(claim) in expected for claim in group):
-        return oldest + _FOR_EQUAL
-    return oldest + _FOR_SIMILAR if fleet.similar_launch(group[0]) in expected else None
+def _joined(view: View, classes: Sequence[list[NodeClaim]]) -> Iterable[list[NodeClaim]]:
+    """Classes of equal NodeClaims, those that the same types hold together."""
+    if len(classes) < 2:
+        return classes
+    first, snapshot = classes[0][0], view.snapshot
+    holding = Holding(first, view.types_of(first), snapshot.out_of_stock, snapshot.now)
+    if holding.reserved:
+        return classes
+    found: dict[Hashable, list[NodeClaim]] = {}
+    for number, members in enumerate(classes):
+        found.setdefault(holding.of(members[0]) or number, []).extend(members)
+    return found.values()
 
 
 def planned(

@@ -251,8 +251,8 @@ def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
 
 def _new_groups(view: View, claims: Sequence[NodeClaim], room: Room) -> Iterator[Plan]:
     """One call for claims that share one, when all of these are there: those of one plan are created one by one."""
-    for group in calls.shared(view, claims, room.subnets):
-        if group.until is not None and group.until > view.snapshot.now:
+    for group in calls.shared(view, claims):
+        if group.until is not None:
             yield Plan(next_due=group.until)
         else:
             name = group.members[0].name
@@ -273,6 +273,10 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Roo
         room.subnets.planned(request)
         room.limits.planned(pool_name, request)
         return _write(request, members)
+    if request.kind == fleet.CAPACITY and number > 1 and room.limits.left(pool_name) is not None:
+        # The types of which so many are within the limits may be too few for minValues.
+        halves = members[: number // 2], members[number // 2 :]
+        return joined(_new_group(view, half, attempt, room) for half in halves)
     if request.kind == fleet.CAPACITY:
         return joined(_no_capacity(claim, request.message) for claim in members)
     if request.kind == fleet.NOT_READY:

@@ -111,7 +111,7 @@ class PoolLimits:
 
     def number(self, members: Sequence[NodeClaim], types: Iterable[InstanceType], *, now: bool = True) -> int:
         """How many of these NodeClaims of one call may be launched, now or later (`Left`)."""
-        first, snapshot = fleet.joint(members), self._view.snapshot
+        first, snapshot = members[0], self._view.snapshot
         left = self.left(first.pool_name)
         if left is None:
             return len(members)
