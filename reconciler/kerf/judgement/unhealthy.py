@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from kerf.disruption.forced.repair import Sickness, sickness_of
+from kerf.disruption.forced.repair import Sickness, sickness_of, sicknesses
 from kerf.judgement.troubles import JOINS_WITHIN, NOT_READY, Trouble
 from kerf.model.kubernetes.objects import Node
 from kerf_api.texts import shortened
@@ -27,7 +27,7 @@ def unhealthy(
     own = {claim.status.node_name for claim in claims if not claim.metadata.deleting and claim.is_true("Initialized")}
     groups: dict[tuple[str, str], list[tuple[datetime, str, Sickness]]] = {}
     for node in nodes:
-        sickness = sickness_of(node) if node.name in own and not node.metadata.deleting else None
+        sickness = _first(node, repaired=bool(repaired)) if node.name in own and not node.metadata.deleting else None
         if sickness is not None and now >= (sickness.until if repaired else sickness.since + JOINS_WITHIN):
             groups.setdefault((sickness.condition, sickness.status), []).append((sickness.since, node.name, sickness))
     for (condition, status), rows in sorted(groups.items()):
@@ -36,3 +36,8 @@ def unhealthy(
         text = f"is unhealthy: {condition} is {status}" + (f" (and {len(rows) - 1} more: {others})" if others else "")
         fix = _BY_HAND if repaired is False else f"kerf why node {first} shows the cause"
         yield Trouble(NOT_READY, f"node/{first}", text, fix, since, len(rows))
+
+
+def _first(node: Node, *, repaired: bool) -> Sickness | None:
+    """The condition for which the node is replaced, or the one that it has had longest."""
+    return sickness_of(node) if repaired else min(sicknesses(node), key=lambda one: one.since, default=None)

@@ -51,6 +51,12 @@ def test_a_silent_kubelet_is_a_trouble_with_what_a_person_can_do() -> None:
     assert found(node("a", {"Ready": ("Unknown", 7)}), node("b", READY)) == [reported]
 
 
+def test_a_new_condition_does_not_hide_one_of_long_ago() -> None:
+    """Though its toleration ends first."""
+    rows = found(node("a", {"Ready": ("False", 20), "AcceleratedHardwareReady": ("False", 1)}))
+    assert [one.text for one in rows] == ["is unhealthy: Ready is False"]
+
+
 def test_nodes_with_one_condition_are_one_trouble() -> None:
     sick = [node(name, {"Ready": ("Unknown", ago)}) for name, ago in (("a", 7), ("b", 9), ("c", 8))]
     trouble, other = found(*sick, node("d", {**READY, "StorageReady": ("False", 20)}))

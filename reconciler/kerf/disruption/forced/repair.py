@@ -155,13 +155,17 @@ class _Health:
 
 def sickness_of(node: Node) -> Sickness | None:
     """The condition whose toleration ends first; None when no policy speaks of what the node's conditions say."""
-    found = [
+    return min(sicknesses(node), key=lambda one: (one.until, one.condition), default=None)
+
+
+def sicknesses(node: Node) -> list[Sickness]:
+    """The conditions of which a policy speaks."""
+    return [
         Sickness(row.type, row.status, row.last_transition_time, row.last_transition_time + policy.toleration)
         for row in node.status.conditions
         for policy in REPAIR_POLICIES
         if (row.type, row.status) == (policy.condition, policy.status) and row.last_transition_time is not None
     ]
-    return min(found, key=lambda one: (one.until, one.condition), default=None)
 
 
 def _health(snapshot: Snapshot, key: str) -> tuple[_Health, None]:
