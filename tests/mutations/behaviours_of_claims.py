@@ -47,7 +47,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One replacement is awaited.",
         (
             Edit(
-                "reconciler/kerf/disruption:_replacements",
+                "reconciler/kerf/disruption:replacements",
                 "command.replacements",
                 "command.replacements[:1]",
             ),

@@ -134,4 +134,10 @@ BUGS: tuple[Bug, ...] = (
             "test_successors_in_a_static_node_pool_that_never_initialize_are_tried_once_an_hour",
         ),
     ),
+    Bug(
+        "nodes that do not join are all tried again",
+        "Every fifteen minutes a NodePool with a wrong image launches a node for each of its pods.",
+        (Edit("reconciler/kerf/model:unregistered", "fails and found[-1].at + _TOLD > now", "False"),),
+        ("tests/scenarios/test_runaway.py::test_after_nodes_that_never_join_there_is_one_at_a_time[False]",),
+    ),
 )

@@ -156,6 +156,25 @@ def test_a_node_that_never_initializes_is_followed_by_one_more() -> None:
     )
 
 
+@pytest.mark.parametrize("static", [False, True])
+def test_after_nodes_that_never_join_there_is_one_at_a_time(*, static: bool) -> None:
+    story = Story({"gates": {"static_capacity": True}, "weather": {"boot_failure_rate": 1.0}})
+    pool = {"requirements": SMALL, **({"replicas": 6} if static else {})}
+    story.play({"stage": {"pools": {"general": pool}}})
+    if not static:
+        story.play({"deploy": {"web": {"replicas": 6, "cpu": "1500m"}}})
+    story.play({"run": "20m"})
+    story.play({"run": "2h", "restart": None})
+    assert story.sights.unmet({"launched": "<= 14"}) == {}
+    story.play({"weather": {"boot_failure_rate": 0.0}, "expect": {"nodes": 6, "within": "25m"}})
+
+
+def test_when_half_of_the_nodes_never_join_the_others_are_launched_together() -> None:
+    story = Story({"weather": {"boot_failure_rate": 0.5}})
+    story.play({"stage": {"pools": {"general": {"requirements": SMALL}}}})
+    story.play({"deploy": {"web": {"replicas": 30, "cpu": "1500m"}}, "run": "25m", "expect": {"nodes": ">= 20"}})
+
+
 def test_successors_in_a_static_node_pool_that_never_initialize_are_tried_once_an_hour() -> None:
     """No node that is well makes way for one that is not."""
     story = Story({"gates": {"static_capacity": True}})

@@ -7,7 +7,8 @@ from typing import Final
 
 from kerf.disruption.command import Command
 from kerf.disruption.view import View
-from kerf.scheduling.mismatch.watching import TAINT_GOES, true_since
+from kerf.model.claims import true_since
+from kerf.scheduling.mismatch.watching import TAINT_GOES
 from kerf_api.v1.nodeclaim import NodeClaim
 
 _SHORTEST, _LONGEST, _EACH = timedelta(minutes=10), timedelta(hours=1), timedelta(milliseconds=80)
@@ -27,9 +28,9 @@ def awaited(view: View, command: Command) -> list[NodeClaim]:
 
 
 def are_late(view: View, command: Command) -> bool:
-    """Whether all have joined, and not all are initialized."""
-    joined = [claim for claim in replacements(view, command) if claim.is_true("Registered")]
-    return len(joined) == len(command.replacements) and bool(awaited(view, command))
+    """Whether all have been launched, and not all are initialized."""
+    launched = [claim for claim in replacements(view, command) if claim.is_true("Launched")]
+    return len(launched) == len(command.replacements) and bool(awaited(view, command))
 
 
 def ends_at(view: View, command: Command) -> datetime:

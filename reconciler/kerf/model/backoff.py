@@ -37,6 +37,45 @@ class Steps:
 POOL_STEPS: Final = Steps(timedelta(seconds=15), timedelta(minutes=5))
 
 
+#: The reason of a NodeClaim whose node has not joined in time.
+NOT_REGISTERED: Final = "RegistrationFailed"
+#: Two nodes in a row that have not joined say something of the next one, for an hour.
+_IN_A_ROW: Final = 2
+_TOLD: Final = timedelta(hours=1)
+
+
+class Registration(Value, frozen=True, kw_only=True):
+    """How a NodeClaim, by its UID, ended up; `reason` is empty when it registered."""
+
+    claim: str
+    at: Instant
+    reason: str = ""
+    message: str = ""
+
+
+Registrations = tuple[Registration, ...]
+
+
+def registrations(pool: NodePool, now: datetime) -> Registrations:
+    """The latest that the pool's annotation holds, without those ahead of now; none when it cannot be read."""
+    found = read(pool.metadata.annotations, labels.REGISTRATIONS, Registrations) or ()
+    return tuple(one for one in found if not is_ahead(one.at, now))
+
+
+def unregistered(pool: NodePool, now: datetime) -> tuple[datetime, datetime] | None:
+    """When the first of the latest nodes was given up, if none of them has joined, and until when that counts; None
+    when they say nothing."""
+    found = registrations(pool, now)
+    fails = len(found) >= _IN_A_ROW and all(one.reason == NOT_REGISTERED for one in found)
+    return (found[0].at, found[-1].at + _TOLD) if fails and found[-1].at + _TOLD > now else None
+
+
+def unregistered_since(pool: NodePool, now: datetime) -> datetime | None:
+    """The first of these instants."""
+    found = unregistered(pool, now)
+    return found[0] if found is not None else None
+
+
 class PoolFailures(Value, frozen=True, kw_only=True):
     """How often in a row a pool's launches have come to nothing, since when it is left alone, and whose they were."""
 

@@ -45,6 +45,12 @@ def since(claim: NodeClaim, type_: str, now: datetime) -> datetime | None:
     return claim.metadata.creation_timestamp if at is not None and is_ahead(at, now) else at
 
 
+def true_since(claim: NodeClaim, type_: str) -> datetime | None:
+    """Since when a condition is True; None when it is not."""
+    found = claim.condition(type_)
+    return found.last_transition_time if found is not None and found.status == TRUE else None
+
+
 def launched_since(claims: Iterable[NodeClaim], at: datetime) -> bool:
     """Whether one of the claims has been launched since then, to the second: conditions have whole seconds."""
     found = (one for claim in claims if (one := claim.condition("Launched")) is not None and one.status == TRUE)

@@ -20,7 +20,7 @@ from kerf.model.plan import Nomination
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.expecting import over
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, late_pools, nodes_left
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, failing_pools, joins_fail, nodes_left
 from kerf.scheduling.mismatch.evidence import Verdict, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.watching import Watched, probed_by, watched
@@ -125,13 +125,14 @@ def _hostname(snapshot: Snapshot, target: str) -> str:
 
 
 def _one_at_a_time(turn: Turn, snapshot: Snapshot, solution: Solution) -> Solution:
-    """With one new node of each NodePool of which a node is late with its initialization."""
+    """With one new node of each NodePool of which a node is late with its initialization, or none has joined lately."""
     kept, refused = list[NewNode](), dict[str, PodRefusal]()
-    late = {pool for pool in late_pools(turn) if nodes_left(snapshot, pool) is not None}
-    for node in solution.new_nodes if late else ():
-        if node.pool in late and any(other.pool == node.pool for other in kept):
-            text = f"a node of NodePool {node.pool} is not initialized in time: it makes one more, and then waits"
-            refused |= dict.fromkeys(node.pods, PodRefusal(NOT_INITIALIZED, text))
+    known = failing_pools(turn)
+    failing = {pool for pool, given_up in known.items() if nodes_left(snapshot, pool, given_up) is not None}
+    for node in solution.new_nodes if failing else ():
+        if node.pool in failing and any(other.pool == node.pool for other in kept):
+            joins = not joins_fail(snapshot, node.pool, known[node.pool])
+            refused |= dict.fromkeys(node.pods, _another_first(node.pool, joins=joins))
         else:
             kept.append(node)
     if not refused:
@@ -139,6 +140,14 @@ def _one_at_a_time(turn: Turn, snapshot: Snapshot, solution: Solution) -> Soluti
     order = tuple(key for key in solution.order if key not in refused)
     unplaced = {**solution.unplaced, **refused}
     return replace(solution, new_nodes=tuple(kept), unplaced=unplaced, order=order, bound=None)
+
+
+def _another_first(pool: str, *, joins: bool) -> PodRefusal:
+    if not joins:
+        text = f"the latest nodes of NodePool {pool} have not joined: it makes one, and then waits"
+        return PodRefusal(NOT_REGISTERED, text)
+    text = f"a node of NodePool {pool} is not initialized in time: it makes one more, and then waits"
+    return PodRefusal(NOT_INITIALIZED, text)
 
 
 def _recorded_shapes(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[str, Record]) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from kerf.ec2.launch import fleet
 from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
+from kerf.model.backoff import unregistered_since
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
 from kerf.model.memory import Memory, Step, Turn
@@ -21,7 +22,8 @@ from kerf.model.replicas import asked_for, kept, members, room
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import LOOK_AGAIN
 from kerf.scheduling.answers.nodeclaims import is_free, member_claim, member_name
-from kerf.scheduling.context import held, ready
+from kerf.scheduling.context import held, not_joining, ready
+from kerf.scheduling.facts.joining import nodes_left
 from kerf_api.v1.nodepool import NodePool
 
 #: A plan creates so many claims of a pool at most; the next one continues.
@@ -59,14 +61,16 @@ def _filled(turn: Turn, pool: NodePool, missing: int, replaced: Collection[str])
     if obstacle is not None:
         return _refused(snapshot, pool.name, obstacle)
     promised = sum(claim.name in replaced for claim in snapshot.claims_by_pool.get(pool.name, ()))
-    granted = max(0, room(snapshot, pool, wanted + promised) - promised)
+    left = nodes_left(snapshot, pool.name, unregistered_since(pool, snapshot.now))
+    least = wanted if left is None else min(wanted, max(0, left - len(asked)))
+    granted = min(least, max(0, room(snapshot, pool, wanted + promised) - promised))
     made = tuple(
         CreateNodeClaim(reason=Reason("Provisioned", f"one of {pool.spec.replicas} replicas"), claim=claim)
         for claim in (
             member_claim(snapshot, pool, name) for name in islice(_names(snapshot, pool, asked), min(granted, _AT_ONCE))
         )
     )
-    if granted == wanted:
+    if granted == least:
         return Plan(actions=made)
     text = f"{wanted - granted} of {pool.spec.replicas} replicas are beyond limits.nodes"
     return joined((Plan(actions=made), _refused(snapshot, pool.name, Reason("NodeLimitReached", text))))
@@ -88,7 +92,7 @@ def _obstacle(turn: Turn, pool: NodePool) -> Reason | None:
     check_pool(pool)
     if not ready(pool):
         return Reason("NodePoolNotReady", "no nodes are made while the NodePool is not Ready")
-    wait = held(pool, turn.snapshot)
+    wait = held(pool, turn.snapshot) or not_joining(pool, turn.snapshot)
     if wait is not None:
         return Reason(wait.code, wait.text)
     return turn.one(_LAUNCHES, turn.noted, pool.name)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kerf.model import backoff
+from kerf.model.backoff import unregistered_since
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
 from kerf.model.kubernetes.objects import Pod
@@ -22,7 +23,7 @@ from kerf.pods.default_constraints import DefaultSpread
 from kerf.pods.sole_users import SoleUsers
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.facts import bound_pods
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, late_pools, nodes_left
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, failing_pools, joins_fail, nodes_left
 from kerf.scheduling.facts.nodes import sites, unread_sites
 from kerf.scheduling.nodes.arrivals import Arrivals
 from kerf.scheduling.nodes.existing import NodeReader, tried
@@ -125,7 +126,7 @@ def context_of(snapshot: Snapshot, turn: Turn | None = None) -> SolveContext:
     tallies = Tallies(counted, [node for s, node in there if not s.deleting], coming, daemons)
     arrivals = Arrivals(columns, daemons, tallies)
     reader = NodeReader(snapshot, columns, tables, daemons, found, residents, arrivals)
-    pools, problems = _pools(snapshot, turn, columns, tables, daemons, late_pools(turn))
+    pools, problems = _pools(snapshot, turn, columns, tables, daemons, failing_pools(turn))
     places = ExistingNodes.of(reader.targets(), columns)
     unread = {**unread_sites(turn), **reader.unread}
     bugs = {key: reason for key, reason in sorted(unread.items()) if reason.code == INTERNAL_ERROR}
@@ -148,7 +149,7 @@ def restocked(context: SolveContext, snapshot: Snapshot, turn: Turn) -> SolveCon
     """The same for a snapshot that differs in the offerings that can be had, or in NodePools, from that of the turn."""
     columns = context.columns
     tables = Tables(snapshot, columns)
-    pools, problems = _pools(snapshot, turn, columns, tables, context.daemons, late_pools(turn))
+    pools, problems = _pools(snapshot, turn, columns, tables, context.daemons, failing_pools(turn))
     return replace(context, pools=pools, problems=problems)
 
 
@@ -189,14 +190,14 @@ def _pools(
     columns: Columns,
     tables: Tables,
     daemons: Sequence[Daemon],
-    late: Collection[str],
+    failing: Collection[str],
 ) -> tuple[tuple[tuple[NodeClaimTemplate, Usage], ...], dict[str, PodRefusal]]:
     """A pool with a malformed requirement or limit, or with a class at fault, loses only itself."""
     found: list[tuple[NodeClaimTemplate, Usage]] = []
     problems: dict[str, PodRefusal] = {}
     for name in sorted(snapshot.node_pools, reverse=True):
         try:
-            made = _pool(snapshot, turn, columns, tables, daemons, name, late=name in late)
+            made = _pool(snapshot, turn, columns, tables, daemons, name, failing=name in failing)
         except Exception as error:
             made = _invalid(error)
         if isinstance(made, PodRefusal):
@@ -214,7 +215,7 @@ def _pool(
     daemons: Sequence[Daemon],
     name: str,
     *,
-    late: bool,
+    failing: bool,
 ) -> tuple[NodeClaimTemplate, Usage] | PodRefusal | None:
     """What the pool gives nodes from; or why none are to be had of it, or (None) are to be made."""
     pool = snapshot.node_pools[name]
@@ -237,7 +238,7 @@ def _pool(
         strict_min_values=snapshot.settings.min_values_policy == "Strict",
         learned_taints=taints_for(snapshot, pool),
     )
-    problem = held(pool, snapshot) or (_late(pool, snapshot) if late else None) or _emptiness(template)
+    problem = held(pool, snapshot) or (not_joining(pool, snapshot) if failing else None) or _emptiness(template)
     return problem if problem is not None else (template, usage)
 
 
@@ -283,10 +284,14 @@ def held(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
     return PodRefusal(BACK_OFF, f"left alone until {end:%H:%M:%S} UTC after failures") if end is not None else None
 
 
-def _late(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
-    """Why no node may be made from the pool until one of its nodes is initialized."""
-    if nodes_left(snapshot, pool.name) != 0:
+def not_joining(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
+    """Why no node may be made from the pool until one of its nodes joins, or is initialized."""
+    given_up = unregistered_since(pool, snapshot.now)
+    if nodes_left(snapshot, pool.name, given_up) != 0:
         return None
+    if joins_fail(snapshot, pool.name, given_up):
+        text = "the latest nodes of the NodePool have not joined: Kerf launches one at a time until one does"
+        return PodRefusal(NOT_REGISTERED, text)
     text = "two nodes of the NodePool are not initialized in time: Kerf launches no third one before one is"
     return PodRefusal(NOT_INITIALIZED, text)
 

@@ -10,7 +10,6 @@ import pytest
 from kerf.disruption.command import Failure, failure_of
 from kerf.disruption.consolidation.pausing import Pause, pause_of
 from kerf.disruption.drift.conditions import Window, consolidation_window
-from kerf.lifecycle.nodepool import registration_health
 from kerf.model import backoff
 from kerf.model.annotations import text_of
 from kerf.model.claims import since
@@ -70,5 +69,5 @@ def test_a_note_of_a_clock_ahead_holds_nothing_up(at: datetime, holds: bool) -> 
     assert (pause_of(paused, NOW) is not None) == holds
     failed = {labels.COMMAND_FAILED: text_of(Failure(at=at))}
     assert (failure_of(failed, NOW) is not None) == holds
-    results = noted(labels.REGISTRATIONS, (registration_health.Result(claim="x", at=at),))
-    assert bool(registration_health.remembered(results, NOW)) == holds
+    results = noted(labels.REGISTRATIONS, (backoff.Registration(claim="x", at=at),))
+    assert bool(backoff.registrations(results, NOW)) == holds

@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
+from kerf.model.annotations import text_of
+from kerf.model.backoff import Registration
 from kerf.model.plan import CreateNodeClaim, Nomination, Plan
 from kerf.model.snapshot import Batch
 from kerf.provisioning.expecting import over
 from kerf.provisioning.provision import provision
+from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import claim, ready
 
@@ -27,8 +31,8 @@ def expected(minutes: float, *, ended: bool = False, target: str = "n1") -> Nomi
 def world(promise: Nomination, *, initialized: float = 30, pod_event: float | None = None, pods: Any = (WEB,)) -> Any:
     own = claim("n1", minutes=initialized)
     if pod_event is not None:
-        status = msgspec.structs.replace(own.status, last_pod_event_time=w.NOW - pod_event * MINUTE)
-        own = msgspec.structs.replace(own, status=status)
+        status = replace(own.status, last_pod_event_time=w.NOW - pod_event * MINUTE)
+        own = replace(own, status=status)
     return w.world(w.pool(), own, ready("n1"), *pods, batch=BATCH, nominations=(promise,))
 
 
@@ -95,3 +99,54 @@ def test_before_that_its_pods_go_there() -> None:
     plan = provision(w.world(w.pool(), late, ready("n1"), WEB, batch=BATCH))
     assert not created(plan)
     assert [n.target for n in plan.nominations] == ["n1"]
+
+
+def given_up(*minutes: float, reason: str = "RegistrationFailed") -> tuple[Registration, ...]:
+    """NodeClaims that were given up so many minutes ago."""
+    rows = sorted(minutes, reverse=True)
+    return tuple(
+        Registration(claim=f"u{n}", at=w.NOW - ago * MINUTE, reason=reason, message="") for n, ago in enumerate(rows)
+    )
+
+
+def unregistered(name: str) -> NodeClaim:
+    made = claim(name, minutes=1, initialized=False)
+    conditions = tuple(one for one in made.status.conditions if one.type == "Launched")
+    return replace(made, status=replace(made.status, conditions=conditions))
+
+
+JOINED = Registration(claim="u9", at=w.NOW - MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("latest", "others", "nodes"),
+    [
+        (given_up(5, 5), (), 1),
+        (given_up(5, 5), (unregistered("n2"),), 0),
+        (given_up(5, 5), (claim("n2", minutes=15, initialized=True),), 3),
+        (given_up(5, 5), (claim("n2", minutes=30, initialized=True),), 1),
+        (given_up(5), (), 3),
+        (given_up(65, 61), (), 3),
+        ((*given_up(9, 5), JOINED), (), 3),
+        (given_up(5, 5, reason="LaunchFailed"), (), 3),
+    ],
+    ids=[
+        "two",
+        "coming",
+        "joined meanwhile",
+        "joined before",
+        "one",
+        "long ago",
+        "a later one",
+        "launches",
+    ],
+)
+def test_after_nodes_that_did_not_join_a_pool_makes_one_at_a_time(
+    latest: tuple[Registration, ...], others: tuple[NodeClaim, ...], nodes: int
+) -> None:
+    pool = replace(w.pool(), metadata=replace(w.pool().metadata, annotations={labels.REGISTRATIONS: text_of(latest)}))
+    full = [ready(one.name, cpu="1") for one in others if one.is_true("Registered")]
+    plan = provision(w.world(pool, *others, *full, *w.replicas(3, "web", "3"), batch=BATCH))
+    assert len(created(plan)) == nodes
+    codes = {refusal.reason.code for refusal in plan.refusals if refusal.subject.startswith("pod/")}
+    assert codes == {1: {"NodesNotRegistered"}, 0: {"NoNodePool"}, 3: set()}[nodes]

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kerf.lifecycle.nodeclaim.expectations import taken_back
 from kerf.lifecycle.view import View
 from kerf.model import mismatches
+from kerf.model.claims import true_since
 from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.instants import earliest
 from kerf.model.kubernetes import pods
@@ -29,7 +30,7 @@ from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.mismatch.evidence import Verdict, newest_hosts, verdicts, waiting_pods
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.replacements import MISFITS, Misfit
-from kerf.scheduling.mismatch.watching import TAINT_GOES, Watched, node_of, true_since, watched
+from kerf.scheduling.mismatch.watching import TAINT_GOES, Watched, node_of, watched
 from kerf.scheduling.offerings import learned
 from kerf_api import labels
 from kerf_api.v1 import conditions
@@ -123,7 +124,8 @@ def _learned(
     snapshot: Snapshot, pool: NodePool, known: Mismatches, nodes: Iterable[tuple[NodeClaim, Node]]
 ) -> Mismatches:
     """With the facts that nodes teach; without a trait that one of its nodes has lost, or that others do not have."""
-    facts = replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, pool, trait)))
+    showing = _showing(snapshot, pool, known)
+    facts = replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, trait, showing)))
     by_claim = {claim.name: (claim, node) for claim, node in nodes}
     pairs = [by_claim[name] for name in sorted(by_claim)]
     for claim, node in pairs:
@@ -133,29 +135,33 @@ def _learned(
     return mismatches.with_sizes(facts, [size for size in sizes if size is not None])
 
 
-def _is_over(snapshot: Snapshot, pool: NodePool, trait: Trait) -> bool:
+def _is_over(snapshot: Snapshot, trait: Trait, showing: Iterable[tuple[str, datetime, Node]]) -> bool:
     """Whether a node that showed the trait shows it no more, or another one has not got it in time: then it is one of
     a part of the NodePool's nodes, as those of a type."""
     there = [node for name in trait.nodes if (node := snapshot.nodes.get(name)) is not None]
-    there += (node for at, node in _showing(snapshot, pool, trait) if at <= snapshot.now)
+    if trait.lasts:
+        there += (node for hashed, at, node in showing if hashed == trait.hash and at <= snapshot.now)
     if trait.kind == TAINT:
         return any(trait.text not in map(str, node.spec.taints) for node in there)
     return any(trait.text in node.metadata.labels for node in there)
 
 
-def _showing(snapshot: Snapshot, pool: NodePool, trait: Trait) -> Iterator[tuple[datetime, Node]]:
-    """The nodes of the NodePool that the trait concerns, with the instant by which they would show it."""
-    for claim in snapshot.claims_by_pool.get(pool.name, ()) if trait.lasts else ():
-        since, node = true_since(claim, "Initialized"), node_of(snapshot, claim)
-        same = claim.metadata.annotations.get(labels.NODEPOOL_HASH, "") == trait.hash
-        if same and node is not None and node.ready and since is not None:
-            yield since + TAINT_GOES, node
+def _showing(snapshot: Snapshot, pool: NodePool, known: Mismatches) -> list[tuple[str, datetime, Node]]:
+    """The nodes of the NodePool that its traits concern, with the hash of their NodePool and the instant by which they
+    would show a trait."""
+    hashes, found = {trait.hash for trait in known.traits if trait.lasts}, list[tuple[str, datetime, Node]]()
+    for claim in snapshot.claims_by_pool.get(pool.name, ()) if hashes else ():
+        own, since = claim.metadata.annotations.get(labels.NODEPOOL_HASH, ""), true_since(claim, "Initialized")
+        node = node_of(snapshot, claim) if own in hashes and since is not None else None
+        if node is not None and node.ready and since is not None:
+            found.append((own, since + TAINT_GOES, node))
+    return found
 
 
 def _traits_due(snapshot: Snapshot) -> datetime | None:
     """When the next node would show a trait that is known of its NodePool."""
-    known = ((pool, trait) for pool in snapshot.node_pools.values() for trait in mismatches.remembered(pool).traits)
-    return earliest(at for pool, trait in known for at, _ in _showing(snapshot, pool, trait) if at > snapshot.now)
+    known = ((pool, mismatches.remembered(pool)) for pool in snapshot.node_pools.values())
+    return earliest(at for pool, own in known for _, at, _ in _showing(snapshot, pool, own) if at > snapshot.now)
 
 
 def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -> Record:

@@ -22,8 +22,9 @@ from kerf.lifecycle.nodeclaim.pool_limits import Part
 from kerf.lifecycle.nodepool import pool_failures, registration_health
 from kerf.lifecycle.nodepool.registration_health import HEALTHY
 from kerf.lifecycle.view import View
+from kerf.model import backoff
 from kerf.model.annotations import text_of
-from kerf.model.backoff import PoolFailures
+from kerf.model.backoff import PoolFailures, Registrations
 from kerf.model.memory import Asked, Step
 from kerf.model.mismatches import Mismatches, annotation
 from kerf.model.plan import Plan, Reason, joined
@@ -175,7 +176,7 @@ def reconcile(
     rehashed = rehashes(pool.metadata, current, lambda: view.snapshot.claims_by_pool.get(pool.name, ()))
     node_class = view.snapshot.node_classes.get(pool.class_name)
     news = _is_news(pool, node_class)
-    known = registration_health.remembered(pool, view.snapshot.now)
+    known = backoff.registrations(pool, view.snapshot.now)
     results = () if news else registration_health.results(view, pool, known, held.joining, held.lately)
     failed = None if news else pool_failures.failures(view, pool, held.joining, held.lately)
     shifts, events = shifted_zones.told(view, pool)
@@ -190,7 +191,7 @@ def reconcile(
 def _annotated(
     pool: NodePool,
     hashes: Mapping[str, str],
-    results: registration_health.Results,
+    results: Registrations,
     failed: PoolFailures | None,
     shifts: str,
     records: str,
@@ -240,7 +241,7 @@ def _with_status(
     node_class: EC2NodeClass | None,
     validation: Verdict,
     held: Held,
-    results: registration_health.Results,
+    results: Registrations,
     records: Mismatches,
 ) -> NodePool:
     generation, now = pool.metadata.generation, view.now

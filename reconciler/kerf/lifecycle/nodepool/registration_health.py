@@ -13,12 +13,10 @@ from typing import Final
 from kerf.lifecycle.nodeclaim.liveness import give_up
 from kerf.lifecycle.nodeclaim.progress import begin
 from kerf.lifecycle.view import View
-from kerf.model.annotations import read
-from kerf.model.instants import Instant, is_ahead
-from kerf_api import labels
+from kerf.model.backoff import NOT_REGISTERED, Registration, Registrations
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
-from kerf_api.v1.meta import Condition, Value
+from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -26,27 +24,9 @@ HEALTHY: Final = "NodeRegistrationHealthy"
 _KEPT, _TOO_MANY = 4, 2
 
 
-class Result(Value, frozen=True, kw_only=True):
-    """How a claim ended up; `reason` is empty when it registered."""
-
-    claim: str
-    at: Instant
-    reason: str = ""
-    message: str = ""
-
-
-Results = tuple[Result, ...]
-
-
-def remembered(pool: NodePool, now: datetime) -> Results:
-    """The results that the pool's annotation holds, without those ahead of now; none when it cannot be read."""
-    found = read(pool.metadata.annotations, labels.REGISTRATIONS, Results) or ()
-    return tuple(result for result in found if not is_ahead(result.at, now))
-
-
 def results(
-    view: View, pool: NodePool, known: Results, joining: Iterable[NodeClaim], lately: Iterable[NodeClaim]
-) -> Results:
+    view: View, pool: NodePool, known: Registrations, joining: Iterable[NodeClaim], lately: Iterable[NodeClaim]
+) -> Registrations:
     """With what the pool's own claims have come to since; empty when no failure is among the last four.
 
     `joining` are its claims that have not registered yet, `lately` those that have a short while ago.
@@ -61,7 +41,7 @@ def results(
 
 
 def health(
-    view: View, pool: NodePool, found: Results, lately: Iterable[NodeClaim], known: tuple[Condition, ...]
+    view: View, pool: NodePool, found: Registrations, lately: Iterable[NodeClaim], known: tuple[Condition, ...]
 ) -> tuple[Condition, ...]:
     """The pool's conditions with what the results say; one failure alone says nothing."""
     failures = [result for result in found if result.reason]
@@ -85,7 +65,7 @@ def _owned(claim: NodeClaim, pool: NodePool) -> bool:
     return any(owner.uid == pool.metadata.uid for owner in claim.metadata.owner_references)
 
 
-def _failures(view: View, pool: NodePool, joining: Iterable[NodeClaim]) -> Iterator[Result]:
+def _failures(view: View, pool: NodePool, joining: Iterable[NodeClaim]) -> Iterator[Registration]:
     """The pool's own claims that are given up now."""
     for claim in joining:
         if claim.metadata.unreadable or not _owned(claim, pool):
@@ -93,17 +73,17 @@ def _failures(view: View, pool: NodePool, joining: Iterable[NodeClaim]) -> Itera
         if not give_up(begin(view, claim)).actions:
             continue
         launched = claim.condition("Launched")
-        reason, message = "RegistrationFailed", f"{claim.name} has not registered in time"
+        reason, message = NOT_REGISTERED, f"{claim.name} has not registered in time"
         if launched is not None and launched.status != TRUE:
             reason, message = launched.reason, launched.message
-        yield Result(claim=claim.metadata.uid, at=view.now, reason=reason, message=message)
+        yield Registration(claim=claim.metadata.uid, at=view.now, reason=reason, message=message)
 
 
-def _successes(pool: NodePool, lately: Iterable[NodeClaim], since: datetime) -> Iterator[Result]:
+def _successes(pool: NodePool, lately: Iterable[NodeClaim], since: datetime) -> Iterator[Registration]:
     """The pool's own claims that live and have registered since."""
     for claim in lately:
         told = claim.condition("Registered")
         if claim.metadata.deleting or told is None or told.status != TRUE or not _owned(claim, pool):
             continue
         if told.last_transition_time is not None and told.last_transition_time >= since:
-            yield Result(claim=claim.metadata.uid, at=told.last_transition_time)
+            yield Registration(claim=claim.metadata.uid, at=told.last_transition_time)

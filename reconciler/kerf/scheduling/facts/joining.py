@@ -1,14 +1,18 @@
 """Nodes that have joined and are not initialized in time: they hold pods no longer, and their NodePool makes one more.
 
 Until a newer node of the NodePool is initialized it makes no further one: whatever keeps one node from its
-initialization (a start-up taint that stays, a network plugin that does not start) may keep them all.
+initialization (a start-up taint that stays, a network plugin that does not start) may keep them all. Where the latest
+nodes have not even joined, it makes one at a time until one does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
+from kerf.model.backoff import unregistered
+from kerf.model.claims import true_since
 from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
 from kerf_api.v1.nodeclaim import NodeClaim
@@ -16,6 +20,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 #: Time for a node from its registration to its initialization; then other nodes are planned for its pods.
 INITIALIZES: Final = timedelta(minutes=10)
 NOT_INITIALIZED: Final = "NodesNotInitialized"
+NOT_REGISTERED: Final = "NodesNotRegistered"
 
 
 def late_at(claim: NodeClaim) -> datetime | None:
@@ -27,14 +32,29 @@ def late_at(claim: NodeClaim) -> datetime | None:
     return since + INITIALIZES if since is not None else None
 
 
-def late_pools(turn: Turn) -> frozenset[str]:
-    """The NodePools of which a node is late with its initialization."""
-    return frozenset(turn.all(_LATE, turn.noted).spoken.values())
+def failing_pools(turn: Turn) -> Mapping[str, datetime | None]:
+    """The NodePools of which a node is late with its initialization, or none of the latest has joined: since when, for
+    the latter."""
+    late = frozenset(turn.all(_LATE, turn.noted).spoken.values())
+    return {**dict.fromkeys(late), **turn.all(_UNREGISTERED, turn.noted).spoken}
 
 
-def nodes_left(snapshot: Snapshot, pool_name: str) -> int | None:
-    """How many nodes such a NodePool may make now: 1 or 0; None when a newer node is initialized."""
+def joins_fail(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> bool:
+    """Whether none of the NodePool's latest nodes has joined; the first of them was `given_up` then."""
+    if given_up is None:
+        return False
+    earliest = given_up - snapshot.settings.registration_timeout
+    claims = snapshot.claims_by_pool.get(pool_name, ())
+    joined = (at for claim in claims if (at := true_since(claim, "Registered")) is not None)
+    return not any(at >= earliest for at in joined)
+
+
+def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:
+    """How many nodes a NodePool may make now of which a node is late, or none has joined lately: 1 or 0. None when
+    there is no such limit, or a newer node is initialized."""
     claims = [one for one in snapshot.claims_by_pool.get(pool_name, ()) if one.managed]
+    if joins_fail(snapshot, pool_name, given_up):
+        return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in claims) else 1
     late = [at for one in claims if (at := late_at(one)) is not None and at <= snapshot.now]
     if not late:
         return None
@@ -43,6 +63,15 @@ def nodes_left(snapshot: Snapshot, pool_name: str) -> int | None:
     if any(one.is_true("Initialized") for one in newer):
         return None
     return 0 if any(not one.metadata.deleting for one in newer) else 1
+
+
+def _unregistered(snapshot: Snapshot, name: str) -> tuple[datetime | None, datetime | None]:
+    return unregistered(snapshot.node_pools[name], snapshot.now) or (None, None)
+
+
+_UNREGISTERED: Step[Snapshot, datetime | None] = Step(
+    "nodes that have not joined", "node_pools", _unregistered, speaks=lambda since: since is not None
+)
 
 
 def _late(snapshot: Snapshot, name: str) -> tuple[str, datetime | None]:

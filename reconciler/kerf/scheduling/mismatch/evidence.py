@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
+from kerf.model.claims import true_since
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Step, Turn
@@ -21,7 +22,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.pods.buffer_pods import RESOLUTIONS, Resolution, virtual_pods
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.mismatch.capacity import Capacity, fits
-from kerf.scheduling.mismatch.watching import RECORDED, WATCH, Watched, true_since, watched
+from kerf.scheduling.mismatch.watching import RECORDED, WATCH, Watched, watched
 from kerf.scheduling.placing.classes import age
 from kerf.scheduling.placing.pod_shapes import PodShapes
 

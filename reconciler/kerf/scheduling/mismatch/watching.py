@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from kerf.model.claims import true_since
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node
 from kerf.model.memory import Step, Turn
@@ -131,12 +132,6 @@ def _verdict(since: datetime, changed: datetime | None, foreign: Sequence[Taint]
         return since + TAINT_GOES
     settled = since + SETTLES if changed is None else max(since, changed) + SETTLES
     return min(settled, since + TAINT_GOES + SETTLES)
-
-
-def true_since(claim: NodeClaim, type_: str) -> datetime | None:
-    """Since when a condition is True; None when it is not."""
-    found = claim.condition(type_)
-    return found.last_transition_time if found is not None and found.status == "True" else None
 
 
 def node_of(snapshot: Snapshot, claim: NodeClaim) -> Node | None:
