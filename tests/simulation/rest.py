@@ -18,7 +18,8 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 #: So long after a back-off, at most, the slow half has thought again, and what it proposes has stood its time.
 THOUGHT_AGAIN = timedelta(minutes=3)
-#: A back-off that ends later than this is a state of rest: replacements that came up other than planned wait a day.
+#: A back-off that ends later than this is a state of rest: replacements that came up other than planned wait a day. So
+#: is the hour after two that were late.
 _DAY_ENDS = timedelta(hours=12)
 
 
@@ -39,7 +40,7 @@ def _claims(world: World) -> Iterator[str]:
             yield f"claim {claim.name} has a DisruptionReason"
         failure = failure_of(claim.metadata.annotations, world.clock.now())
         wait = failure.until - world.clock.now() if failure is not None else -THOUGHT_AGAIN
-        if -THOUGHT_AGAIN < wait < _DAY_ENDS:
+        if -THOUGHT_AGAIN < wait < _DAY_ENDS and not (failure is not None and failure.late and failure.count > 1):
             yield f"claim {claim.name} is to be replaced again when it has backed off"
     living = {m.id for m in world.ec2.instances.values() if m.state != "terminated"}
     nodes = {n.spec.provider_id.rpartition("/")[2] for n in _values(world, kinds.NODE)}

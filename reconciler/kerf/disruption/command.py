@@ -19,7 +19,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 #: How long a candidate is left alone after its replacement failed: doubling from the first to the last.
 _BACKOFF_FIRST, _BACKOFF_LAST = timedelta(minutes=1), timedelta(minutes=10)
-_LATE_EVERY = timedelta(hours=1)
+LATE_EVERY = timedelta(hours=1)
 
 
 class Command(Value, frozen=True, kw_only=True):
@@ -46,9 +46,9 @@ class Command(Value, frozen=True, kw_only=True):
 class Failure(Value, frozen=True, kw_only=True):
     """The last replacement of this candidate that failed, and how many have in a row.
 
-    `inputs` is not empty when that node came up other than planned: the hash of everything that may change the outcome
-    (`scheduling/mismatch/inputs.py`). A second such node is followed by one a day, or by one with other inputs. A node
-    that was `late` with its initialization is followed by one an hour: what it lacks is often no part of the inputs.
+    `inputs` is not empty when that node came up other than planned: the hash of what may change the outcome
+    (`scheduling/mismatch/inputs.py`). A second such node is followed by one a day or one with other inputs. A second
+    one that was `late` with its initialization is followed by one an hour: what it lacks is often not in the inputs.
     """
 
     at: Instant
@@ -58,10 +58,8 @@ class Failure(Value, frozen=True, kw_only=True):
 
     @property
     def until(self) -> datetime:
-        if self.late:
-            return self.at + _LATE_EVERY
         if self.inputs and self.count > 1:
-            return self.at + PROBE_EVERY
+            return self.at + (LATE_EVERY if self.late else PROBE_EVERY)
         doublings = max(0, min(self.count - 1, 10))
         return self.at + min(_BACKOFF_FIRST * (1 << doublings), _BACKOFF_LAST)
 

@@ -13,6 +13,7 @@ from kerf.disruption.candidates.pacing import failed_now
 from kerf.disruption.command import Failure, command_of, failure_of
 from kerf.disruption.replacing import ends_at
 from kerf.disruption.view import view
+from kerf.model.annotations import text_of
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.storage import StorageClass
 from kerf.model.memory import Memory
@@ -176,7 +177,8 @@ def test_a_second_one_of_the_same_inputs_is_followed_by_one_a_day() -> None:
 
 
 def test_one_that_is_late_is_followed_by_one_an_hour() -> None:
-    assert [Failure(at=NOW, count=count, inputs="i", late=True).until - NOW for count in (1, 2, 9)] == [HOUR] * 3
+    waits = [Failure(at=NOW, count=count, inputs="i", late=True).until - NOW for count in (1, 2, 9)]
+    assert waits == [MINUTE, HOUR, HOUR]
 
 
 def test_a_first_one_waits_a_minute_whatever_failed_before() -> None:
@@ -230,6 +232,33 @@ def test_two_nodes_with_two_in_a_row_hold_the_roll_out_of_their_node_pool(failin
     texts = [one.reason.text for one in world.plan().refusals if one.subject == "node/node-c"]
     text = "replacements of nodes of NodePool default came up other than planned; next try at 2026-03-05T11:00:00Z"
     assert texts == ([text] if held else [])
+
+
+@pytest.mark.parametrize(
+    ("minutes", "well", "held"), [(30, 40, True), (30, 20, False), (61, 90, False)], ids=["late", "well since", "over"]
+)
+def test_two_nodes_with_late_replacements_hold_the_roll_out_of_their_node_pool(
+    minutes: float, well: float, *, held: bool
+) -> None:
+    """Until a node of it is initialized: by then whatever was missing is there."""
+    world = drifted_world()
+    for name in ("b", "c"):
+        other = claim(name, drifted=NOW - MINUTE, consolidatable=False)
+        world.add(other, node(other), pod(f"web-{name}", name))
+    inputs = inputs_of(world.snapshot())
+    for name in ("a", "b"):
+        meta = world.claim(name).metadata
+        failed = text_of(Failure(at=NOW - minutes * MINUTE, inputs=inputs, late=True))
+        notes = {**meta.annotations, labels.COMMAND_FAILED: failed}
+        world.add(replace(world.claim(name), metadata=replace(meta, annotations=notes)))
+    for one in [one for one in world.objects.values() if isinstance(one, NodeClaim)]:
+        at = NOW - well * MINUTE
+        rows = tuple(
+            replace(row, last_transition_time=at) if row.type == "Initialized" else row for row in one.status.conditions
+        )
+        world.add(replace(one, status=replace(one.status, conditions=rows)))
+    texts = [one.reason.text for one in world.plan().refusals if one.subject == "node/node-c"]
+    assert any("were not initialized in time; next try at" in text for text in texts) is held
 
 
 def test_a_node_whose_replacements_differed_is_the_last_to_be_tried_again() -> None:

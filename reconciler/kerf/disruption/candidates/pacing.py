@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from kerf.disruption.candidates.candidates import Blocker, refused
-from kerf.disruption.command import Failure, failure_due, failure_of
+from kerf.disruption.command import LATE_EVERY, Failure, failure_due, failure_of
 from kerf.disruption.view import View
+from kerf.model.claims import true_since
 from kerf.model.instants import rfc3339
 from kerf.model.memory import Step
 from kerf.model.plan import Plan, Reason, Refusal
@@ -48,29 +49,38 @@ def _how(failure: Failure) -> str:
 
 def pool_blocker(view: View, pool_name: str) -> Blocker | None:
     """Of a NodePool of which two nodes each had two replacements in a row that came up other than planned, or one that
-    was not initialized in time: until when the roll-out leaves its other nodes alone, too. One node may have pods that
-    are a case of their own."""
+    was not initialized in time and after which none was: until when the roll-out leaves its other nodes alone, too. One
+    node may have pods that are a case of their own."""
     rows = view.turn.all(_DIFFERING, view.each).spoken.values()
     known = [one for pool, one in (row for row in rows if row is not None) if pool == pool_name]
-    inputs = inputs_of(view.snapshot) if len(known) > 1 else ""
-    same = sorted((one for one in known if one.inputs == inputs), key=lambda one: one.until)
-    if len(same) < 2:
+    inputs, latest = (inputs_of(view.snapshot), _initialized_at(view, pool_name)) if len(known) > 1 else ("", None)
+    same = (one for one in known if one.inputs == inputs and not (one.late and latest is not None and latest > one.at))
+    ends = sorted((_held_until(one), one.late) for one in same)
+    if len(ends) < 2:
         return None
-    how = "were not initialized in time" if same[-1].late else "came up other than planned"
-    until = same[-2].until
+    how = "were not initialized in time" if ends[-1][1] else "came up other than planned"
+    until = ends[-2][0]
     text = f"replacements of nodes of NodePool {pool_name} {how}; next try at {rfc3339(until)}"
     return Blocker("BackingOff", text, quiet=True, until=until)
+
+
+def _initialized_at(view: View, pool_name: str) -> datetime | None:
+    """When the latest node of the NodePool was initialized."""
+    claims = view.snapshot.claims_by_pool.get(pool_name, ())
+    return max((at for claim in claims if (at := true_since(claim, "Initialized")) is not None), default=None)
+
+
+def _held_until(failure: Failure) -> datetime:
+    return failure.at + LATE_EVERY if failure.late else failure.until
 
 
 def _differs(view: View, name: str) -> tuple[tuple[str, Failure] | None, datetime | None]:
     claim = view.snapshot.node_claims[name]
     failure = failure_of(claim.metadata.annotations, view.snapshot.now)
-    due = failure_due(claim.metadata.annotations, view.snapshot.now)
-    if failure is None or not failure.inputs or failure.until <= view.snapshot.now:
-        return None, due
-    if failure.count < 2 and not failure.late:
-        return None, due
-    return (claim.pool_name, failure), due
+    if failure is None or not failure.inputs or (failure.count < 2 and not failure.late):
+        return None, failure_due(claim.metadata.annotations, view.snapshot.now)
+    until = _held_until(failure)
+    return ((claim.pool_name, failure), until) if until > view.snapshot.now else (None, None)
 
 
 _DIFFERING: Final[Step[View, tuple[str, Failure] | None]] = Step(
