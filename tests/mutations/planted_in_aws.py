@@ -141,13 +141,13 @@ BUGS = (
     Bug(
         "NodeClaims share a call whatever types hold them",
         "EC2 launches an instance that is too small for the pods of its NodeClaim.",
-        (Edit("reconciler/kerf/lifecycle:_joined", "holding.of(members[0]) or number", "0"),),
+        (Edit("reconciler/kerf/lifecycle:_held_alike", "holding.of(members[0]) or number", "0"),),
         (f"{_CALLS}::test_claims_whose_requests_other_types_hold_have_calls_of_their_own",),
     ),
     Bug(
         "NodeClaims into one reservation share a call",
         "EC2 refuses all of a call that wants more machines than a reservation has left.",
-        (Edit("reconciler/kerf/lifecycle:_joined", "holding.reserved", "False"),),
+        (Edit("reconciler/kerf/lifecycle:_held_alike", "holding.reserved", "False"),),
         (f"{_CALLS}::test_reservations_are_not_shared",),
     ),
     Bug(

@@ -23,7 +23,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import LOOK_AGAIN
 from kerf.scheduling.answers.nodeclaims import is_free, member_claim, member_name
 from kerf.scheduling.context import held, not_joining, ready
-from kerf.scheduling.facts.joining import nodes_left
+from kerf.scheduling.facts.joining import NOT_REGISTERED, nodes_left
 from kerf_api.v1.nodepool import NodePool
 
 #: A plan creates so many claims of a pool at most; the next one continues.
@@ -70,8 +70,11 @@ def _filled(turn: Turn, pool: NodePool, missing: int, replaced: Collection[str])
             member_claim(snapshot, pool, name) for name in islice(_names(snapshot, pool, asked), min(granted, _AT_ONCE))
         )
     )
-    if granted == least:
+    if granted == wanted:
         return Plan(actions=made)
+    if granted == least:
+        text = f"{wanted - granted} of {pool.spec.replicas} replicas wait for a node to come up: the latest did not"
+        return joined((Plan(actions=made), _refused(snapshot, pool.name, Reason(NOT_REGISTERED, text))))
     text = f"{wanted - granted} of {pool.spec.replicas} replicas are beyond limits.nodes"
     return joined((Plan(actions=made), _refused(snapshot, pool.name, Reason("NodeLimitReached", text))))
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.ec2.launch.holding import Holding
 from kerf.model import kinds
 from kerf.model.aws.cloud import FleetError, FleetRequest
 from kerf.model.aws.instance_type import InstanceType, Reservation
@@ -192,6 +193,11 @@ def test_whatever_types_are_dearest_on_demand_only_spot_that_each_would_get_is_n
     rows = [{"key": labels.CAPACITY_TYPE, "operator": "In", "values": [labels.SPOT, labels.ON_DEMAND]}]
     claims = asking("a", "4", "1Gi", requirements=rows), asking("b", "1", "8Gi", requirements=rows)
     assert [types(call) for call in launched(*claims, sold=sold)] == [["spot-cheap"]] * 2
+
+
+def test_a_type_that_cannot_be_understood_costs_no_more_than_the_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Holding, "of", lambda *_: 1 / 0)
+    assert members(launched(asking("a", "500m"), asking("b"))) == [("a",), ("b",)]
 
 
 def waiting(*coming: NodeClaim) -> World:

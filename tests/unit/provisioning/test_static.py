@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from kerf.model import kinds
-from kerf.model.backoff import PoolFailures
+from kerf.model.annotations import text_of
+from kerf.model.backoff import PoolFailures, Registration
 from kerf.model.cluster import Cluster
 from kerf.model.memory import Memory
 from kerf.model.plan import Action, CreateNodeClaim, Plan, Reason
@@ -101,6 +102,18 @@ def test_a_pool_that_failed_or_is_refused_is_left_alone_for_a_while() -> None:
     refused = {"nodepool/default": w.NOW + timedelta(seconds=1)}
     assert why(plan_of(pool, not_before=refused)) == {"nodepool/default": "BackOff"}
     assert created(plan_of(pool, not_before=refused, now=w.NOW + timedelta(seconds=2)))
+
+
+def test_after_members_that_did_not_join_there_is_one_at_a_time() -> None:
+    latest = tuple(Registration(claim=name, at=w.NOW, reason="RegistrationFailed") for name in "ab")
+    pool = w.pool(replicas=5)
+    meta = msgspec.structs.replace(pool.metadata, annotations={labels.REGISTRATIONS: text_of(latest)})
+    failing = msgspec.structs.replace(pool, metadata=meta)
+    plan = plan_of(failing)
+    assert (len(created(plan)), why(plan)) == (1, {"nodepool/default": "NodesNotRegistered"})
+    assert created(plan_of(failing, under_way=plan.actions)) == []
+    plan = plan_of(failing, claims_of(plan))
+    assert (created(plan), why(plan)) == ([], {"nodepool/default": "NodesNotRegistered"})
 
 
 def test_a_pool_that_makes_no_sense_holds_up_no_other() -> None:

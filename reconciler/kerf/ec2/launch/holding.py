@@ -2,7 +2,7 @@
 that they allow and the resources that they request.
 
 What is for sale is looked at once. By resource the types are sorted by what they have, so that for each NodeClaim a few
-searches tell which hold it.
+searches find those that hold it.
 """
 
 from __future__ import annotations

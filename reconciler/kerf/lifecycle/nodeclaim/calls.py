@@ -114,6 +114,13 @@ def _joined(view: View, classes: Sequence[list[NodeClaim]]) -> Iterable[list[Nod
     """Classes of equal NodeClaims, those that the same types hold together."""
     if len(classes) < 2:
         return classes
+    try:
+        return _held_alike(view, classes)
+    except Exception:  # then each has a call of its own, which reports what is wrong
+        return classes
+
+
+def _held_alike(view: View, classes: Sequence[list[NodeClaim]]) -> Iterable[list[NodeClaim]]:
     first, snapshot = classes[0][0], view.snapshot
     holding = Holding(first, view.types_of(first), snapshot.out_of_stock, snapshot.now)
     if holding.reserved:
