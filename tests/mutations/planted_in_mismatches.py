@@ -114,7 +114,7 @@ BUGS: tuple[Bug, ...] = (
         (f"{_DIFFER}::test_two_nodes_with_two_in_a_row_hold_the_roll_out_of_their_node_pool[failing1-True]",),
     ),
     Bug(
-        "nobody looks when a node would show a trait",
+        "a trait is not examined when a node would show it",
         "A taint that one node of a NodePool has remains a fact of all until something else changes.",
         (Edit("reconciler/kerf/lifecycle:find", "_traits_due(turn.snapshot)", "None"),),
         (f"{_RECORDS}::test_a_trait_is_looked_at_again_when_the_next_node_would_show_it[NoSchedule-50]",),

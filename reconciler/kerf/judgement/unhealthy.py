@@ -25,14 +25,14 @@ def unhealthy(
     """The nodes of these NodeClaims that are unhealthy for `JOINS_WITHIN`, by condition and status; `repaired` is
     whether the gate NodeRepair is on, None when that is not known."""
     own = {claim.status.node_name for claim in claims if not claim.metadata.deleting and claim.is_true("Initialized")}
-    groups: dict[tuple[str, str], list[tuple[datetime, str, Sickness]]] = {}
+    groups: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
     for node in nodes:
         sickness = _first(node, repaired=bool(repaired)) if node.name in own and not node.metadata.deleting else None
         if sickness is not None and now >= (sickness.until if repaired else sickness.since + JOINS_WITHIN):
-            groups.setdefault((sickness.condition, sickness.status), []).append((sickness.since, node.name, sickness))
+            groups.setdefault((sickness.condition, sickness.status), []).append((sickness.since, node.name))
     for (condition, status), rows in sorted(groups.items()):
-        since, first, _ = min(rows)
-        others = shortened(sorted(name for _, name, _ in rows if name != first), _NAMED)
+        since, first = min(rows)
+        others = shortened(sorted(name for _, name in rows if name != first), _NAMED)
         text = f"is unhealthy: {condition} is {status}" + (f" (and {len(rows) - 1} more: {others})" if others else "")
         fix = _BY_HAND if repaired is False else f"kerf why node {first} shows the cause"
         yield Trouble(NOT_READY, f"node/{first}", text, fix, since, len(rows))

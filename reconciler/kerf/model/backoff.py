@@ -38,7 +38,7 @@ POOL_STEPS: Final = Steps(timedelta(seconds=15), timedelta(minutes=5))
 
 
 #: The reason of a NodeClaim whose node has not joined in time.
-NOT_REGISTERED: Final = "RegistrationFailed"
+REGISTRATION_FAILED: Final = "RegistrationFailed"
 #: Two nodes in a row that have not joined say something of the next one, for an hour.
 _IN_A_ROW: Final = 2
 _TOLD: Final = timedelta(hours=1)
@@ -66,7 +66,7 @@ def unregistered(pool: NodePool, now: datetime) -> tuple[datetime, datetime] | N
     """When the first of the latest nodes was given up, if none of them has joined, and until when that counts; None
     when they say nothing."""
     found = registrations(pool, now)
-    fails = len(found) >= _IN_A_ROW and all(one.reason == NOT_REGISTERED for one in found)
+    fails = len(found) >= _IN_A_ROW and all(one.reason == REGISTRATION_FAILED for one in found)
     return (found[0].at, found[-1].at + _TOLD) if fails and found[-1].at + _TOLD > now else None
 
 

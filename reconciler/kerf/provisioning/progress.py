@@ -129,10 +129,11 @@ def _one_at_a_time(turn: Turn, snapshot: Snapshot, solution: Solution) -> Soluti
     kept, refused = list[NewNode](), dict[str, PodRefusal]()
     known = failing_pools(turn)
     failing = {pool for pool, given_up in known.items() if nodes_left(snapshot, pool, given_up) is not None}
+    unjoined = {pool for pool in failing if joins_fail(snapshot, pool, known[pool])}
     for node in solution.new_nodes if failing else ():
         if node.pool in failing and any(other.pool == node.pool for other in kept):
-            joins = not joins_fail(snapshot, node.pool, known[node.pool])
-            refused |= dict.fromkeys(node.pods, _another_first(node.pool, joins=joins))
+            another = _another_first(node.pool, joins=node.pool not in unjoined)
+            refused |= dict.fromkeys(node.pods, another)
         else:
             kept.append(node)
     if not refused:

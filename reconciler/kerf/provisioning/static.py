@@ -12,7 +12,7 @@ from itertools import count, islice
 from typing import Final
 
 from kerf.ec2.launch import fleet
-from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
+from kerf.ec2.launch.fleet import FleetProblem
 from kerf.model.backoff import unregistered_since
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
@@ -105,19 +105,12 @@ def _launch_problem(snapshot: Snapshot, name: str) -> tuple[Reason | None, None]
     """Why the launch of a new member would be given up at once; None when it would be tried, or that is unknown."""
     pool = snapshot.node_pools[name]
     node_class = snapshot.node_classes.get(pool.class_name)
-    if node_class is None or snapshot.cluster is None:
+    if node_class is None:
         return None, None
     try:
-        facts = LaunchFacts(
-            node_class=node_class,
-            catalogue=snapshot.types_for(pool.name, node_class.name),
-            cluster=snapshot.cluster,
-            settings=snapshot.settings,
-            out_of_stock=snapshot.out_of_stock,
-            now=snapshot.now,
-            full_subnets=snapshot.full_subnets(node_class.name),
-            placement_group=snapshot.placement_group(node_class.name),
-        )
+        facts = fleet.facts_of(snapshot, node_class, snapshot.types_for(pool.name, node_class.name))
+        if facts is None:
+            return None, None
         found = fleet.plan((member_claim(snapshot, pool, name),), facts)
     except ValueError as error:
         return Reason(MALFORMED, str(error)), None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -23,6 +23,7 @@ from kerf.ec2.launch.templates import Place, Variant
 from kerf.model.aws.cloud import ClusterFacts, FleetRequest, LaunchTemplate, Override, PlacementGroup
 from kerf.model.aws.instance_type import Catalogue, Offering, OfferingKey
 from kerf.model.settings import Settings
+from kerf.model.snapshot import Snapshot
 from kerf_api import labels
 from kerf_api.requirements import IN, Requirements, requirement
 from kerf_api.v1.conditions import FALSE, READY, TRUE, get
@@ -54,7 +55,8 @@ class FleetProblem:
 def equal_launch(claim: NodeClaim) -> Hashable:
     """Equal for claims that one request serves, whatever is sold and in stock."""
     rows = (_row(e) for e in claim.spec.requirements if names_types(e))
-    return similar_launch(claim), tuple(sorted(rows)), tuple(sorted(_requested(claim)))
+    requests = ((name, str(amount)) for name, amount in claim.spec.resources.requests.items())
+    return similar_launch(claim), tuple(sorted(rows)), tuple(sorted(requests))
 
 
 def similar_launch(claim: NodeClaim) -> Hashable:
@@ -81,10 +83,6 @@ def _row(entry: Entry) -> tuple[str, str, tuple[str, ...], int]:
     return entry.key, entry.operator, tuple(entry.values), entry.min_values or 0
 
 
-def _requested(claim: NodeClaim) -> Iterator[tuple[str, str]]:
-    return ((name, str(amount)) for name, amount in claim.spec.resources.requests.items())
-
-
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
     """What the launches of a class go by.
@@ -102,6 +100,25 @@ class LaunchFacts:
     full_subnets: Collection[str] = ()
     free_addresses: Mapping[str, int] = field(default_factory=dict)
     placement_group: PlacementGroup | None = None
+
+
+def facts_of(
+    snapshot: Snapshot, node_class: EC2NodeClass, types: Catalogue, free_addresses: Mapping[str, int] | None = None
+) -> LaunchFacts | None:
+    """What is known for launches of a class, of these types; None while the cluster is not known."""
+    if snapshot.cluster is None:
+        return None
+    return LaunchFacts(
+        node_class=node_class,
+        catalogue=types,
+        cluster=snapshot.cluster,
+        settings=snapshot.settings,
+        out_of_stock=snapshot.out_of_stock,
+        now=snapshot.now,
+        full_subnets=snapshot.full_subnets(node_class.name),
+        placement_group=snapshot.placement_group(node_class.name),
+        free_addresses=free_addresses or {},
+    )
 
 
 def plan(claims: Sequence[NodeClaim], facts: LaunchFacts, *, attempt: int = 0) -> FleetRequest | FleetProblem:

@@ -9,14 +9,14 @@ for, and a call goes to one subnet of each zone. There only equal NodeClaims sha
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.ec2 import quotas
 from kerf.ec2.launch import fleet
-from kerf.ec2.launch.fleet import FleetProblem, LaunchFacts
+from kerf.ec2.launch.fleet import FleetProblem
 from kerf.ec2.launch.holding import Holding
 from kerf.ec2.nodeclass import nodeclass
 from kerf.lifecycle.nodeclaim import outcomes, unmarked
@@ -54,11 +54,11 @@ def shared(view: View, claims: Iterable[NodeClaim]) -> Iterator[Group]:
     refused = bool(similar) and any(map(quotas.of_vcpus, _errors(view)))
     for (attempt, kind), members in similar.items():
         ready: list[list[NodeClaim]] = []
-        for own in equal(members):
+        for same, own in _equal(members).items():
             whole = len(own) - len(own) % LARGEST_GROUP
             yield from (Group(part, attempt) for part in _parts(own[:whole]))
             rest = own[whole:]
-            until = _until(view, rest, _FOR_EQUAL) if rest and fleet.equal_launch(rest[0]) in equal_ones else None
+            until = _until(view, rest, _FOR_EQUAL) if rest and same in equal_ones else None
             if until is not None:
                 yield Group(tuple(rest), attempt, until)
             elif rest:
@@ -77,12 +77,12 @@ def _parts(claims: Sequence[NodeClaim]) -> Iterator[tuple[NodeClaim, ...]]:
     return (tuple(claims[start : start + LARGEST_GROUP]) for start in range(0, len(claims), LARGEST_GROUP))
 
 
-def equal(claims: Iterable[NodeClaim]) -> list[list[NodeClaim]]:
+def _equal(claims: Iterable[NodeClaim]) -> Mapping[Hashable, list[NodeClaim]]:
     """The NodeClaims by classes of equal ones."""
     found: dict[Hashable, list[NodeClaim]] = {}
     for claim in claims:
         found.setdefault(fleet.equal_launch(claim), []).append(claim)
-    return list(found.values())
+    return found
 
 
 def _attempt(view: View, claim: NodeClaim) -> int:
@@ -139,17 +139,7 @@ def planned(
     snapshot, first = view.snapshot, members[0]
     listed: EC2NodeClass | None = view.class_of(first)
     node_class = nodeclass.as_resolved(listed, snapshot.class_facts.get(listed.name)) if listed is not None else None
-    if snapshot.cluster is None or node_class is None:
+    if node_class is None:
         return None
-    facts = LaunchFacts(
-        node_class=node_class,
-        catalogue=types,
-        cluster=snapshot.cluster,
-        settings=snapshot.settings,
-        out_of_stock=snapshot.out_of_stock,
-        now=snapshot.now,
-        full_subnets=snapshot.full_subnets(node_class.name),
-        placement_group=snapshot.placement_group(node_class.name),
-        free_addresses=subnets.of(node_class.name),
-    )
-    return fleet.plan(members, facts, attempt=attempt)
+    facts = fleet.facts_of(snapshot, node_class, types, subnets.of(node_class.name))
+    return fleet.plan(members, facts, attempt=attempt) if facts is not None else None

@@ -13,7 +13,7 @@ from typing import Final
 from kerf.lifecycle.nodeclaim.liveness import give_up
 from kerf.lifecycle.nodeclaim.progress import begin
 from kerf.lifecycle.view import View
-from kerf.model.backoff import NOT_REGISTERED, Registration, Registrations
+from kerf.model.backoff import REGISTRATION_FAILED, Registration, Registrations
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
 from kerf_api.v1.meta import Condition
@@ -73,7 +73,7 @@ def _failures(view: View, pool: NodePool, joining: Iterable[NodeClaim]) -> Itera
         if not give_up(begin(view, claim)).actions:
             continue
         launched = claim.condition("Launched")
-        reason, message = NOT_REGISTERED, f"{claim.name} has not registered in time"
+        reason, message = REGISTRATION_FAILED, f"{claim.name} has not registered in time"
         if launched is not None and launched.status != TRUE:
             reason, message = launched.reason, launched.message
         yield Registration(claim=claim.metadata.uid, at=view.now, reason=reason, message=message)
