@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,8 @@ from .stages import KubeletDelays
 
 COMMAND_SECONDS: Final = 120.0
 TOKEN_LIFETIME: Final = "24h"
+READS: Final = 3
+GIVEN_UP: Final = "(Timeout)"
 
 
 class ControlPlane:
@@ -146,8 +149,17 @@ class ControlPlane:
         check: bool = True,
         timeout: float = COMMAND_SECONDS,
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as administrator; with `check`, raise CalledProcessError with its stderr as a note."""
-        return self._run("kubectl", args, input, check, timeout)
+        """Run kubectl as administrator; with `check`, raise CalledProcessError with its stderr as a note.
+
+        A read that the API server gives up (504: etcd is slow on a busy machine) is made again, `READS` times in all.
+        """
+        completed = self._run("kubectl", args, input, timeout)
+        repeats = READS - 1 if args[0] == "get" else 0
+        while repeats and completed.returncode != 0 and GIVEN_UP in completed.stderr:
+            repeats -= 1
+            time.sleep(1)
+            completed = self._run("kubectl", args, input, timeout)
+        return _checked(completed) if check else completed
 
     def helm(
         self,
@@ -157,7 +169,8 @@ class ControlPlane:
         timeout: float = COMMAND_SECONDS,
     ) -> subprocess.CompletedProcess[str]:
         """Run Helm as administrator, with caches and settings of its own."""
-        return self._run("helm", args, input, check, timeout)
+        completed = self._run("helm", args, input, timeout)
+        return _checked(completed) if check else completed
 
     def service_account_kubeconfig(self, namespace: str, name: str, path: Path, *, server: str = "") -> Path:
         """Write a kubeconfig for that service account, with a token of the kind that its pods would get.
@@ -206,20 +219,24 @@ class ControlPlane:
             record.mark(self.record, since, None)
 
     def _run(
-        self, program: str, args: Sequence[str], text: str | None, check: bool, timeout: float
+        self, program: str, args: Sequence[str], text: str | None, timeout: float
     ) -> subprocess.CompletedProcess[str]:
         command = [str(self.binaries / program), *args]
-        completed = subprocess.run(
+        return subprocess.run(
             command, input=text, check=False, timeout=timeout, capture_output=True, text=True, env=self._environment()
         )
-        if check and completed.returncode != 0:
-            error = subprocess.CalledProcessError(completed.returncode, command, completed.stdout, completed.stderr)
-            error.add_note(completed.stderr)
-            raise error
-        return completed
 
     def _environment(self) -> dict[str, str]:
         # A home of their own: neither program may read or write the developer's settings and caches.
         own = {"HOME": str(self.folder), "KUBECONFIG": str(self.kubeconfig)}
         own |= {f"HELM_{kind}_HOME": str(self.folder / "helm" / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
         return {**os.environ, **own}
+
+
+def _checked(completed: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """The same, if it succeeded. Raises CalledProcessError with the program's stderr as a note."""
+    if completed.returncode != 0:
+        error = subprocess.CalledProcessError(completed.returncode, completed.args, completed.stdout, completed.stderr)
+        error.add_note(completed.stderr)
+        raise error
+    return completed
