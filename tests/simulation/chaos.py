@@ -162,7 +162,9 @@ class Crew(Staff):
         except Killed:
             self.crashes += 1
             self._at_work.remove(controller)
-            if not self._at_work:
+            if self._at_work:
+                self._invariants.alone_since = self._world.clock.now()
+            else:
                 self._back_at = self._world.clock.now() + DOWNTIME
         finally:
             self._invariants.acting = 0

@@ -55,7 +55,7 @@ class Hands:
             self._world.apply(manifest)
 
     def calm(self) -> None:
-        """Undo what would keep the cluster from coming to rest: the weather, outages, blocks, marks and taints."""
+        """Undo what would keep the cluster from coming to rest: the weather, outages, blocks, marks, taints, pauses."""
         agent = self._world.ec2.weather.late_taint.partition("=")[0]
         self._world.ec2.weather = Weather()
         for key in sorted(self._outages):
@@ -68,6 +68,9 @@ class Hands:
             if any(taint["key"] == agent for taint in there):
                 taints = [taint for taint in there if taint["key"] != agent]
                 self._world.server.patch(kinds.NODE, *record.key, {"spec": {"taints": taints}})
+        for record in self._sorted(kinds.NODE_POOL):  # a pause may end when the world counts as idle
+            unpaused = {"metadata": {"annotations": {labels.CONSOLIDATION_PAUSE: None}}}
+            self._world.server.patch(kinds.NODE_POOL, *record.key, unpaused)
         self._clear_class()
         for (kind_name, name), manifest in self._manifests.items():
             if kind_name == "NodePool":

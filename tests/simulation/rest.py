@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from kerf.disruption.command import failure_of
+from kerf.disruption.consolidation.pausing import pause_of
 from kerf.model import kinds
 from kerf.model.kinds import DEPLOYMENT, STATEFUL_SET, Kind
 from kerf.model.kubernetes.objects import Node, Pod
@@ -25,7 +26,15 @@ _DAY_ENDS = timedelta(hours=12)
 
 def unrest(world: World, waiting: Container[str] = ()) -> list[str]:
     """Objects that are still on their way, or left over. Pods that are `waiting`, by key, may stay as they are."""
-    return [*_claims(world), *_nodes(world), *_pods(world, waiting)]
+    return [*_pools(world), *_claims(world), *_nodes(world), *_pods(world, waiting)]
+
+
+def _pools(world: World) -> Iterator[str]:
+    now = world.clock.now()
+    for pool in _values(world, kinds.NODE_POOL):
+        pause = pause_of(pool, now)
+        if pause is not None and pause.until(pool.name) + THOUGHT_AGAIN > now:
+            yield f"the consolidation of pool {pool.name} is paused"
 
 
 def _claims(world: World) -> Iterator[str]:
