@@ -59,7 +59,8 @@ class Found:
 def find(turn: Turn) -> Found:
     """Look at the watched nodes; nothing costs anything while there are neither such nodes nor records."""
     nodes, due = watched(turn)
-    decided = [one for one in verdicts(turn, nodes) if not one.undecided]
+    opened = {name: one for name, one in nodes.items() if one.initialized}
+    decided = [one for one in verdicts(turn, opened) if not one.undecided]
     known = any(mismatches.remembered(pool) != EMPTY for pool in turn.snapshot.node_pools.values())
     hosts = newest_hosts(turn) if known else {}
     replacing = turn.all(MISFITS, turn.noted)

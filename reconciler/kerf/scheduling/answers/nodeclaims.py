@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import count
 
 from msgspec.structs import replace
@@ -147,6 +148,7 @@ def claim_entries(snapshot: Snapshot, node: NewNode) -> tuple[Entry, ...]:
     return tuple(decode(Entry, entry) for entry in exact.entries())
 
 
+@lru_cache(maxsize=1 << 14)
 def pod_mark(uid: str) -> str:
     """A short mark of a pod's UID, by which a claim remembers the pods that it was planned for."""
     return hashlib.sha256(uid.encode()).hexdigest()[:_MARK_DIGITS]

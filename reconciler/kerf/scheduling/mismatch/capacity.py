@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.selectors import selector_of
+from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
 from kerf.pods.host_ports import clash, host_ports
 from kerf.scheduling.answers.nodeclaims import pod_mark
-from kerf.scheduling.mismatch.watching import Watched, planned_pods
+from kerf.scheduling.mismatch.watching import Watched, node_of, planned_pods
 from kerf.scheduling.placing.pod_parts import has_terms
 from kerf_api.resources import Resources, total
-
-
-def _strangers(snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Sequence[Pod]:
-    """Pods on the node, expected or `promised` there, that it was not made for; daemon pods aside."""
-    planned = planned_pods(one.claim)
-    return [
-        pod
-        for pod in (*snapshot.pods.on(one.node.name), *snapshot.pods.expected_on(one.node.name), *promised)
-        if not pods.terminal(pod)
-        and not pods.of_daemon_set(pod)
-        and not pods.of_node(pod)
-        and pod_mark(pod.metadata.uid) not in planned
-    ]
+from kerf_api.v1.nodeclaim import NodeClaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +29,18 @@ class Capacity:
     ruling: Sequence[Pod]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Capacity | None:
+    def of(cls, turn: Turn, one: Watched, promised: Sequence[Pod]) -> Capacity | None:
         """`promised` are pods that are expected there. None when amounts are not readable."""
-        strangers = _strangers(snapshot, one, promised)
-        there = [pod for pod in snapshot.pods.on(one.node.name) if not pods.terminal(pod)]
-        there += [pod for pod in strangers if pod.spec.node_name != one.node.name]
+        there: Capacity | None = turn.one(CAPACITIES, turn.noted, one.claim.name)
+        coming = _strangers(one.claim, promised)
+        if there is None or not coming:
+            return there
         try:
-            running = total(pods.requests(pod) for pod in there)
-            expected = Resources.parse(one.claim.status.allocatable)
+            running = there.running + total(pods.requests(pod) for pod in coming)
         except ValueError:
             return None
-        return cls(expected, running, strangers, [pod for pod in strangers if _rules(pod)])
+        ruling = [*there.ruling, *filter(_rules, coming)]
+        return cls(there.expected, running, [*there.strangers, *coming], ruling)
 
     def taken(self, pod: Pod) -> bool:
         """Whether other pods took the capacity: as planned, the node does not hold this pod beside them."""
@@ -89,3 +79,38 @@ def _apart(pod: Pod, other: Pod) -> bool:
     spread = [c for c in pod.spec.topology_spread_constraints if c.when_unsatisfiable == "DoNotSchedule"]
     selectors = [*(term.label_selector for term in away), *(one.label_selector for one in spread)]
     return any(selector_of(one, pod.metadata.labels, ()).matches(other.metadata.labels) for one in selectors)
+
+
+def _strangers(claim: NodeClaim, found: Iterable[Pod]) -> list[Pod]:
+    """The pods among these that a node was not made for; daemon pods aside."""
+    planned = planned_pods(claim)
+    return [
+        pod
+        for pod in found
+        if not pods.terminal(pod)
+        and not pods.of_daemon_set(pod)
+        and not pods.of_node(pod)
+        and pod_mark(pod.metadata.uid) not in planned
+    ]
+
+
+def _capacity(snapshot: Snapshot, name: str) -> tuple[Capacity | None, None]:
+    """With the pods that are on the node of a NodeClaim, and the strangers that others expect there."""
+    claim = snapshot.node_claims[name]
+    node = node_of(snapshot, claim)
+    if node is None:
+        return None, None
+    on = snapshot.pods.on(node.name)
+    bound, coming = _strangers(claim, on), _strangers(claim, snapshot.pods.expected_on(node.name))
+    try:
+        running = total(pods.requests(pod) for pod in (*on, *coming) if not pods.terminal(pod))
+        expected = Resources.parse(claim.status.allocatable)
+    except ValueError:
+        return None, None
+    strangers = [*bound, *coming]
+    return Capacity(expected, running, strangers, [pod for pod in strangers if _rules(pod)]), None
+
+
+CAPACITIES: Step[Snapshot, Capacity | None] = Step(
+    "capacity of watched nodes", "node_claims", _capacity, speaks=lambda _: False
+)

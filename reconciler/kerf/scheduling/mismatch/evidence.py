@@ -62,7 +62,7 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
         verdict
         for name in sorted(found)
         for verdict in _judged(
-            snapshot,
+            turn,
             found[name],
             shapes,
             hosts,
@@ -89,7 +89,7 @@ def displaced(turn: Turn, since: datetime) -> bool:
     for name, one in opened.items():
         for mark in one.missing:
             lost.setdefault(mark, []).append(name)
-    here = cache(lambda name: Capacity.of(snapshot, opened[name], promised.get(name, ())))
+    here = cache(lambda name: Capacity.of(turn, opened[name], promised.get(name, ())))
     for uid, pod in waiting.items():
         names = lost.get(pod_mark(uid), [])
         target = promises.get(uid, "")
@@ -112,9 +112,11 @@ def kept_until(turn: Turn, claim_name: str) -> datetime | None:
     one = turn.one(WATCH, turn.noted, claim_name)
     if one is None or turn.snapshot.now >= one.verdict + RECORDED:
         return None
-    waiting, shapes = (*waiting_pods(turn.noted), *_of_buffers(turn)), PodShapes(turn.noted)
-    known = one.probes | one.shapes
-    waits = any(pod_mark(pod.metadata.uid) in one.missing or (known and shapes.of(pod) in known) for pod in waiting)
+    waiting, known = (*waiting_pods(turn.noted), *_of_buffers(turn)), one.probes | one.shapes
+    waits = any(pod_mark(pod.metadata.uid) in one.missing for pod in waiting)
+    if not waits and known:
+        shapes = PodShapes(turn.noted)
+        waits = any(shapes.of(pod) in known for pod in waiting)
     return one.verdict + RECORDED if waits else None
 
 
@@ -177,7 +179,7 @@ def _made_for(one: Watched, waiting: Mapping[str, Pod], of_shape: Mapping[str, S
 
 
 def _judged(
-    snapshot: Snapshot,
+    turn: Turn,
     one: Watched,
     shapes: PodShapes,
     hosts: Callable[[], Mapping[str, datetime]],
@@ -188,7 +190,7 @@ def _judged(
     created = one.claim.metadata.creation_timestamp
     if not found or created is None:
         return
-    capacity = Capacity.of(snapshot, one, promised)
+    capacity = Capacity.of(turn, one, promised)
     if capacity is None:  # nothing follows from amounts that are not readable
         return
     for pod in found:
@@ -197,7 +199,7 @@ def _judged(
             continue  # others may use what a buffer keeps
         shape = shapes.of(pod)
         if shape and not (shape in hosts() and hosts()[shape] >= created):
-            undecided = not one.initialized or (not unused and snapshot.now < one.verdict)
+            undecided = not one.initialized or (not unused and turn.snapshot.now < one.verdict)
             yield Verdict(one, pod, shape, undecided, unused)
 
 
