@@ -212,9 +212,9 @@ BUGS = (
                 "reconciler/kerf/disruption:_roll_back",
                 (
                     "annotations[labels.COMMAND_FAILED] = "
-                    "text_of(failed_now(view.snapshot, claim, differs=stop.differs, late=stop.late))"
+                    "text_of(failed_now(view.snapshot, claim, command, differs=stop.differs, late=stop.late))"
                 ),
-                "assert failed_now(view.snapshot, claim, differs=stop.differs)",
+                "assert failed_now(view.snapshot, claim, command, differs=stop.differs)",
             ),
             Edit(
                 "reconciler/kerf/runtime:_",

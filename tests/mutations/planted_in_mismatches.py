@@ -140,4 +140,22 @@ BUGS: tuple[Bug, ...] = (
         (Edit("reconciler/kerf/model:unregistered", "fails and found[-1].at + _TOLD > now", "False"),),
         ("tests/scenarios/test_runaway.py::test_after_nodes_that_never_join_there_is_one_at_a_time[False]",),
     ),
+    Bug(
+        "the pods of a zone that is broken go first",
+        "Pods of other zones get no node of the NodePool as long as these pods wait.",
+        (Edit("reconciler/kerf/provisioning:_next_attempt", "min(own, key=likeness)", "own[0]"),),
+        ("tests/unit/provisioning/test_expecting.py::test_the_next_node_is_where_none_has_failed",),
+    ),
+    Bug(
+        "a roll-out to nodes that do not join",
+        "Where the latest nodes have not joined, a roll-out launches as many as budgets allow.",
+        (
+            Edit(
+                "reconciler/kerf/disruption:_one_more",
+                "any(node.pool in limited_pools(view.turn) for node in new)",
+                "False",
+            ),
+        ),
+        ("tests/unit/disruption/test_several_drifted.py::test_after_nodes_that_did_not_join_only_one_is_started",),
+    ),
 )

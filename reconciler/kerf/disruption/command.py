@@ -49,12 +49,14 @@ class Failure(Value, frozen=True, kw_only=True):
     `inputs` is not empty when that node came up other than planned: the hash of what may change the outcome
     (`scheduling/mismatch/inputs.py`). A second such node is followed by one a day or one with other inputs. A second
     one that was `late` with its initialization is followed by one an hour: what it lacks is often not in the inputs.
+    `command` is the id of the command, which several candidates may share.
     """
 
     at: Instant
     count: int = 1
     inputs: str = ""
     late: bool = False
+    command: str = ""
 
     @property
     def until(self) -> datetime:

@@ -336,7 +336,7 @@ def _roll_back(view: View, claim: NodeClaim, command: Command, stop: _Stop) -> P
     annotations: dict[str, str | None] = {labels.COMMAND: None}
     if stop.failed:
         annotations[labels.COMMAND_FAILED] = text_of(
-            failed_now(view.snapshot, claim, differs=stop.differs, late=stop.late)
+            failed_now(view.snapshot, claim, command, differs=stop.differs, late=stop.late)
         )
     dropped = command.reason == UNDERUTILIZED and not stop.failed
     return Plan(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Final
 
 from kerf.disruption.candidates import canary
@@ -51,8 +52,9 @@ def drifted(view: View, pool: NodePool, ask: Solve | None = None) -> Iterator[Fa
 def _lines(view: View, pool: NodePool, ask: Solve) -> Iterator[str]:
     groups: dict[tuple[str, tuple[str, ...]], _Group] = {}
     open_: list[str] = []
+    of_pool = cache(partial(pool_blocker, view))
     for key in _waiting(view, pool):
-        blocker = _blocker(view, key)
+        blocker = _blocker(view, key, of_pool)
         if blocker is None:
             open_.append(key)
         else:
@@ -83,13 +85,13 @@ def _waiting(view: View, pool: NodePool) -> list[str]:
     )
 
 
-def _blocker(view: View, key: str) -> Blocker | None:
+def _blocker(view: View, key: str, of_pool: Callable[[str], Blocker | None]) -> Blocker | None:
     state = view.snapshot.state_nodes[key]
     waits = canary.drift_blocker(view, state)
     if waits is not None:
         return waits
     found = known_candidate(view, key, eventual=True)
-    return found if isinstance(found, Blocker) else next_try(view, state) or pool_blocker(view, state.pool_name)
+    return found if isinstance(found, Blocker) else next_try(view, state) or of_pool(state.pool_name)
 
 
 def _placeless(view: View, pool: NodePool, keys: Sequence[str], ask: Solve) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,12 @@ a restart is no reason to launch again what has just failed.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
+
+import msgspec
 
 from kerf.model.annotations import read
 from kerf.model.instants import Instant, is_ahead
@@ -44,13 +47,24 @@ _IN_A_ROW: Final = 2
 _TOLD: Final = timedelta(hours=1)
 
 
+#: A result names so many pods, and labels.
+MOST_PODS: Final = 8
+_MOST_PLACES: Final = 8
+
+
 class Registration(Value, frozen=True, kw_only=True):
-    """How a NodeClaim, by its UID, ended up; `reason` is empty when it registered."""
+    """How a NodeClaim, by its UID, ended up; `reason` is empty when it registered.
+
+    Of one that failed, `where` has the NodePool, zone, architecture and instance type of its node, by label, and `pods`
+    the marks of some of the pods that it was made for.
+    """
 
     claim: str
     at: Instant
     reason: str = ""
     message: str = ""
+    where: Annotated[Mapping[str, str], msgspec.Meta(max_length=_MOST_PLACES)] = {}
+    pods: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_PODS)] = ()
 
 
 Registrations = tuple[Registration, ...]

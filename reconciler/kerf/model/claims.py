@@ -10,6 +10,7 @@ from typing import Final
 from kerf.model.instants import is_ahead
 from kerf_api import bounds, durations, labels
 from kerf_api.v1.conditions import TRUE
+from kerf_api.v1.ec2nodeclass import EC2NodeClass
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -33,6 +34,47 @@ def check_pool(pool: NodePool) -> None:
 def _durations(*texts: str | None) -> None:
     for text in texts:
         durations.parse_nillable(text)
+
+
+def differs(claim: NodeClaim, source: NodePool | EC2NodeClass, hashed: str, version: str) -> bool:
+    """Whether a claim was made from another version of its NodePool or class. Hashes are compared only where all four
+    annotations are there and the versions agree.
+
+    Args:
+        claim: the claim.
+        source: the NodePool or class as it is now.
+        hashed: the annotation of both with the hash.
+        version: the annotation of both with the version of the hash.
+    """
+    mine, theirs = claim.metadata.annotations, source.metadata.annotations
+    if mine.get(version) is None or mine.get(version) != theirs.get(version):
+        return False
+    one, two = mine.get(hashed), theirs.get(hashed)
+    return one is not None and two is not None and one != two
+
+
+def is_outdated(claim: NodeClaim, pool: NodePool | None, node_class: EC2NodeClass | None) -> bool:
+    """Whether its NodePool or its class has been edited since a claim was made."""
+    rows = (
+        (pool, labels.NODEPOOL_HASH, labels.NODEPOOL_HASH_VERSION),
+        (node_class, labels.NODECLASS_HASH, labels.NODECLASS_HASH_VERSION),
+    )
+    return any(source is not None and differs(claim, source, *keys) for source, *keys in rows)
+
+
+def planned_pods(claim: NodeClaim) -> frozenset[str]:
+    """The marks of the pods that a NodeClaim was made for."""
+    return marks_of(claim, labels.PLANNED_PODS)
+
+
+def probed_by(claim: NodeClaim) -> frozenset[str]:
+    """The shapes that a NodeClaim is a further attempt for."""
+    return marks_of(claim, labels.PROBES)
+
+
+def marks_of(claim: NodeClaim, annotation: str) -> frozenset[str]:
+    """The parts of an annotation with commas."""
+    return frozenset(claim.metadata.annotations.get(annotation, "").split(",")) - {""}
 
 
 def since(claim: NodeClaim, type_: str, now: datetime) -> datetime | None:

@@ -55,6 +55,11 @@ LONGEST_TEXT: Final = 256
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
 
 
+def place(own: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels among these that say where a node is."""
+    return {key: own[key][:LONGEST_TEXT] for key in PLACES if key in own}
+
+
 class Record(Value, frozen=True, kw_only=True):
     """Nodes made for pods of one shape did not help.
 

@@ -7,11 +7,13 @@ exist.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from kerf.model.claims import probed_by
 from kerf.model.instants import rfc3339
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Turn
@@ -20,10 +22,18 @@ from kerf.model.plan import Nomination
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.expecting import over
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, failing_pools, joins_fail, nodes_left
+from kerf.scheduling.answers.nodeclaims import pod_mark, uid_of
+from kerf.scheduling.facts.joining import (
+    NOT_INITIALIZED,
+    NOT_REGISTERED,
+    failing_pools,
+    joins_fail,
+    latest_failures,
+    limited_pools,
+)
 from kerf.scheduling.mismatch.evidence import Verdict, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
-from kerf.scheduling.mismatch.watching import Watched, probed_by, watched
+from kerf.scheduling.mismatch.watching import Watched, watched
 from kerf.scheduling.placing.classes import age
 from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
@@ -127,12 +137,11 @@ def _hostname(snapshot: Snapshot, target: str) -> str:
 def _one_at_a_time(turn: Turn, snapshot: Snapshot, solution: Solution) -> Solution:
     """With one new node of each NodePool of which a node is late with its initialization, or none has joined lately."""
     kept, refused = list[NewNode](), dict[str, PodRefusal]()
-    known = failing_pools(turn)
-    failing = {pool for pool, given_up in known.items() if nodes_left(snapshot, pool, given_up) is not None}
-    unjoined = {pool for pool in failing if joins_fail(snapshot, pool, known[pool])}
-    for node in solution.new_nodes if failing else ():
-        if node.pool in failing and any(other.pool == node.pool for other in kept):
-            another = _another_first(node.pool, joins=node.pool not in unjoined)
+    known, limited = failing_pools(turn), limited_pools(turn)
+    chosen = {name: _next_attempt(snapshot, name, solution.new_nodes) for name in limited}
+    for node in solution.new_nodes:
+        if node.pool in limited and node is not chosen[node.pool]:
+            another = _another_first(node.pool, joins=not joins_fail(snapshot, node.pool, known[node.pool]))
             refused |= dict.fromkeys(node.pods, another)
         else:
             kept.append(node)
@@ -141,6 +150,33 @@ def _one_at_a_time(turn: Turn, snapshot: Snapshot, solution: Solution) -> Soluti
     order = tuple(key for key in solution.order if key not in refused)
     unplaced = {**solution.unplaced, **refused}
     return replace(solution, new_nodes=tuple(kept), unplaced=unplaced, order=order, bound=None)
+
+
+def _next_attempt(snapshot: Snapshot, pool_name: str, nodes: Iterable[NewNode]) -> NewNode | None:
+    """The new node of a NodePool that is least like its latest nodes, which have not come up: what keeps these down may
+    be a matter of a zone, an architecture or a type. Of equal ones it is another one after each failure."""
+    own = [node for node in nodes if node.pool == pool_name]
+    if len(own) < 2:
+        return own[0] if own else None
+    failed = latest_failures(snapshot, pool_name)
+    latest = failed[-1].claim if failed else ""
+
+    def likeness(node: NewNode) -> tuple[int, int, bytes]:
+        marks = {pod_mark(uid_of(snapshot, key)) for key in node.pods}
+        alike = sum(_may_be_like(node, one.where) for one in failed)
+        again = sum(not marks.isdisjoint(one.pods) for one in failed)
+        return alike, again, hashlib.sha256(f"{latest} {node.pods[0] if node.pods else ''}".encode()).digest()
+
+    return min(own, key=likeness)
+
+
+def _may_be_like(node: NewNode, where: Mapping[str, str]) -> bool:
+    """Whether a new node may come up where another one was."""
+    type_ = where.get(labels.INSTANCE_TYPE)
+    if type_ is not None and type_ not in node.instance_types:
+        return False
+    rows = ((key, where[key]) for key in (labels.ZONE, labels.ARCH) if key in where)
+    return all(node.requirements.allowed(key).has(value) for key, value in rows)
 
 
 def _another_first(pool: str, *, joins: bool) -> PodRefusal:

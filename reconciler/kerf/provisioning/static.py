@@ -13,7 +13,6 @@ from typing import Final
 
 from kerf.ec2.launch import fleet
 from kerf.ec2.launch.fleet import FleetProblem
-from kerf.model.backoff import unregistered_since
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
 from kerf.model.memory import Memory, Step, Turn
@@ -23,7 +22,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.provision import LOOK_AGAIN
 from kerf.scheduling.answers.nodeclaims import is_free, member_claim, member_name
 from kerf.scheduling.context import held, not_joining, ready
-from kerf.scheduling.facts.joining import NOT_REGISTERED, nodes_left
+from kerf.scheduling.facts.joining import NOT_REGISTERED, members_left
 from kerf_api.v1.nodepool import NodePool
 
 #: A plan creates so many claims of a pool at most; the next one continues.
@@ -61,7 +60,7 @@ def _filled(turn: Turn, pool: NodePool, missing: int, replaced: Collection[str])
     if obstacle is not None:
         return _refused(snapshot, pool.name, obstacle)
     promised = sum(claim.name in replaced for claim in snapshot.claims_by_pool.get(pool.name, ()))
-    left = nodes_left(snapshot, pool.name, unregistered_since(pool, snapshot.now))
+    left = members_left(snapshot, pool)
     least = wanted if left is None else min(wanted, max(0, left - len(asked)))
     granted = min(least, max(0, room(snapshot, pool, wanted + promised) - promised))
     made = tuple(
@@ -95,7 +94,8 @@ def _obstacle(turn: Turn, pool: NodePool) -> Reason | None:
     check_pool(pool)
     if not ready(pool):
         return Reason("NodePoolNotReady", "no nodes are made while the NodePool is not Ready")
-    wait = held(pool, turn.snapshot) or not_joining(pool, turn.snapshot)
+    unjoined = not_joining(pool, turn.snapshot) if members_left(turn.snapshot, pool) == 0 else None
+    wait = held(pool, turn.snapshot) or unjoined
     if wait is not None:
         return Reason(wait.code, wait.text)
     return turn.one(_LAUNCHES, turn.noted, pool.name)

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.disruption.candidates.pacing import failed_now
-from kerf.disruption.command import Failure, command_of, failure_of
+from kerf.disruption.command import Command, Failure, command_of, failure_of
 from kerf.disruption.replacing import ends_at
 from kerf.disruption.view import view
 from kerf.model.annotations import text_of
@@ -187,7 +187,8 @@ def test_a_first_one_waits_a_minute_whatever_failed_before() -> None:
     for before in ('{"at":"2026-03-04T11:30:00Z","count":2}', '{"at":"2026-03-04T11:30:00Z","count":2,"inputs":"x"}'):
         meta = world.claim("a").metadata
         own = replace(meta, annotations={**meta.annotations, labels.COMMAND_FAILED: before})
-        found = failed_now(world.snapshot(), replace(world.claim("a"), metadata=own), differs=True)
+        command = Command(id="c", reason="Drifted", started=NOW)
+        found = failed_now(world.snapshot(), replace(world.claim("a"), metadata=own), command, differs=True)
         assert (found.count, found.until - found.at) == (1, MINUTE)
 
 
@@ -235,10 +236,12 @@ def test_two_nodes_with_two_in_a_row_hold_the_roll_out_of_their_node_pool(failin
 
 
 @pytest.mark.parametrize(
-    ("minutes", "well", "held"), [(30, 40, True), (30, 20, False), (61, 90, False)], ids=["late", "well since", "over"]
+    ("minutes", "well", "commands", "held"),
+    [(30, 40, "xy", True), (30, 20, "xy", False), (61, 90, "xy", False), (30, 40, "xx", False)],
+    ids=["late", "well since", "over", "replaced together"],
 )
 def test_two_nodes_with_late_replacements_hold_the_roll_out_of_their_node_pool(
-    minutes: float, well: float, *, held: bool
+    minutes: float, well: float, commands: str, *, held: bool
 ) -> None:
     """Until a node of it is initialized: by then whatever was missing is there."""
     world = drifted_world()
@@ -246,9 +249,9 @@ def test_two_nodes_with_late_replacements_hold_the_roll_out_of_their_node_pool(
         other = claim(name, drifted=NOW - MINUTE, consolidatable=False)
         world.add(other, node(other), pod(f"web-{name}", name))
     inputs = inputs_of(world.snapshot())
-    for name in ("a", "b"):
+    for name, command in zip("ab", commands, strict=True):
         meta = world.claim(name).metadata
-        failed = text_of(Failure(at=NOW - minutes * MINUTE, inputs=inputs, late=True))
+        failed = text_of(Failure(at=NOW - minutes * MINUTE, inputs=inputs, late=True, command=command))
         notes = {**meta.annotations, labels.COMMAND_FAILED: failed}
         world.add(replace(world.claim(name), metadata=replace(meta, annotations=notes)))
     for one in [one for one in world.objects.values() if isinstance(one, NodeClaim)]:

@@ -163,3 +163,8 @@ def test_node_pools_have_their_turns() -> None:
 def test_a_change_without_a_canary_starts_one_node() -> None:
     first = {**w.HASHES, labels.CANARY_SOAK: "10m"}
     assert len(w.started(planned(w.pool(annotations=first, consolidateAfter="Never")))) <= 1
+
+
+@pytest.mark.parametrize(("failed", "begun"), [(1, ["a", "b", "c"]), (2, ["a"])])
+def test_after_nodes_that_did_not_join_only_one_is_started(failed: int, begun: list[str]) -> None:
+    assert w.started(planned(w.unjoined(w.rolling(), failed))) == begun

@@ -14,6 +14,7 @@ from kerf.model.plan import Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf.provisioning.static import keep_replicas
 from kerf_api import labels
+from kerf_api.v1.nodeclaim import NodeClaimStatus
 from tests.unit.disruption import worlds as w
 
 ON = Settings("test", gates=FeatureGates(static_capacity=True))
@@ -86,3 +87,14 @@ def test_successors_and_new_members_share_the_limit() -> None:
     assert len(keep_replicas(world.snapshot()).actions) == 1
     world.perform(keep_replicas(world.snapshot()).actions)
     assert keep_replicas(world.snapshot()).actions == ()
+
+
+def test_after_members_that_did_not_join_there_is_one_at_a_time() -> None:
+    """While one has yet to join there is none."""
+    assert len(started(look(w.unjoined(pool(4), 1), *drifted(4)))) == 4
+    plan = look(w.unjoined(pool(4), 2), *drifted(4))
+    assert len(started(plan)) == 1
+    texts = [one.reason.text for one in plan.refusals if one.reason.code == "NodesNotRegistered"]
+    assert texts == ["the latest nodes of its NodePool have not joined: Kerf launches one at a time until one does"] * 3
+    coming = msgspec.structs.replace(w.claim("new"), status=NodeClaimStatus())
+    assert started(look(w.unjoined(pool(5), 2), *drifted(4), coming)) == []

@@ -9,13 +9,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
 from kerf.model import kinds
+from kerf.model.annotations import text_of
 from kerf.model.aws.instance_type import InstanceType, Offering
+from kerf.model.backoff import REGISTRATION_FAILED, Registration
 from kerf.model.cluster import build
 from kerf.model.kubernetes.objects import Node, Pod, PodDisruptionBudget
 from kerf.model.plan import Action, CreateNodeClaim, DeleteObject, PatchObject, Plan, Source
@@ -125,6 +128,13 @@ def drifted(*names: str, **more: Any) -> list[Any]:
     """Claims with their nodes, the first of which has drifted longest; none of them may be consolidated."""
     times = {name: NOW - (len(names) - i) * MINUTE for i, name in enumerate(names)}
     return [each for n in names for each in pairs(n, drifted=times[n], consolidatable=False, **more)]
+
+
+def unjoined(made: NodePool, count: int) -> NodePool:
+    """The same NodePool after so many nodes that have not joined."""
+    failed = tuple(Registration(claim=f"u{n}", at=NOW - MINUTE, reason=REGISTRATION_FAILED) for n in range(count))
+    notes = {**made.metadata.annotations, labels.REGISTRATIONS: text_of(failed)}
+    return replace(made, metadata=replace(made.metadata, annotations=notes))
 
 
 def rolling(name: str = "default", **more: Any) -> NodePool:

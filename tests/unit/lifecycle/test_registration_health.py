@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.model import kinds
+from kerf.model.backoff import registrations
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
@@ -15,6 +16,14 @@ from tests.unit.lifecycle.world import World, node_claim, prepared
 
 OWNER = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "default", "uid": "uid-pool-default"}
 MINUTES = 60
+
+
+PLACE = {
+    labels.NODEPOOL: "default",
+    labels.ZONE: "us-west-2a",
+    labels.ARCH: "amd64",
+    labels.INSTANCE_TYPE: "m5.large",
+}
 
 
 def owned(name: str, uid: str = "uid-pool-default") -> NodeClaim:
@@ -87,6 +96,23 @@ def test_failures_at_the_same_time_count_each() -> None:
 def test_claims_of_a_former_pool_or_of_nobody_do_not_count(claims: tuple[NodeClaim, ...]) -> None:
     world = prepared()
     fails(world, *claims)
+    assert health(world) == ("Unknown", "AwaitingReconciliation")
+
+
+def test_a_failure_is_remembered_with_its_place_and_its_pods() -> None:
+    world = prepared()
+    claim, notes = owned("a"), {labels.PLANNED_PODS: ",".join(f"m{n}" for n in range(9))}
+    fails(world, replace(claim, metadata=replace(claim.metadata, annotations=notes, labels=PLACE | {"app": "web"})))
+    (found,) = registrations(pool(world), world.now)
+    assert (dict(found.where), found.pods) == (PLACE, tuple(f"m{n}" for n in range(8)))
+
+
+def test_claims_from_before_an_edit_say_nothing_of_the_pool() -> None:
+    world = prepared()
+    version = pool(world).metadata.annotations[labels.NODEPOOL_HASH_VERSION]
+    notes = {labels.NODEPOOL_HASH: "before", labels.NODEPOOL_HASH_VERSION: version}
+    claims = [owned("a"), owned("b")]
+    fails(world, *(replace(one, metadata=replace(one.metadata, annotations=notes)) for one in claims))
     assert health(world) == ("Unknown", "AwaitingReconciliation")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +11,12 @@ from msgspec.structs import replace
 
 from kerf.model.annotations import text_of
 from kerf.model.backoff import Registration
+from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import CreateNodeClaim, Nomination, Plan
 from kerf.model.snapshot import Batch
 from kerf.provisioning.expecting import over
 from kerf.provisioning.provision import provision
+from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.scheduling import worlds as w
@@ -150,3 +153,50 @@ def test_after_nodes_that_did_not_join_a_pool_makes_one_at_a_time(
     assert len(created(plan)) == nodes
     codes = {refusal.reason.code for refusal in plan.refusals if refusal.subject.startswith("pod/")}
     assert codes == {1: {"NodesNotRegistered"}, 0: {"NoNodePool"}, 3: set()}[nodes]
+
+
+def test_late_nodes_from_before_an_edit_hold_up_no_others() -> None:
+    """Two are late; what they lack may be in the NodePool as it is now."""
+    notes = {labels.NODEPOOL_HASH: "old", labels.NODEPOOL_HASH_VERSION: "v3"}
+    late = [claim("n1", minutes=30, initialized=False), claim("n2", minutes=15, initialized=False)]
+    stuck = [replace(one, metadata=replace(one.metadata, annotations=notes)) for one in late]
+    pods = w.replicas(3, "web", "3")
+    for hashed, nodes in (("old", 0), ("new", 3)):
+        own = {**notes, labels.NODEPOOL_HASH: hashed}
+        pool = replace(w.pool(), metadata=replace(w.pool().metadata, annotations=own))
+        plan = provision(w.world(pool, *stuck, *(ready(one.name) for one in late), *pods, batch=BATCH))
+        assert len(created(plan)) == nodes
+
+
+def chosen(latest: Sequence[Registration], *pods: Pod) -> set[str]:
+    """The pods for which the one node is made."""
+    notes = {labels.REGISTRATIONS: text_of(latest)}
+    pool = replace(w.pool(), metadata=replace(w.pool().metadata, annotations=notes))
+    plan = provision(w.world(pool, *pods, batch=BATCH))
+    assert len(created(plan)) == 1
+    uids = {nomination.pod_uid for nomination in plan.nominations}
+    return {pod.metadata.name for pod in pods if pod.metadata.uid in uids}
+
+
+PLACES = {"z1": {labels.ZONE: "z1"}, "arm64": {labels.ARCH: "arm64"}}
+
+
+@pytest.mark.parametrize(("key", "broken", "well"), [(labels.ZONE, "z1", "z2"), (labels.ARCH, "arm64", "amd64")])
+def test_the_next_node_is_where_none_has_failed(key: str, broken: str, well: str) -> None:
+    """Where only one zone or architecture is broken, a node of another one shows that nodes can join."""
+    failed = [replace(one, where=PLACES[broken]) for one in given_up(30, 15)]
+    database = w.pod("db", "3", nodeSelector={key: broken}, priority=1000)
+    assert chosen(failed, database, w.pod("web", "2", nodeSelector={key: well})) == {"web"}
+
+
+def test_the_next_node_is_for_pods_whose_nodes_have_not_failed() -> None:
+    database, web = w.pod("db", "3"), w.pod("web", "3")
+    for first, second in ((database, web), (web, database)):
+        failed = [replace(one, pods=(pod_mark(first.metadata.uid),)) for one in given_up(30, 15)]
+        assert chosen(failed, database, web) == {second.metadata.name}
+
+
+def test_of_nodes_that_are_alike_it_is_another_one_after_each_failure() -> None:
+    pods = w.replicas(4, "web", "3")
+    names = {name for n in range(20) for name in chosen([replace(o, claim=f"c{n}") for o in given_up(30, 15)], *pods)}
+    assert names == {pod.metadata.name for pod in pods}

@@ -18,6 +18,7 @@ from kerf.provisioning.static import keep_replicas
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.ec2 import ec2_facts
+from tests.unit.scheduling import progress_world as progress
 from tests.unit.scheduling import worlds as w
 
 ON = FeatureGates(static_capacity=True)
@@ -114,6 +115,13 @@ def test_after_members_that_did_not_join_there_is_one_at_a_time() -> None:
     assert created(plan_of(failing, under_way=plan.actions)) == []
     plan = plan_of(failing, claims_of(plan))
     assert (created(plan), why(plan)) == ([], {"nodepool/default": "NodesNotRegistered"})
+
+
+def test_members_that_are_not_initialized_hold_up_no_others() -> None:
+    """They are members: no others are made in their place."""
+    stuck = [progress.claim(name, minutes=minutes, initialized=False) for name, minutes in (("n1", 60), ("n2", 30))]
+    nodes = [progress.ready(one.name) for one in stuck]
+    assert len(created(plan_of(w.pool(replicas=5), *stuck, *nodes))) == 3
 
 
 def test_a_pool_that_makes_no_sense_holds_up_no_other() -> None:

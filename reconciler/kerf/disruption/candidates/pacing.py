@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from kerf.disruption.candidates.candidates import Blocker, refused
-from kerf.disruption.command import LATE_EVERY, Failure, failure_due, failure_of
+from kerf.disruption.command import LATE_EVERY, Command, Failure, failure_due, failure_of
 from kerf.disruption.view import View
 from kerf.model.claims import true_since
 from kerf.model.instants import rfc3339
@@ -50,9 +50,10 @@ def _how(failure: Failure) -> str:
 def pool_blocker(view: View, pool_name: str) -> Blocker | None:
     """Of a NodePool of which two nodes each had two replacements in a row that came up other than planned, or one that
     was not initialized in time and after which none was: until when the roll-out leaves its other nodes alone, too. One
-    node may have pods that are a case of their own."""
-    rows = view.turn.all(_DIFFERING, view.each).spoken.values()
-    known = [one for pool, one in (row for row in rows if row is not None) if pool == pool_name]
+    node may have pods that are a case of their own, and nodes that were replaced together had one case."""
+    rows = view.turn.all(_DIFFERING, view.each).spoken.items()
+    cases = {row[1].command or name: row[1] for name, row in rows if row is not None and row[0] == pool_name}
+    known = [*cases.values()]
     inputs, latest = (inputs_of(view.snapshot), _initialized_at(view, pool_name)) if len(known) > 1 else ("", None)
     same = (one for one in known if one.inputs == inputs and not (one.late and latest is not None and latest > one.at))
     ends = sorted((_held_until(one), one.late) for one in same)
@@ -88,16 +89,19 @@ _DIFFERING: Final[Step[View, tuple[str, Failure] | None]] = Step(
 )
 
 
-def failed_now(snapshot: Snapshot, claim: NodeClaim, *, differs: bool = False, late: bool = False) -> Failure:
-    """The failure of a replacement of this claim, with those before it.
+def failed_now(
+    snapshot: Snapshot, claim: NodeClaim, command: Command, *, differs: bool = False, late: bool = False
+) -> Failure:
+    """The failure of a replacement of this claim by a command, with those before it.
 
     `differs`: it came up other than planned. `late`: it was not initialized in time.
     """
     known = differs or late
     before, inputs = failure_of(claim.metadata.annotations, snapshot.now), inputs_of(snapshot) if known else ""
     if before is None or (before.inputs != inputs if known else snapshot.now - before.at >= _FORGOTTEN_AFTER):
-        return Failure(at=snapshot.now, inputs=inputs, late=late)
-    return Failure(at=snapshot.now, count=before.count + 1, inputs=inputs, late=late)
+        return Failure(at=snapshot.now, inputs=inputs, late=late, command=command.id)
+    count = before.count + 1
+    return Failure(at=snapshot.now, count=count, inputs=inputs, late=late, command=command.id)
 
 
 def next_try(view: View, state: StateNode) -> Blocker | None:

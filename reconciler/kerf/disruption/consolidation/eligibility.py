@@ -13,10 +13,10 @@ from kerf.disruption.consolidation.pausing import paused
 from kerf.disruption.consolidation.worth import asked, grown_at, too_young
 from kerf.disruption.drift.conditions import CONSOLIDATABLE, consolidation_window
 from kerf.disruption.view import View
+from kerf.model.claims import marks_of
 from kerf.model.mismatches import PROBE_EVERY
 from kerf.model.snapshot import StateNode
 from kerf.scheduling.mismatch.evidence import SHAPES, kept_until
-from kerf.scheduling.mismatch.watching import marks_of
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool

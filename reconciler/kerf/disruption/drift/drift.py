@@ -13,6 +13,7 @@ from kerf.disruption.drift import drift_detail as detail
 from kerf.disruption.view import View
 from kerf.ec2.nodeclass import drift as ec2_drift
 from kerf.model.aws.instance_type import InstanceType
+from kerf.model.claims import differs
 from kerf.model.plan import Source
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
@@ -30,7 +31,7 @@ def drift_reason(view: View, claim: NodeClaim, pool: NodePool) -> str | None:
     """The reason's name, or "" when the claim has not drifted; None when that is unknown now."""
     if not claim.is_true("Launched"):
         return ""
-    if _hash_differs(claim, pool):
+    if differs(claim, pool, labels.NODEPOOL_HASH, labels.NODEPOOL_HASH_VERSION):
         return _TEMPLATE
     wanted = view.requirements_of(pool)
     if wanted is None:
@@ -56,16 +57,6 @@ def drift_detail(view: View, claim: NodeClaim, pool: NodePool, reason: str) -> s
         return ""
     group = ec2_drift.selected_group(node_class, view.snapshot.class_facts.get(node_class.name))
     return detail.of_provider(claim, node_class, instance, group or "").get(reason, "")
-
-
-def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
-    """Hashes are compared only where all four annotations are there and the versions agree."""
-    mine, theirs = claim.metadata.annotations, pool.metadata.annotations
-    version = mine.get(labels.NODEPOOL_HASH_VERSION)
-    if version is None or version != theirs.get(labels.NODEPOOL_HASH_VERSION):
-        return False
-    one, two = mine.get(labels.NODEPOOL_HASH), theirs.get(labels.NODEPOOL_HASH)
-    return one is not None and two is not None and one != two
 
 
 def _type_is_gone(view: View, claim: NodeClaim, pool: NodePool) -> bool:

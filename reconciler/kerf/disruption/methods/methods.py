@@ -37,6 +37,7 @@ from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import may_renew, room
 from kerf.model.snapshot import Proposal, StateNode
 from kerf.scheduling.answers.nodeclaims import member_claim, member_name, to_claim
+from kerf.scheduling.facts.joining import NOT_REGISTERED, members_left
 from kerf.scheduling.offerings import prices
 from kerf_api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf_api.v1.nodepool import NodePool
@@ -182,6 +183,13 @@ def _drift_empty(view: View, ledger: Ledger, found: Candidate) -> Plan:
 NO_ROOM: Final = Blocker("NodeLimitReached", "limits.nodes allows no successor beside it", quiet=True)
 
 
+NOT_JOINING: Final = Blocker(
+    NOT_REGISTERED,
+    "the latest nodes of its NodePool have not joined: Kerf launches one at a time until one does",
+    quiet=True,
+)
+
+
 def static_drift(view: View, ledger: Ledger, share: Share) -> Plan:
     """Drifted members of static pools: a successor from the template each, as far as budgets and `limits.nodes` go."""
     keys = [key for key, wish in _wishes(view, ledger).items() if wish.outdated]
@@ -204,8 +212,12 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
     ready, later = canary.first(view, [one for one in found if isinstance(one, Candidate)], alone=True)
     plans += [refused(one.state, blocker, soon(view)) for one, blocker in later]
     granted = room(snapshot, pool, min(len(ready), ledger.remaining(pool.name, DRIFTED)))
+    left = members_left(snapshot, pool)
     if not granted and ready:
         plans += [refused(one.state, NO_ROOM, soon(view)) for one in ready]
+    elif left is not None:
+        plans += [refused(one.state, NOT_JOINING, soon(view)) for one in ready[left:granted]]
+        granted = min(granted, left)
     for one in ready[:granted]:
         salt = command_id(one.claim.metadata.uid, DRIFTED, snapshot.now)
         ledger.take(pool.name, one.key)

@@ -28,6 +28,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
+from kerf.scheduling.facts.joining import limited_pools
 from kerf.scheduling.nodes.supposed import planned_key
 from kerf.scheduling.work import WORK_BUDGET
 from kerf_api.v1.budgets import DRIFTED
@@ -99,7 +100,9 @@ def _beside(
 
 def _one_more(view: View, ledger: Ledger, places: _Places, one: Candidate) -> Plan:
     new = places.successors(one)
-    return NOTHING if new is None else _started(view, ledger, one, new)
+    if new is None or any(node.pool in limited_pools(view.turn) for node in new):
+        return NOTHING
+    return _started(view, ledger, one, new)
 
 
 class _Places:

@@ -32,6 +32,7 @@ from kerf.model.replicas import may_renew, room
 from kerf.model.snapshot import StateNode
 from kerf.model.writes import set_conditions
 from kerf.scheduling.answers.nodeclaims import member_claim, member_name, to_claim
+from kerf.scheduling.facts.joining import members_left
 from kerf_api import durations
 from kerf_api.v1 import conditions as rules
 from kerf_api.v1.budgets import EXPIRED
@@ -159,9 +160,10 @@ def _decided(view: View, claim: NodeClaim, reason: str, words: str) -> Plan:
 
 
 def _member(view: View, found: Candidate, salt: str) -> list[NodeClaim]:
-    """One from the template, if `limits.nodes` has room for it beside the old one and no surplus is to go first."""
+    """One from the template, if `limits.nodes` has room for it beside the old one, no surplus is to go first, and the
+    latest members have joined."""
     snapshot, pool = view.snapshot, found.pool
-    if not may_renew(snapshot, pool) or not room(snapshot, pool, 1):
+    if not may_renew(snapshot, pool) or not room(snapshot, pool, 1) or members_left(snapshot, pool) == 0:
         return []
     return [member_claim(snapshot, pool, member_name(pool, salt))]
 

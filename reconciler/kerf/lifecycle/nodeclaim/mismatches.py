@@ -213,7 +213,7 @@ def _and(record: Record, one: Watched, now: datetime, inputs: str, differs: str)
 
 def _where(one: Watched) -> Mapping[str, str]:
     own = {**one.claim.metadata.labels, **one.node.metadata.labels, labels.NODEPOOL: one.claim.pool_name}
-    return {key: own[key][:LONGEST_TEXT] for key in mismatches.PLACES if key in own}
+    return mismatches.place(own)
 
 
 def with_condition(

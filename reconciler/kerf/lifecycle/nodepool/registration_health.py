@@ -13,7 +13,9 @@ from typing import Final
 from kerf.lifecycle.nodeclaim.liveness import give_up
 from kerf.lifecycle.nodeclaim.progress import begin
 from kerf.lifecycle.view import View
-from kerf.model.backoff import REGISTRATION_FAILED, Registration, Registrations
+from kerf.model.backoff import MOST_PODS, REGISTRATION_FAILED, Registration, Registrations
+from kerf.model.claims import is_outdated, planned_pods
+from kerf.model.mismatches import place
 from kerf_api.v1 import conditions
 from kerf_api.v1.conditions import FALSE, TRUE
 from kerf_api.v1.meta import Condition
@@ -66,9 +68,9 @@ def _owned(claim: NodeClaim, pool: NodePool) -> bool:
 
 
 def _failures(view: View, pool: NodePool, joining: Iterable[NodeClaim]) -> Iterator[Registration]:
-    """The pool's own claims that are given up now."""
+    """The pool's own claims that are given up now; those from before an edit say nothing of the pool as it is."""
     for claim in joining:
-        if claim.metadata.unreadable or not _owned(claim, pool):
+        if claim.metadata.unreadable or not _owned(claim, pool) or is_outdated(claim, pool, view.class_of(claim)):
             continue
         if not give_up(begin(view, claim)).actions:
             continue
@@ -76,7 +78,10 @@ def _failures(view: View, pool: NodePool, joining: Iterable[NodeClaim]) -> Itera
         reason, message = REGISTRATION_FAILED, f"{claim.name} has not registered in time"
         if launched is not None and launched.status != TRUE:
             reason, message = launched.reason, launched.message
-        yield Registration(claim=claim.metadata.uid, at=view.now, reason=reason, message=message)
+        where, marks = place(claim.metadata.labels), tuple(sorted(planned_pods(claim))[:MOST_PODS])
+        yield Registration(
+            claim=claim.metadata.uid, at=view.now, reason=reason, message=message, where=where, pods=marks
+        )
 
 
 def _successes(pool: NodePool, lately: Iterable[NodeClaim], since: datetime) -> Iterator[Registration]:

@@ -7,15 +7,17 @@ nodes have not even joined, it makes one at a time until one does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model.backoff import unregistered
-from kerf.model.claims import true_since
+from kerf.model.backoff import Registration, registrations, unregistered, unregistered_since
+from kerf.model.claims import is_outdated, planned_pods, true_since
 from kerf.model.memory import Step, Turn
+from kerf.model.mismatches import place
 from kerf.model.snapshot import Snapshot
 from kerf_api.v1.nodeclaim import NodeClaim
+from kerf_api.v1.nodepool import NodePool
 
 #: Time for a node from its registration to its initialization; then other nodes are planned for its pods.
 INITIALIZES: Final = timedelta(minutes=10)
@@ -49,10 +51,41 @@ def joins_fail(snapshot: Snapshot, pool_name: str, given_up: datetime | None) ->
     return not any(at >= earliest for at in joined)
 
 
+def limited_pools(turn: Turn) -> frozenset[str]:
+    """The NodePools that may make one node at most now."""
+    failing = failing_pools(turn).items()
+    return frozenset(name for name, given_up in failing if nodes_left(turn.snapshot, name, given_up) is not None)
+
+
+def latest_failures(snapshot: Snapshot, pool_name: str) -> Sequence[Registration]:
+    """The latest nodes of a NodePool that have not joined, and those that are late with their initialization."""
+    pool = snapshot.node_pools.get(pool_name)
+    known = registrations(pool, snapshot.now) if pool is not None else ()
+    late = (
+        Registration(
+            claim=one.metadata.uid,
+            at=at,
+            reason=NOT_INITIALIZED,
+            where=place(one.metadata.labels),
+            pods=tuple(sorted(planned_pods(one))),
+        )
+        for one in _present(snapshot, pool_name)
+        if (at := late_at(one)) is not None and at <= snapshot.now
+    )
+    return (*(one for one in known if one.reason), *late)
+
+
+def _present(snapshot: Snapshot, pool_name: str) -> list[NodeClaim]:
+    """The NodeClaims of a NodePool as it is now: those from before an edit say nothing of the next one."""
+    pool, managed = snapshot.node_pools.get(pool_name), snapshot.claims_by_pool.get(pool_name, ())
+    node_class = snapshot.node_classes.get(pool.class_name) if pool is not None else None
+    return [one for one in managed if one.managed and not is_outdated(one, pool, node_class)]
+
+
 def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:
     """How many nodes a NodePool may make now of which a node is late, or none has joined lately: 1 or 0. None when
     there is no such limit, or a newer node is initialized."""
-    claims = [one for one in snapshot.claims_by_pool.get(pool_name, ()) if one.managed]
+    claims = _present(snapshot, pool_name)
     if joins_fail(snapshot, pool_name, given_up):
         return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in claims) else 1
     late = [at for one in claims if (at := late_at(one)) is not None and at <= snapshot.now]
@@ -63,6 +96,13 @@ def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) ->
     if any(one.is_true("Initialized") for one in newer):
         return None
     return 0 if any(not one.metadata.deleting for one in newer) else 1
+
+
+def members_left(snapshot: Snapshot, pool: NodePool) -> int | None:
+    """How many members a static NodePool may make now of which none has joined lately; None when there is no such
+    limit. Members that are late with their initialization count as members: no others are made in their place."""
+    given_up = unregistered_since(pool, snapshot.now)
+    return nodes_left(snapshot, pool.name, given_up) if joins_fail(snapshot, pool.name, given_up) else None
 
 
 def _unregistered(snapshot: Snapshot, name: str) -> tuple[datetime | None, datetime | None]:

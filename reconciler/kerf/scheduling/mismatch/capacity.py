@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kerf.model.claims import planned_pods
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.selectors import selector_of
@@ -12,7 +13,7 @@ from kerf.model.memory import Step, Turn
 from kerf.model.snapshot import Snapshot
 from kerf.pods.host_ports import clash, host_ports
 from kerf.scheduling.answers.nodeclaims import pod_mark
-from kerf.scheduling.mismatch.watching import Watched, node_of, planned_pods
+from kerf.scheduling.mismatch.watching import Watched, node_of
 from kerf.scheduling.placing.pod_parts import has_terms
 from kerf_api.resources import Resources, total
 from kerf_api.v1.nodeclaim import NodeClaim

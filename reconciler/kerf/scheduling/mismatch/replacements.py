@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model.claims import true_since
+from kerf.model.claims import planned_pods, true_since
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.memory import Step
@@ -20,7 +20,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.pods.requirements import accepted_by_node, asked_labels, selector_requirements
 from kerf.pods.volumes import attachments
 from kerf.scheduling.answers.nodeclaims import pod_mark
-from kerf.scheduling.mismatch.watching import TAINT_GOES, WATCHED, hindrance, node_of, planned_pods
+from kerf.scheduling.mismatch.watching import TAINT_GOES, WATCHED, hindrance, node_of
 from kerf.scheduling.offerings import learned
 from kerf_api import labels
 from kerf_api.resources import Resources, total

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from kerf.model.claims import true_since
+from kerf.model.claims import marks_of, planned_pods, probed_by, true_since
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Node
 from kerf.model.memory import Step, Turn
@@ -59,21 +59,6 @@ def watched(turn: Turn) -> tuple[Mapping[str, Watched], datetime | None]:
     """The watched nodes by the names of their NodeClaims, and the instant at which that may change by itself."""
     asked = turn.all(WATCH, turn.noted)
     return asked.spoken, asked.due
-
-
-def planned_pods(claim: NodeClaim) -> frozenset[str]:
-    """The marks of the pods that a NodeClaim was made for."""
-    return marks_of(claim, labels.PLANNED_PODS)
-
-
-def probed_by(claim: NodeClaim) -> frozenset[str]:
-    """The shapes that a NodeClaim is a further attempt for."""
-    return marks_of(claim, labels.PROBES)
-
-
-def marks_of(claim: NodeClaim, annotation: str) -> frozenset[str]:
-    """The parts of an annotation with commas."""
-    return frozenset(claim.metadata.annotations.get(annotation, "").split(",")) - {""}
 
 
 # --- one node ---------------------------------------------------------------------------------------------------
