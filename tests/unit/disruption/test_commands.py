@@ -160,6 +160,13 @@ def test_once_the_replacement_is_bought_a_disruption_budget_delays_only_the_drai
     assert [d.ref.name for d in deletions(world.plan())] == ["a"]
 
 
+def failed(world: World) -> tuple[datetime, int]:
+    """When the latest replacement of the node failed, and how many have."""
+    found = failure_of(world.claim("a").metadata.annotations, world.now)
+    assert found is not None
+    return found.at, found.count
+
+
 @pytest.mark.parametrize("how", ["gone", "deleting"])
 def test_a_lost_replacement_rolls_back_and_the_candidate_is_left_alone_for_a_while(how: str) -> None:
     world = drifted_world()
@@ -171,9 +178,7 @@ def test_a_lost_replacement_rolls_back_and_the_candidate_is_left_alone_for_a_whi
         world.edit(f"nodeclaim/{name}", {"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}})
     world.settle()
     assert not world.tainted("a")
-    found = failure_of(world.claim("a").metadata.annotations, world.now)
-    assert found is not None
-    assert (found.at, found.count) == (NOW, 1)
+    assert failed(world) == (NOW, 1)
     world.objects.pop(f"nodeclaim/{name}", None)
     plan = world.plan()
     assert plan.actions == ()
@@ -184,7 +189,7 @@ def test_a_lost_replacement_rolls_back_and_the_candidate_is_left_alone_for_a_whi
     assert len(world.replacements) == 1
     del world.objects[f"nodeclaim/{world.replacements[0]}"]
     world.settle()
-    assert failure_of(world.claim("a").metadata.annotations, world.now) == Failure(at=NOW + MINUTE, count=2)
+    assert failed(world) == (NOW + MINUTE, 2)
     assert Failure(at=NOW, count=2).until == NOW + 2 * MINUTE
     assert Failure(at=NOW, count=9).until == NOW + 10 * MINUTE
 
