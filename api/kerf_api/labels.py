@@ -6,9 +6,16 @@ annotations, taints, finalizers" of the Karpenter documentation.
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 GROUP = "karpenter.sh"
 AWS_GROUP = "karpenter.k8s.aws"
 KERF = "kerf.sh"
+
+#: The name of a label after its prefix; a value that is not empty is one, too.
+NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*", re.ASCII)
+LONGEST_NAME: Final = 63
 
 # --- labels -----------------------------------------------------------------------------------------------------
 NODEPOOL = f"{GROUP}/nodepool"
@@ -235,6 +242,11 @@ def cluster_tag(cluster_name: str) -> str:
 def of_reservation(id_: str, type_: str, interruptible: bool) -> dict[str, str]:
     """The labels of a machine in a capacity reservation."""
     return dict(zip(RESERVATION_LABELS, (id_, type_, "true" if interruptible else "false"), strict=True))
+
+
+def is_label_value(value: str) -> bool:
+    """Whether the API server accepts a text as the value of a label."""
+    return len(value) <= LONGEST_NAME and (not value or NAME.fullmatch(value) is not None)
 
 
 def normalise(key: str) -> str:

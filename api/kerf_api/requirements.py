@@ -74,13 +74,29 @@ class Requirement:
 
     def meets(self, other: Requirement) -> bool:
         """Whether a node can satisfy both: by a value, or, where both accept that, without the label."""
-        return self.intersects(other) or (self.operator in _ABSENCE and other.operator in _ABSENCE)
+        return self.intersects(other) or (self.accepts_absence and other.accepts_absence)
+
+    @property
+    def accepts_absence(self) -> bool:
+        """Whether a node without the label satisfies the requirement: with a bound it never does."""
+        return self.operator in _ABSENCE and self.gte is None and self.lte is None
+
+    @property
+    def labels_a_node(self) -> bool:
+        """Whether Kerf can give a new node a label that satisfies the requirement."""
+        return self.any_value() is not None if self.complement else any(map(labels.is_label_value, self.values))
 
     def any_value(self) -> str | None:
-        """A value that satisfies the requirement: the least listed one, or the least integer not excluded."""
+        """A value that satisfies the requirement: the least listed one, or the least integer not excluded.
+
+        Label values are preferred among those listed. An integer is never negative: a label value has no sign.
+        """
         if not self.complement:
-            return min(self.values, default=None)
-        number = self.gte if self.gte is not None else 0
+            least = min(self.values, default=None)
+            if least is None or labels.is_label_value(least):
+                return least
+            return min(filter(labels.is_label_value, self.values), default=least)
+        number = max(self.gte or 0, 0)
         while str(number) in self.values:
             number += 1
         return None if self.lte is not None and number > self.lte else str(number)
@@ -216,6 +232,20 @@ class Requirements(Mapping[str, Requirement]):
         clashes = [key for key in small if key in large and not self[key].meets(other[key])]
         return min(clashes, default=None)
 
+    def joined(self, other: Requirements) -> Requirements | None:
+        """Both together; None where no node that Kerf labels can meet both."""
+        if self.conflict(other) is not None:
+            return None
+        both = self & other
+        return both if both.without_value() is None else None
+
+    def without_value(self) -> str | None:
+        """The first custom label (by name) that a node must have and for which there is no valid value."""
+        wanted = (row for row in self._by_key.values() if row.operator != DOES_NOT_EXIST)
+        return min(
+            (row.key for row in wanted if row.key not in labels.WELL_KNOWN and not row.labels_a_node), default=None
+        )
+
     def incompatible(self, wanted: Requirements, undefined_ok: frozenset[str] = frozenset()) -> str | None:
         """The first key of `wanted` that these requirements cannot serve; None when they serve all.
 
@@ -224,7 +254,7 @@ class Requirements(Mapping[str, Requirement]):
         undefined = [
             key
             for key, row in wanted.items()
-            if key not in self and key not in undefined_ok and row.operator not in _ABSENCE
+            if key not in self and key not in undefined_ok and not row.accepts_absence
         ]
         return min(undefined) if undefined else self.conflict(wanted)
 

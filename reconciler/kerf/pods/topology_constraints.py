@@ -24,7 +24,7 @@ from kerf.pods.requirements import (
     tolerates_all,
 )
 from kerf_api import labels
-from kerf_api.requirements import DOES_NOT_EXIST, EMPTY, NOT_IN, Requirements
+from kerf_api.requirements import EMPTY, Requirements
 from kerf_api.v1.meta import Taint
 
 SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
@@ -214,7 +214,7 @@ class TopologyConstraint:
 
 def named_labels(requirements: Requirements) -> frozenset[str]:
     """The labels of which requirements ask more than that they be absent or not have some values."""
-    return frozenset([key for key, row in requirements.items() if row.operator not in (NOT_IN, DOES_NOT_EXIST)])
+    return frozenset([key for key, row in requirements.items() if not row.accepts_absence])
 
 
 #: A pod's own constraint, or a group whose owners keep the pod away.

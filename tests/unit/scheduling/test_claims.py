@@ -139,3 +139,55 @@ def test_claims_with_the_longer_hashes_of_earlier_versions_are_followed() -> Non
     again = w.world(w.pool(), w.pod("p"), old)
     assert solve(again, list(again.pods.pending.values())).placed == {"default/p": short.name}
     assert len(to_claim(again, solution.new_nodes[0], salt="provisioned").name) == len(short.name)
+
+
+GEN = "example.com/gen"
+
+
+def gen(*rows: tuple[str, str], preferred: bool = False) -> dict[str, Any]:
+    """A node affinity about the custom label: operators with one value each."""
+    term = {"matchExpressions": [{"key": GEN, "operator": operator, "values": [value]} for operator, value in rows]}
+    node: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    if preferred:
+        node = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}
+    return {"affinity": {"nodeAffinity": node}}
+
+
+OPEN = {"key": GEN, "operator": "Exists"}
+
+
+def given(snapshot: Any, solution: Solution) -> list[str | None]:
+    return [to_claim(snapshot, node, salt="s").metadata.labels.get(GEN) for node in solution.new_nodes]
+
+
+@pytest.mark.parametrize(
+    ("asked", "value"),
+    [
+        (gen(("Gt", "-3")), "0"),
+        (gen(("Gt", "-3"), ("NotIn", "0")), "1"),
+        (gen(("Lt", "1")), "0"),
+        (gen(("In", "x y"), preferred=True), "0"),
+    ],
+)
+def test_a_made_up_label_value_is_a_valid_one(asked: dict[str, Any], value: str) -> None:
+    assert given(*planned(w.pool(requirements=[OPEN]), w.pod("p", **asked))) == [value]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [gen(("Lt", "0")), gen(("Gt", "3"), ("Lt", "5"), ("NotIn", "4")), gen(("In", "-1"))],
+)
+def test_a_pod_without_a_valid_label_value_is_refused_alone(asked: dict[str, Any]) -> None:
+    _, solution = planned(w.pool(requirements=[OPEN]), w.pod("p", **asked), w.pod("q"))
+    assert [node.pods for node in solution.new_nodes] == [("default/q",)]
+    assert "no valid label value satisfies example.com/gen" in str(solution.unplaced["default/p"])
+
+
+def test_pods_without_a_common_label_value_get_a_node_each() -> None:
+    pods = w.pod("p", **gen(("Gt", "3"), ("NotIn", "4"))), w.pod("q", **gen(("Lt", "5")))
+    assert sorted(map(str, given(*planned(w.pool(requirements=[OPEN]), *pods)))) == ["0", "5"]
+
+
+def test_a_bound_needs_the_label_beside_excluded_values() -> None:
+    _, solution = planned(w.pool(), w.node("n"), w.pod("p", **gen(("Gt", "3"), ("NotIn", "5"))))
+    assert list(solution.unplaced) == ["default/p"]

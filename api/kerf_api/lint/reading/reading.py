@@ -10,19 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from kerf_api import crds, durations, quantity
+from kerf_api import crds, durations, labels, quantity
 from kerf_api.lint.problem import Problem, Steps, at
 
-_NAME = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*", re.ASCII)
 _PLAIN_LINES = re.compile(r"[A-Za-z0-9\n]*", re.ASCII)
 _LINES = re.compile(r"[A-Za-z0-9_.\n-]*", re.ASCII)
 #: At the beginning or the end of a line.
 _BAD_ENDS: Final = tuple(end for mark in "-_." for end in (f"\n{mark}", f"{mark}\n"))
 _DOMAIN = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*", re.ASCII)
-_LONGEST_NAME: Final = 63
 _LONGEST_DOMAIN: Final = 253
 #: Characters of a qualified name: a domain, a slash and a name.
-LONGEST_KEY: Final = _LONGEST_DOMAIN + 1 + _LONGEST_NAME
+LONGEST_KEY: Final = _LONGEST_DOMAIN + 1 + labels.LONGEST_NAME
 
 
 def part(manifest: Any, *steps: str) -> Any:
@@ -60,29 +58,29 @@ def qualified_name_fault(name: str) -> str | None:
         return "has more than one slash"
     if slash and not (len(prefix) <= _LONGEST_DOMAIN and _DOMAIN.fullmatch(prefix)):
         return f"the part before the slash must be a DNS name of at most {_LONGEST_DOMAIN} characters"
-    if not last or len(last) > _LONGEST_NAME:
-        return f"the name {'after the slash ' if slash else ''}must have 1 to {_LONGEST_NAME} characters"
+    if not last or len(last) > labels.LONGEST_NAME:
+        return f"the name {'after the slash ' if slash else ''}must have 1 to {labels.LONGEST_NAME} characters"
     return (
         None
-        if _NAME.fullmatch(last)
+        if labels.NAME.fullmatch(last)
         else "must begin and end with a letter or digit and contain only letters, digits and . _ -"
     )
 
 
 def label_value_fault(value: str) -> str | None:
     """Why a text is no label value, in words; None when it is one."""
-    if len(value) > _LONGEST_NAME:
-        return f"has {len(value)} characters, label values have at most {_LONGEST_NAME}"
+    if len(value) > labels.LONGEST_NAME:
+        return f"has {len(value)} characters, label values have at most {labels.LONGEST_NAME}"
     return (
         None
-        if not value or _NAME.fullmatch(value)
+        if labels.is_label_value(value)
         else "label values begin and end with a letter or digit and contain only letters, digits and . _ -"
     )
 
 
 def are_label_values(values: Sequence[str]) -> bool:
     """Whether all texts are label values, by one look at all of them: a list may have thousands."""
-    if not values or max(map(len, values)) > _LONGEST_NAME:
+    if not values or max(map(len, values)) > labels.LONGEST_NAME:
         return not values
     lines = "\n".join(("", *values, ""))
     if lines.count("\n") != len(values) + 1:

@@ -19,13 +19,12 @@ from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf.scheduling.nodes.existing import ExistingNode
 from kerf.scheduling.nodes.volume_usage import Attached
 from kerf.scheduling.offerings.instance_types import Bools, Columns, Ints
-from kerf_api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
+from kerf_api.requirements import Requirement, Requirements
 from kerf_api.v1.meta import Taint
 
 #: The kube-scheduler refuses a node with `spec.unschedulable` to pods that do not tolerate this taint, even while the
 #: node does not have it yet.
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-_ABSENCE = (NOT_IN, DOES_NOT_EXIST)
 T = TypeVar("T")
 #: The distinct values that targets have of something, and each target's place in them.
 Coded = tuple[list[T], NDArray[np.intp]]
@@ -175,7 +174,7 @@ class ExistingNodes:
 def serves(own: Requirement | None, row: Requirement) -> bool:
     """Whether every value that a target may have of a label satisfies what is wanted; none means: no such label."""
     if own is None or not (own.complement or own.values):
-        return row.operator in _ABSENCE
+        return row.accepts_absence
     return not own.complement and all(row.has(value) for value in own.values)
 
 

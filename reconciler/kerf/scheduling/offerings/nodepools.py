@@ -232,13 +232,13 @@ class NodeClaimTemplate:
         return known
 
     def join(self, one: Requirements, other: Requirements) -> Requirements | None:
-        """Both requirements together; None when they exclude each other or leave no offering."""
+        """Both requirements together; None when they leave no label value or no offering."""
         key = (one, other)
         if key not in self._joined:
             self.work.charge(1 + (one.size + other.size) // VALUES_A_STEP)
             if len(self._joined) >= _MOST_JOINED:
                 self._joined.clear()
-            both = one & other if one.conflict(other) is None else None
+            both = one.joined(other)
             shape = self.shape(both) if both is not None else None
             self._joined[key] = shape.requirements if shape is not None and len(shape.types) else None
         return self._joined[key]

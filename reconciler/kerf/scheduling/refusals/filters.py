@@ -34,9 +34,8 @@ from kerf.scheduling.placing.classes import PodClass
 from kerf.scheduling.placing.daemon_company import beside_daemons, keeping_away
 from kerf.scheduling.topology import admits
 from kerf_api import labels
-from kerf_api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements, requirement
+from kerf_api.requirements import IN, Requirement, Requirements, requirement
 
-_ABSENCE = (NOT_IN, DOES_NOT_EXIST)
 #: Of a class's volumes no more alternatives than this are looked at.
 _MOST_ALTERNATIVES = 8
 
@@ -146,12 +145,14 @@ class Filters:
     def _asking(self, rule: str, wanted: Requirements, nothing: Bools) -> Iterator[tuple[str, str, Bools, str]]:
         for key in sorted(wanted):
             row = wanted[key]
-            known = key in self.requirements or key in labels.WELL_KNOWN or row.operator in _ABSENCE
+            known = key in self.requirements or key in labels.WELL_KNOWN or row.accepts_absence
+            narrowed = self.requirements.allowed(key).intersection(row)
             if not known:
                 yield rule, key, nothing, f'incompatible requirements, label "{key}" does not have known values'
             elif self.requirements.conflict(Requirements([row])) is not None:
                 yield rule, key, nothing, f"incompatible requirements, key {key}: {self.requirements[key]} and {row}"
-            narrowed = self.requirements.allowed(key).intersection(row)
+            elif Requirements([narrowed]).without_value() is not None:
+                yield rule, key, nothing, f"incompatible requirements, no valid label value satisfies {narrowed}"
             if narrowed != self.requirements.get(key):
                 self.requirements = self.requirements & [row]
                 yield rule, key, self.reach(Requirements([narrowed])), "no instance type met all requirements"
