@@ -32,6 +32,8 @@ ARCH = "kubernetes.io/arch"
 OS = "kubernetes.io/os"
 HOSTNAME = "kubernetes.io/hostname"
 WINDOWS_BUILD = "node.kubernetes.io/windows-build"
+#: How requirements spell the field of `matchFields`: no label has this key. Each node has it, a new node no known one.
+NAME_FIELD = "metadata.name (field)"
 EXCLUDE_BALANCERS = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"

@@ -16,6 +16,7 @@ from kerf.model.kubernetes.objects import DaemonSet, NodeSelectorTerm, Pod, Tole
 from kerf.model.plan import Reason
 from kerf.pods.host_ports import HostPort, host_ports
 from kerf.pods.requirements import (
+    filled,
     required_terms,
     selector_requirements,
     selects_nothing,
@@ -61,13 +62,13 @@ class Daemon:
         return tolerates_all((*self.tolerations, _SOFT), taints)
 
     def terms_for(self, template: Requirements) -> tuple[Requirements, ...]:
-        """The alternatives that a NodePool's template can serve."""
+        """The alternatives that a NodePool's template can serve: none by a node's name, which no new node has."""
         ready = template & _GROWN_UP
         return tuple(term for term in self.terms if ready.compatible(term, labels.WELL_KNOWN))
 
     def fits_labels(self, node_labels: Requirements, taints: Iterable[Taint]) -> bool:
-        """Whether it would run on an existing node (by its first alternative)."""
-        return self.accepts(taints) and node_labels.compatible(self.terms[0])
+        """Whether it would run on an existing node, by any alternative."""
+        return self.accepts(taints) and any(map(node_labels.compatible, self.terms))
 
 
 def daemons_of(
@@ -110,7 +111,7 @@ def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
     if daemon_set.metadata.unreadable:
         raise ValueError(f"cannot be read: {daemon_set.metadata.unreadable}")
     pod = _speaker(daemon_set, living)
-    terms = required_terms(_speaker(daemon_set, None)) or required_terms(pod) or (NodeSelectorTerm(),)
+    terms = required_terms(_speaker(daemon_set, None)) or _unnamed(pod) or (NodeSelectorTerm(),)
     base = selector_requirements(pod.spec.node_selector)
     requests = pods.requests(pod)
     absurd = next((name for name, amount in requests.items() if amount >= quantity.LARGEST), "")
@@ -124,6 +125,11 @@ def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
         host_ports(pod),
         replace(pod, metadata=replace(pod.metadata, namespace=daemon_set.metadata.namespace)),
     )
+
+
+def _unnamed(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+    """The terms of a controlled pod without the fields: its controller has bound it to its own node by them."""
+    return filled(replace(term, match_fields=()) for term in required_terms(pod))
 
 
 def _speaker(daemon_set: DaemonSet, living: Pod | None) -> Pod:

@@ -63,7 +63,7 @@ def selector_requirements(pairs: Mapping[str, str]) -> Requirements:
 
 
 def term_requirements(term: NodeSelectorTerm) -> Requirements:
-    """A term's expressions, all of them; fields are not read. Raises ValueError on a malformed one."""
+    """A term's expressions and fields, all of them. Raises ValueError on a malformed one."""
     return Requirements(_rows(term))
 
 
@@ -306,7 +306,10 @@ def contradicts(rows: Sequence[Requirement], together: Requirements) -> bool:
 
 
 def _rows(term: NodeSelectorTerm) -> list[Requirement]:
-    return [requirement(e.key, e.operator, e.values) for e in term.match_expressions]
+    rows = [requirement(e.key, e.operator, e.values) for e in term.match_expressions]
+    if term.match_fields:  # the API server admits this field alone
+        rows += [requirement(labels.NAME_FIELD, e.operator, e.values) for e in term.match_fields]
+    return rows
 
 
 def _affinity(pod: Pod) -> Affinity:

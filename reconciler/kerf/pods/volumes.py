@@ -127,7 +127,7 @@ def _affinity_terms(volume: PersistentVolume) -> list[Requirements]:
     if required is None:
         return [EMPTY]
     found = [term_requirements(term) for term in filled(required.node_selector_terms)]
-    return [term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else found
+    return [term.without(labels.HOSTNAME, labels.NAME_FIELD) for term in found] if _is_local(volume) else found
 
 
 def _labelled(volume: PersistentVolume) -> tuple[Requirements, ...]:

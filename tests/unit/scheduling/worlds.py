@@ -189,6 +189,23 @@ def node_affinity(*terms: Iterable[tuple[str, str, list[str]]]) -> dict[str, Any
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": rows}}}
 
 
+def by_name(operator: str, *names: str) -> dict[str, Any]:
+    """A term of a node selector by the field of a node's name."""
+    return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": list(names)}]}
+
+
+def in_zones(*zones: str) -> dict[str, Any]:
+    """A term of a node selector by zones."""
+    return {"matchExpressions": [{"key": labels.ZONE, "operator": "In", "values": list(zones)}]}
+
+
+def any_term(*terms: dict[str, Any]) -> dict[str, Any]:
+    """The part of a pod's spec that requires one of these terms of its node."""
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    }
+
+
 def counts(solution: Solution, snapshot: Snapshot | None = None) -> list[int]:
     """How many pods go to each zone that gets any on new nodes, sorted."""
     zones: dict[tuple[str, ...], int] = {}

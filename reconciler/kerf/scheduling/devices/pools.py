@@ -12,7 +12,7 @@ from fractions import Fraction
 from kerf.model.kubernetes.devices import ResourceSliceSpec, SliceDevice
 from kerf.model.kubernetes.objects import NodeSelector
 from kerf.pods.requirements import filled, term_requirements
-from kerf_api import quantity
+from kerf_api import labels, quantity
 from kerf_api.requirements import EMPTY, Requirements
 
 #: Driver, pool and name of a device.
@@ -170,5 +170,5 @@ def reaches_of(selector: NodeSelector) -> tuple[Reach, ...]:
             if row.key != _NODE_NAME or row.operator != "In":
                 raise ValueError(f"a node selector by {row.key} {row.operator} is not supported")
             names = list(row.values)
-        found += [Reach(name, term_requirements(term)) for name in names]
+        found += [Reach(name, term_requirements(term).without(labels.NAME_FIELD)) for name in names]
     return tuple(found)

@@ -160,6 +160,7 @@ def _read(state: StateNode, snapshot: Snapshot) -> NodeFacts:
         return NodeFacts(state, state.name, initialized, marks, open=True, taints=claim.spec.taints)
     own = dict(state.labels)
     hostname = own.setdefault(labels.HOSTNAME, state.name)
+    own[labels.NAME_FIELD] = state.name
     return NodeFacts(
         state,
         state.name,

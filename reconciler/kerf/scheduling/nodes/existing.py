@@ -230,7 +230,7 @@ class _Shares:
     def __init__(self, columns: Columns, daemons: Sequence[Daemon]) -> None:
         self._nothing = columns.vector({})
         self._daemons = [(daemon, columns.vector(daemon.requests)) for daemon in daemons]
-        self._keys = sorted({key for daemon in daemons for key in daemon.terms[0]})
+        self._keys = sorted({key for daemon in daemons for term in daemon.terms for key in term})
         self._known: dict[object, tuple[Sequence[Daemon], Ints]] = {}
         #: By the identity of the daemon sets that run there, which `_known` keeps, and the keys of those there are.
         self._missing: dict[tuple[int, tuple[str, ...]], tuple[Daemon, ...]] = {}

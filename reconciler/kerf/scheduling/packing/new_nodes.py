@@ -72,7 +72,7 @@ def _listed(done: Packed) -> _Listed:
     for key, count in sorted(missing.items()):
         requirements, relaxed = requirements.with_min_values(key, count or None), True
     return _Listed(
-        requirements.without(labels.HOSTNAME),
+        requirements.without(labels.HOSTNAME, labels.NAME_FIELD),
         relaxed,
         tuple(dict.fromkeys(table.names[int(i)] for i in done.types)),
         template.overhead[done.types].min(axis=0),

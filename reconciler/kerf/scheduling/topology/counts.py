@@ -217,6 +217,10 @@ class Tallies:
         return self._by_label[key].get(value, ())
 
 
+#: They name one node.
+_NAMES: Final = frozenset({labels.HOSTNAME, labels.NAME_FIELD})
+
+
 class _Admission:
     """On which nodes pods count for a spread. Nodes that look the same to who is spread are looked at once."""
 
@@ -224,8 +228,8 @@ class _Admission:
         self._group, self._coming = group, coming
         pod = group.filter_pod
         asked = asked_labels(pod) if pod is not None and group.honors_affinity else frozenset()
-        self._keys = tuple(sorted((asked | group.keys) - {labels.HOSTNAME}))
-        self._by_host = labels.HOSTNAME in asked
+        self._keys = tuple(sorted((asked | group.keys) - _NAMES))
+        self._by_host = not asked.isdisjoint(_NAMES)
         self._known: dict[object, bool] = {}
 
     def __call__(self, node: Node) -> bool:
@@ -235,7 +239,7 @@ class _Admission:
         look = (*map(own.get, self._keys), node.name if self._by_host else "", taints)
         known = self._known.get(look)
         if known is None:
-            described = Requirements.of_labels({labels.HOSTNAME: node.name, **own})
+            described = Requirements.of_labels({labels.HOSTNAME: node.name, labels.NAME_FIELD: node.name, **own})
             known = self._known[look] = self._group.admits_node(described, taints)
         return known
 
