@@ -238,7 +238,7 @@ class _Required:
         affinity = _affinity(pod)
         return cls(
             tuple(selector_requirements(pod.spec.node_selector).values()),
-            required_terms(pod),
+            tuple(sorted(required_terms(pod), key=lambda term: not term.match_fields)),  # the last is for new nodes
             selects_nothing(pod),
             pod.spec.tolerations,
             tuple(s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable != "ScheduleAnyway"),
@@ -355,9 +355,10 @@ def _problems_of_labels(pod: Pod) -> Iterator[Problem]:
     if selects_nothing(pod):
         yield Problem("its required node affinity selects no node: an empty term of nodeSelectorTerms matches nothing")
     keys = set(pod.spec.node_selector)
-    for term in required_terms(pod):
-        if term.match_fields:
-            yield Problem("node affinity by fields is not supported")
+    terms = required_terms(pod)
+    if terms and all(term.match_fields for term in terms):
+        yield Problem("node affinity by fields is not supported")
+    for term in terms:
         for e in term.match_expressions:
             if e.key != labels.HOSTNAME or e.operator != NOT_IN:  # no new node has the name of one that is there
                 keys.add(e.key)
