@@ -16,6 +16,14 @@ from kerf.model.snapshot import Snapshot
 _MODE = "ReadWriteOncePod"
 
 
+class InUse(ValueError):
+    """A claim that `user` has, by the key of the pod: on its node, or before others that are pending."""
+
+    def __init__(self, claim: str, user: str) -> None:
+        super().__init__(f'persistentvolumeclaim "{claim}" is {_MODE}: pod {user} uses it')
+        self.user = user
+
+
 @dataclass(frozen=True, eq=False)
 class SoleUsers:
     """The pods on the nodes of a snapshot that use such claims."""
@@ -50,8 +58,7 @@ class SoleUsers:
             if taken is None:
                 users |= dict.fromkeys(claims, pod.key)
             else:
-                name = taken.rpartition("/")[2]
-                found[pod.key] = ValueError(f'persistentvolumeclaim "{name}" is {_MODE}: pod {users[taken]} uses it')
+                found[pod.key] = InUse(taken.rpartition("/")[2], users[taken])
         return found
 
     def _claims(self, pod: Pod) -> Iterator[str]:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from typing import Final
 
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import virtual
 from kerf.model.snapshot import Snapshot
+from kerf.pods.sole_users import InUse
 from kerf.pods.volumes import volume_demands
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
 from kerf.scheduling.context import SolveContext, context_of
@@ -36,7 +38,7 @@ from kerf.scheduling.placing.pending_zones import effective_zones
 from kerf.scheduling.refusals.explain import Outcome, left_for_later, no_place, not_readable
 from kerf.scheduling.strategies import Round, StrategySearch
 from kerf.scheduling.topology.solve_counts import Topology
-from kerf.scheduling.work import Turns, Work
+from kerf.scheduling.work import WORK_BUDGET, Turns, Work
 from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
 
@@ -44,6 +46,8 @@ __all__ = ["NewNode", "PodRefusal", "Solution", "SolveContext", "SolveOptions", 
 
 #: Seats for pods that the search for a cheaper answer looks for: in a second, and at most for each pod, or for few.
 _SEATS_A_SECOND, _SEATS_A_POD, _SEATS_FOR_FEW = 2000, 40, 800
+#: So many pods that share a claim for one pod may be without a place before one that has one is found.
+_MOST_USERS: Final = 4
 #: A solve before all pods are there is one of so many.
 _OF_MANY = 10
 
@@ -96,6 +100,30 @@ def solve(
     """
     shared = context if context is not None else context_of(snapshot)
     work = work if work is not None else Work()
+    idle: dict[str, PodRefusal] = {}
+    for _ in range(_MOST_USERS):
+        asked, solution = _solved(snapshot, pods, options, shared, work)
+        found = _idle_users(asked, solution)
+        if not found:
+            break
+        idle, pods = idle | found, [pod for pod in pods if pod.key not in found]
+    return replace(solution, unplaced={**solution.unplaced, **idle}) if idle else solution
+
+
+def _idle_users(asked: _Asked, solution: Solution) -> dict[str, PodRefusal]:
+    """The pods that have a claim for one pod before others and no place, with the reason.
+
+    The kube-scheduler knows no order of such pods: the claim is for the first that has a place.
+    """
+    pending = {pod.key for pod in asked.found if not pod.spec.node_name}
+    users = {error.user for error in asked.broken.values() if isinstance(error, InUse)} & pending
+    refused = {user: solution.unplaced[user] for user in sorted(users) if user in solution.unplaced}
+    return {user: refusal for user, refusal in refused.items() if refusal.code != WORK_BUDGET}
+
+
+def _solved(
+    snapshot: Snapshot, pods: Sequence[Pod], options: SolveOptions, shared: SolveContext, work: Work
+) -> tuple[_Asked, Solution]:
     templates = shared.templates(options.exclude, work)
     asked = _asked(snapshot, pods, shared, options.exclude)
     queue = _queue(snapshot, asked, shared, templates, work, options)
@@ -106,8 +134,8 @@ def solve(
     outcome = Outcome(snapshot, done.assignment, templates, shared.problems, *wanted, taken)
     effort = options.effort(len(asked.found))
     if options.early:  # what pods are worth is worked out for each node, and needs no bound of the whole beside it
-        return _valued(_solution(asked, queue, done, outcome, 0), queue, done, templates, effort)
-    return _solution(asked, queue, done, outcome, effort)
+        return asked, _valued(_solution(asked, queue, done, outcome, 0), queue, done, templates, effort)
+    return asked, _solution(asked, queue, done, outcome, effort)
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,6 +173,23 @@ def test_a_pod_that_is_expected_on_a_node_has_its_claim() -> None:
     assert w.solved(w.pool(), *sole(), user).new_nodes
 
 
+@pytest.mark.parametrize("nowhere", [["a"], ["a", "b"]])
+def test_a_claim_for_one_pod_is_for_the_first_that_has_a_place(nowhere: list[str]) -> None:
+    """The others come first, and no node has the label that they ask for."""
+    first = [using(name, priority=5, nodeSelector={"no": "such"}) for name in nowhere]
+    done = w.solved(w.pool(), *sole(), *first, using("c"), using("d"))
+    assert [node.pods for node in done.new_nodes] == [("default/c",)]
+    assert all('label "no" does not have known values' in str(done.unplaced[pod.key]) for pod in first)
+    assert "pod default/c uses it" in str(done.unplaced["default/d"])
+
+
+def test_a_pod_on_a_node_has_a_claim_for_one_pod_whatever_becomes_of_it() -> None:
+    user = using("a", node="n", nodeSelector={"no": "such"})
+    snapshot = w.world(w.pool(), w.node("n"), *sole(), user, using("b"))
+    solution = solve(snapshot, list(snapshot.pods.values()), SolveOptions(exclude=frozenset({"node/n"})))
+    assert solution.unplaced.keys() == {"default/a", "default/b"}
+
+
 def test_the_more_important_pod_has_a_claim_for_one_pod() -> None:
     done = w.solved(w.pool(), *sole(), using("a"), using("b", priority=5), using("z", volumes=("other",)))
     assert done.unplaced.keys() == {"default/a", "default/z"}
