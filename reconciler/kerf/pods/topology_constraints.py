@@ -27,6 +27,8 @@ from kerf_api import labels
 from kerf_api.requirements import EMPTY, Requirements
 from kerf_api.v1.meta import Taint
 
+#: So many domains are listed in a refusal.
+_MOST_LISTED = 25
 SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
 
 
@@ -207,9 +209,21 @@ class TopologyConstraint:
     def key(self) -> str:
         return self.group.key
 
-    def describe(self) -> str:
-        counts = ", ".join(f"{d}: {n}" for d, n in sorted(self.group.counts.items())[:25] if d[:1] != "\0")
-        return f"unsatisfiable topology constraint for {self.group.kind}, key={self.key} (counts = {counts or 'none'})"
+    def describe(self, domains: Set[str] = frozenset()) -> str:
+        """The constraint as a refusal; `domains` are those that the skew is measured over (spread only)."""
+        listed = {d: n for d, n in sorted(self.group.counts.items())[:_MOST_LISTED] if d[:1] != "\0"}
+        counts = ", ".join(f"{d}: {n}" for d, n in listed.items()) or "none"
+        least = self._minimum(domains, listed.keys()) if self.group.kind == SPREAD else ""
+        return f"unsatisfiable topology constraint for {self.group.kind}, key={self.key} (counts = {counts}{least})"
+
+    def _minimum(self, domains: Set[str], listed: Set[str]) -> str:
+        """What holds the minimum of a spread down, as far as the `listed` domains do not show it."""
+        counts = self.group.counts
+        number = len(domains | {domain for domain, pods in counts.items() if pods})
+        if domains and number < self.min_domains:
+            return f", minDomains = {self.min_domains}, domains = {number}"
+        pods, domain = min(((counts.get(one, 0), one) for one in domains if one[:1] != "\0"), default=(0, ""))
+        return f", minimum = {domain}: {pods}" if domain and domain not in listed else ""
 
 
 def named_labels(requirements: Requirements) -> frozenset[str]:

@@ -189,6 +189,21 @@ def test_min_values() -> None:
     assert f"NodePool default: remove minValues in the requirement {labels.INSTANCE_TYPE}" in found
 
 
+@pytest.mark.parametrize(
+    ("more", "verdict"),
+    [
+        ({"nodeAffinityPolicy": "Ignore"}, "(counts = z1: 1, z2: 1, minimum = z4: 0)"),
+        ({"minDomains": 5}, "(counts = z1: 1, z2: 1, minDomains = 5, domains = 2)"),
+    ],
+)
+def test_a_spread_names_what_holds_its_minimum_down(more: dict[str, Any], verdict: str) -> None:
+    """The pods cannot run on the node in z4."""
+    there = w.node("a", "z4", cpu="10m")
+    spec = {"labels": {"app": "web"}, "nodeSelector": {labels.NODEPOOL: "default"}}
+    pods = w.replicas(3, "p", **spec, topologySpreadConstraints=[w.spread(**more)])
+    assert only_pool(zones("z1", "z2"), there, pods, name="p-2").verdict.endswith(verdict)
+
+
 def test_a_spread_into_a_zone_that_the_pool_does_not_have() -> None:
     there = w.node("a", "z3", cpu="10m")
     pods = w.replicas(3, "p", labels={"app": "web"}, topologySpreadConstraints=[w.spread()])

@@ -196,16 +196,18 @@ class Filters:
             self.constraint = constraint
             if beside is not None and constraint in beside.served:
                 continue
+            domains = self.cls.domains_of(constraint)
+            text = constraint.describe(domains)
             if constraint.key == labels.HOSTNAME:
                 kept = nothing if not admits.begins_host(constraint) else np.ones_like(nothing)
-                yield TOPOLOGY, constraint.key, kept, constraint.describe()
+                yield TOPOLOGY, constraint.key, kept, text
                 continue
             possible = self.template.open_domains(constraint.key, self.requirements)
             if possible:
-                allowed = [d for d in possible if admits.allows(constraint, d, self.cls.domains_of(constraint))]
-                yield TOPOLOGY, constraint.key, self._within(constraint.key, allowed), constraint.describe()
+                allowed = [d for d in possible if admits.allows(constraint, d, domains)]
+                yield TOPOLOGY, constraint.key, self._within(constraint.key, allowed), text
             elif constraint.group.kind != ANTI:
-                yield TOPOLOGY, constraint.key, nothing, constraint.describe()
+                yield TOPOLOGY, constraint.key, nothing, text
         self.constraint = None
         for group in self.cls.keep_away:
             if group.key != labels.HOSTNAME and group.owners:
@@ -224,8 +226,10 @@ class Filters:
         return self.reach(Requirements([row]))
 
     def _together(self) -> str:
-        constraints = self.cls.relaxations[-1].constraints
-        return constraints[0].describe() if constraints else "no node could be planned within limits"
+        first = next(iter(self.cls.relaxations[-1].constraints), None)
+        if first is None:
+            return "no node could be planned within limits"
+        return first.describe(self.cls.domains_of(first))
 
 
 def _rows(types: Bools) -> Bools:
