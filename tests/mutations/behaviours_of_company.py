@@ -18,11 +18,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/pods:_affinity_terms",
-                "[term.without(labels.HOSTNAME, labels.NAME_FIELD) for term in found] if _is_local(volume) else found",
-                (
-                    "[term.without(labels.HOSTNAME, labels.NAME_FIELD) for term in found] if _is_local(volume) else "
-                    "[EMPTY for _ in found]"
-                ),
+                "[term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else found",
+                ("[term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else [EMPTY for _ in found]"),
             ),
         ),
     ),

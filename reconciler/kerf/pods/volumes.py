@@ -126,8 +126,9 @@ def _affinity_terms(volume: PersistentVolume) -> list[Requirements]:
     required = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
     if required is None:
         return [EMPTY]
-    found = [term_requirements(term) for term in filled(required.node_selector_terms)]
-    return [term.without(labels.HOSTNAME, labels.NAME_FIELD) for term in found] if _is_local(volume) else found
+    # the kube-scheduler compares a volume with labels alone
+    found = [term_requirements(term).without(labels.NAME_FIELD) for term in filled(required.node_selector_terms)]
+    return [term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else found
 
 
 def _labelled(volume: PersistentVolume) -> tuple[Requirements, ...]:

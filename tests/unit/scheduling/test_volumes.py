@@ -144,6 +144,13 @@ def test_a_volume_whose_node_affinity_matches_nothing_can_be_nowhere(terms: list
     assert "can be on no node" in refusal.text
 
 
+def test_a_volume_is_compared_with_labels_alone() -> None:
+    """The kube-scheduler reads no field in the node affinity of a volume."""
+    spec = {"nodeAffinity": {"required": {"nodeSelectorTerms": [w.by_name("In", "another")]}}}
+    there = decode(PersistentVolume, {"metadata": {"name": "v"}, "spec": spec})
+    assert w.solved(w.node("n"), claim(volume="v"), there, using()).placed == {"default/p": "node/n"}
+
+
 # --- claims for one pod ---------------------------------------------------------------------------------------------
 def sole(mode: str = "ReadWriteOncePod") -> list[Any]:
     one = claim(volume="v")
