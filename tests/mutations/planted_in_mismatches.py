@@ -149,13 +149,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a roll-out to nodes that do not join",
         "Where the latest nodes have not joined, a roll-out launches as many as budgets allow.",
-        (
-            Edit(
-                "reconciler/kerf/disruption:_one_more",
-                "any(node.pool in limited_pools(view.turn) for node in new)",
-                "False",
-            ),
-        ),
+        (Edit("reconciler/kerf/disruption:limited", "one.pool in failing", "False"),),
         ("tests/unit/disruption/test_several_drifted.py::test_after_nodes_that_did_not_join_only_one_is_started",),
     ),
 )

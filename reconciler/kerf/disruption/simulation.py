@@ -28,6 +28,7 @@ from kerf.pods.buffer_pods import settled_pods, virtual_pods
 from kerf.pods.default_constraints import DefaultSpread
 from kerf.pods.requirements import own_problem
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
+from kerf.scheduling.facts.joining import limited_pools
 from kerf.scheduling.nodes.supposed import standing
 from kerf.scheduling.placing.as_kube_scheduler import (
     KubeSchedulerOrder,
@@ -274,9 +275,11 @@ def mind_others(view: View, some: Iterable[Pod]) -> bool:
 
 
 def limited(view: View, new: Iterable[NewNode]) -> bool:
-    """Whether limits of a NodePool or a reservation count one of the new nodes."""
-    pools = view.snapshot.node_pools
-    return any(labels.RESERVED in one.capacity_types or pools[one.pool].spec.limits for one in new)
+    """Whether limits of a NodePool or a reservation count one of the new nodes, or its NodePool makes one at a time."""
+    pools, failing = view.snapshot.node_pools, limited_pools(view.turn)
+    return any(
+        labels.RESERVED in one.capacity_types or pools[one.pool].spec.limits or one.pool in failing for one in new
+    )
 
 
 def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open_new: bool) -> dict[str, PodRefusal]:

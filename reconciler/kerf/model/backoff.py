@@ -47,7 +47,8 @@ _IN_A_ROW: Final = 2
 _TOLD: Final = timedelta(hours=1)
 
 
-#: A result names so many pods, and labels.
+#: So many results of a NodePool are kept; each names so many pods, and labels.
+KEPT: Final = 4
 MOST_PODS: Final = 8
 _MOST_PLACES: Final = 8
 
@@ -73,7 +74,7 @@ Registrations = tuple[Registration, ...]
 def registrations(pool: NodePool, now: datetime) -> Registrations:
     """The latest that the pool's annotation holds, without those ahead of now; none when it cannot be read."""
     found = read(pool.metadata.annotations, labels.REGISTRATIONS, Registrations) or ()
-    return tuple(one for one in found if not is_ahead(one.at, now))
+    return tuple(one for one in found[-KEPT:] if not is_ahead(one.at, now))
 
 
 def unregistered(pool: NodePool, now: datetime) -> tuple[datetime, datetime] | None:

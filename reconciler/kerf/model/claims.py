@@ -54,7 +54,7 @@ def differs(claim: NodeClaim, source: NodePool | EC2NodeClass, hashed: str, vers
 
 
 def is_outdated(claim: NodeClaim, pool: NodePool | None, node_class: EC2NodeClass | None) -> bool:
-    """Whether its NodePool or its class has been edited since a claim was made."""
+    """Whether the hash of its NodePool or of its class is another one since a claim was made."""
     rows = (
         (pool, labels.NODEPOOL_HASH, labels.NODEPOOL_HASH_VERSION),
         (node_class, labels.NODECLASS_HASH, labels.NODECLASS_HASH_VERSION),

@@ -188,7 +188,9 @@ def relaxations_of(pod: Pod, *, respect_preferences: bool, soft_taints: bool) ->
     for relaxation in relaxations:
         known.setdefault(relaxation.requirements, []).append(relaxation)
     others = required.by_term(replace(last, terms=required.terms[:-1]))
-    return (*relaxations, *(demand for demand in others if demand not in known.get(demand.requirements, ())))
+    fresh = [demand for demand in others if demand not in known.get(demand.requirements, ())]
+    named = [demand for demand in fresh if labels.NAME_FIELD in demand.requirements]  # no new node meets them
+    return (*relaxations[:-1], *named, relaxations[-1], *(demand for demand in fresh if demand not in named))
 
 
 def _first_requirements(pod: Pod) -> Requirements:

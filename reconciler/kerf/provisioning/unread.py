@@ -17,6 +17,7 @@ from kerf.model.snapshot import Snapshot, StateNode
 from kerf.pods.requirements import accepted_by_node, tolerates_all
 from kerf.provisioning.boundary import Problems
 from kerf.scheduling.solve import PodRefusal, Solution
+from kerf_api import labels
 from kerf_api.requirements import Requirements
 from kerf_api.resources import Resources
 
@@ -83,6 +84,6 @@ def _may_hold(state: StateNode, left: Resources | None, pod: Pod, requests: Reso
         hard = [taint for taint in state.taints if taint.effect != "PreferNoSchedule"]
         if not tolerates_all(pod.spec.tolerations, hard):
             return False
-        return accepted_by_node(pod, Requirements.of_labels(state.labels))
+        return accepted_by_node(pod, Requirements.of_labels({**state.labels, labels.NAME_FIELD: state.name}))
     except Exception:
         return True

@@ -101,13 +101,22 @@ def solve(
     shared = context if context is not None else context_of(snapshot)
     work = work if work is not None else Work()
     idle: dict[str, PodRefusal] = {}
+    asked, solution = _solved(snapshot, pods, options, shared, work)
     for _ in range(_MOST_USERS):
-        asked, solution = _solved(snapshot, pods, options, shared, work)
         found = _idle_users(asked, solution)
-        if not found:
+        if not found or work.worn:
             break
-        idle, pods = idle | found, [pod for pod in pods if pod.key not in found]
+        pods = [pod for pod in pods if pod.key not in found]
+        asked, again = _solved(snapshot, pods, options, shared, work)
+        if _left_over(again) > _left_over(solution):  # no pod loses its place because of another one's claim
+            break
+        idle, solution = idle | found, again
     return replace(solution, unplaced={**solution.unplaced, **idle}) if idle else solution
+
+
+def _left_over(solution: Solution) -> int:
+    """The number of pods for which no work was left."""
+    return sum(refusal.code == WORK_BUDGET for refusal in solution.unplaced.values())
 
 
 def _idle_users(asked: _Asked, solution: Solution) -> dict[str, PodRefusal]:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.disruption.command import Command, Failure, command_of
 from kerf.disruption.forced.expiration import end_of
@@ -27,6 +28,7 @@ from tests.unit.disruption.worlds import (
     pdb,
     pod,
     pool,
+    unjoined,
 )
 
 MINUTE = timedelta(minutes=1)
@@ -219,6 +221,19 @@ def test_a_member_of_a_static_pool_gets_a_successor_from_the_template_if_limits_
     command = under_command(world)
     assert command is not None
     assert len(command.replacements) == 1
+
+
+def test_a_member_waits_for_its_successor_while_another_one_has_yet_to_join() -> None:
+    """Whether it gets one is not decided before."""
+    gate = {"settings": Settings("test", gates=FeatureGates(static_capacity=True))}
+    coming = claim("new")
+    coming = replace(coming, status=replace(coming.status, conditions=coming.status.conditions[:1]))
+    world = World.of(unjoined(pool(replicas=2), 2), *aged(38), coming, pod("p", "a"), facts=gate, ask=never)
+    world.settle()
+    assert under_command(world) is None
+    found = announced(world)
+    assert found is not None
+    assert found.reason == "Expiring"
 
 
 # --- within budgets ---------------------------------------------------------------------------------------------

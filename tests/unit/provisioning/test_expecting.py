@@ -18,6 +18,7 @@ from kerf.provisioning.expecting import over
 from kerf.provisioning.provision import provision
 from kerf.scheduling.answers.nodeclaims import pod_mark
 from kerf_api import labels
+from kerf_api.v1.meta import Condition
 from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import claim, ready
@@ -161,10 +162,12 @@ def test_late_nodes_from_before_an_edit_hold_up_no_others() -> None:
     late = [claim("n1", minutes=30, initialized=False), claim("n2", minutes=15, initialized=False)]
     stuck = [replace(one, metadata=replace(one.metadata, annotations=notes)) for one in late]
     pods = w.replicas(3, "web", "3")
-    for hashed, nodes in (("old", 0), ("new", 3)):
+    drift = Condition(type="Drifted", status="True", reason="RequirementsDrifted")
+    drifted = [replace(one, status=replace(one.status, conditions=(*one.status.conditions, drift))) for one in stuck]
+    for hashed, claims, nodes in (("old", stuck, 0), ("new", stuck, 3), ("old", drifted, 3)):
         own = {**notes, labels.NODEPOOL_HASH: hashed}
         pool = replace(w.pool(), metadata=replace(w.pool().metadata, annotations=own))
-        plan = provision(w.world(pool, *stuck, *(ready(one.name) for one in late), *pods, batch=BATCH))
+        plan = provision(w.world(pool, *claims, *(ready(one.name) for one in late), *pods, batch=BATCH))
         assert len(created(plan)) == nodes
 
 

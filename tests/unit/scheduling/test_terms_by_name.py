@@ -30,8 +30,14 @@ def test_the_named_node_is_used_if_it_is_there(terms: tuple[dict[str, Any], ...]
     assert placed == {"default/p": "node/n9"}
 
 
-def test_a_refusal_is_about_the_labels() -> None:
-    solution = w.solved(w.pool(), w.pod("p", "99", **w.any_term(IN_Z2, NAMED)))
+PREFERRED = [{"weight": 1, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}]
+
+
+@pytest.mark.parametrize("preferred", [[], PREFERRED])
+def test_a_refusal_is_about_the_labels(preferred: list[Any]) -> None:
+    own = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [IN_Z2, NAMED]}}
+    both = {"nodeAffinity": {**own, "preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    solution = w.solved(w.pool(), w.pod("p", "99", affinity=both))
     assert "no instance type has enough resources" in str(solution.unplaced["default/p"])
 
 

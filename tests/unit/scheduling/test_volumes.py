@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kerf.scheduling.solve import SolveOptions, solve
+from kerf.scheduling.work import Work
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.scheduling import worlds as w
@@ -180,7 +181,7 @@ def test_a_pod_that_is_expected_on_a_node_has_its_claim() -> None:
     assert w.solved(w.pool(), *sole(), user).new_nodes
 
 
-@pytest.mark.parametrize("nowhere", [["a"], ["a", "b"]])
+@pytest.mark.parametrize("nowhere", [["a"], ["a", "b"], ["a", "a1", "a2", "b"]])
 def test_a_claim_for_one_pod_is_for_the_first_that_has_a_place(nowhere: list[str]) -> None:
     """The others come first, and no node has the label that they ask for."""
     first = [using(name, priority=5, nodeSelector={"no": "such"}) for name in nowhere]
@@ -188,6 +189,18 @@ def test_a_claim_for_one_pod_is_for_the_first_that_has_a_place(nowhere: list[str
     assert [node.pods for node in done.new_nodes] == [("default/c",)]
     assert all('label "no" does not have known values' in str(done.unplaced[pod.key]) for pod in first)
     assert "pod default/c uses it" in str(done.unplaced["default/d"])
+
+
+def test_a_claim_for_one_pod_costs_no_other_pod_its_place() -> None:
+    """Where no work is left for the question whose it is, it stays with the first."""
+    idle = using("a", priority=5, nodeSelector={"no": "such"})
+    snapshot = w.world(w.pool(), *sole(), idle, using("c"), *w.replicas(20, "web", "1"))
+    whole = Work()
+    solve(snapshot, list(snapshot.pods.values()), work=whole)
+    parts = [Work(most=whole.whole * share // 20) for share in range(10, 21)]
+    found = [solve(snapshot, list(snapshot.pods.values()), work=work).unplaced.keys() for work in parts]
+    assert [*map(set, found)] == sorted(map(set, found), key=len, reverse=True)
+    assert {frozenset(one) for one in found} == {frozenset({"default/a", "default/c"}), frozenset({"default/a"})}
 
 
 def test_a_pod_on_a_node_has_a_claim_for_one_pod_whatever_becomes_of_it() -> None:

@@ -3,19 +3,21 @@
 The first is simulated as it is. For others the plan knows where all other pods go, those of the nodes that it has
 started included: these keep their places, and the pods of one more node are placed beside them. So a roll-out does not
 take a reconcile for each node, and what one more costs does not depend on how many are on their way. Only one is
-started where more than free resources decides: where limits of a NodePool or a reservation count its successors, for
-pods with spreads, inter-pod terms or device claims, and while a NodePool has no canary.
+started where more than free resources decides: where limits of a NodePool or a reservation count its successors, where
+the NodePool makes one node at a time, for pods with spreads, inter-pod terms or device claims, and while a NodePool has
+no canary.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from kerf.disruption.candidates import canary
 from kerf.disruption.candidates.budgets import Ledger
-from kerf.disruption.candidates.candidates import Candidate, refused
+from kerf.disruption.candidates.candidates import Blocker, Candidate, refused
 from kerf.disruption.candidates.pacing import soon
 from kerf.disruption.command import command_id
 from kerf.disruption.commands import start
@@ -28,11 +30,17 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
-from kerf.scheduling.facts.joining import limited_pools
+from kerf.scheduling.facts.joining import NOT_REGISTERED, limited_pools
 from kerf.scheduling.nodes.supposed import planned_key
 from kerf.scheduling.work import WORK_BUDGET
 from kerf_api.v1.budgets import DRIFTED
 
+#: Of a node whose NodePool launches one node at a time.
+NOT_JOINING: Final = Blocker(
+    NOT_REGISTERED,
+    "the latest nodes of its NodePool have not come up: Kerf launches one at a time until one does",
+    quiet=True,
+)
 #: So many are simulated beside the first in one plan, and fewer where one takes long: about a fifth of a second in all.
 _BESIDE: Final = 20
 _NODES: Final = 20_000
@@ -59,8 +67,9 @@ def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Shar
             return [*plans, refused(found.state, NEXT_TIME, soon(view))]
         before, outcome = share.used, simulate(view, [found], share, Manner.FREELY)
         uncounted |= outcome.failed is not None and share.used == before
-        if outcome.blocker is not None:
-            plans.append(refused(found.state, outcome.blocker, soon(view)))
+        blocker = outcome.blocker or _too_many(view, outcome.new_nodes)
+        if blocker is not None:
+            plans.append(refused(found.state, blocker, soon(view)))
             continue
         plans.append(_started(view, ledger, found, outcome.new_nodes))
         tried_already = {one.key for one in late[: number + 1]}
@@ -68,6 +77,12 @@ def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Shar
         others = _beside(view, ledger, found, outcome.new_nodes, rest, share)
         return [*plans, tried(view.snapshot, "disruption/drift", partial(joined, others))]
     return plans
+
+
+def _too_many(view: View, new: Iterable[NewNode]) -> Blocker | None:
+    """That a NodePool would make several nodes which may make one now."""
+    counts = Counter(node.pool for node in new)
+    return NOT_JOINING if any(counts[name] > 1 for name in limited_pools(view.turn)) else None
 
 
 def _started(view: View, ledger: Ledger, found: Candidate, new: Iterable[NewNode]) -> Plan:
@@ -100,9 +115,7 @@ def _beside(
 
 def _one_more(view: View, ledger: Ledger, places: _Places, one: Candidate) -> Plan:
     new = places.successors(one)
-    if new is None or any(node.pool in limited_pools(view.turn) for node in new):
-        return NOTHING
-    return _started(view, ledger, one, new)
+    return NOTHING if new is None else _started(view, ledger, one, new)
 
 
 class _Places:

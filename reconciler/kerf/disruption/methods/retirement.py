@@ -138,6 +138,8 @@ def _one(view: View, ledger: Ledger, claim: NodeClaim, share: Share) -> Plan:
     if found is None or not found.movable:
         return _decided(view, claim, _NOT_NEEDED, "no pod of it needs another node")
     salt = command_id(claim.metadata.uid, EXPIRED, view.snapshot.now)
+    if found.pool.static and members_left(view.snapshot, found.pool) == 0:
+        return Plan(next_due=soon(view))  # one is on its way, and says whether nodes join
     if found.pool.static:
         successors = _member(view, found, salt)
         if not successors:
@@ -160,10 +162,9 @@ def _decided(view: View, claim: NodeClaim, reason: str, words: str) -> Plan:
 
 
 def _member(view: View, found: Candidate, salt: str) -> list[NodeClaim]:
-    """One from the template, if `limits.nodes` has room for it beside the old one, no surplus is to go first, and the
-    latest members have joined."""
+    """One from the template, if `limits.nodes` has room for it beside the old one and no surplus is to go first."""
     snapshot, pool = view.snapshot, found.pool
-    if not may_renew(snapshot, pool) or not room(snapshot, pool, 1) or members_left(snapshot, pool) == 0:
+    if not may_renew(snapshot, pool) or not room(snapshot, pool, 1):
         return []
     return [member_claim(snapshot, pool, member_name(pool, salt))]
 

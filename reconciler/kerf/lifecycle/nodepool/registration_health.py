@@ -13,7 +13,7 @@ from typing import Final
 from kerf.lifecycle.nodeclaim.liveness import give_up
 from kerf.lifecycle.nodeclaim.progress import begin
 from kerf.lifecycle.view import View
-from kerf.model.backoff import MOST_PODS, REGISTRATION_FAILED, Registration, Registrations
+from kerf.model.backoff import KEPT, MOST_PODS, REGISTRATION_FAILED, Registration, Registrations
 from kerf.model.claims import is_outdated, planned_pods
 from kerf.model.mismatches import place
 from kerf_api.v1 import conditions
@@ -23,7 +23,7 @@ from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
 HEALTHY: Final = "NodeRegistrationHealthy"
-_KEPT, _TOO_MANY = 4, 2
+_TOO_MANY: Final = 2
 
 
 def results(
@@ -37,7 +37,7 @@ def results(
     failed = [r for r in _failures(view, pool, joining) if r.claim not in seen]
     since = known[-1].at if known else min((r.at for r in failed), default=None)
     registered = [r for r in _successes(pool, lately, since) if r.claim not in seen] if since is not None else []
-    last = (*known, *sorted([*failed, *registered], key=lambda r: (r.at, r.claim)))[-_KEPT:]
+    last = (*known, *sorted([*failed, *registered], key=lambda r: (r.at, r.claim)))[-KEPT:]
     first = next((place for place, result in enumerate(last) if result.reason), len(last))
     return last[first:]
 

@@ -85,7 +85,7 @@ class DropExpression(PodEdit):
         after = tuple(_without(term, self.key) for term in before)
         if after == before:
             return pod
-        required = NodeSelector(node_selector_terms=after) if all(t.match_expressions for t in after) else None
+        required = NodeSelector(node_selector_terms=after) if all(map(_asks, after)) else None
         return _with_affinity(pod, replace(affinity, node_affinity=replace(node, required=required)))
 
     def __str__(self) -> str:
@@ -240,6 +240,11 @@ class DropPort(PodEdit):
 def _without(term: NodeSelectorTerm, key: str) -> NodeSelectorTerm:
     kept = tuple(e for e in term.match_expressions if labels.normalise(e.key) != key)
     return replace(term, match_expressions=kept)
+
+
+def _asks(term: NodeSelectorTerm) -> bool:
+    """Whether anything is left in a term."""
+    return bool(term.match_expressions or term.match_fields)
 
 
 def _with_affinity(pod: Pod, affinity: Affinity) -> Pod:

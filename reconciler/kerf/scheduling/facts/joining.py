@@ -21,6 +21,8 @@ from kerf_api.v1.nodepool import NodePool
 
 #: Time for a node from its registration to its initialization; then other nodes are planned for its pods.
 INITIALIZES: Final = timedelta(minutes=10)
+#: So many of the latest failures bear on the next attempt.
+_LATEST: Final = 8
 NOT_INITIALIZED: Final = "NodesNotInitialized"
 NOT_REGISTERED: Final = "NodesNotRegistered"
 
@@ -72,14 +74,17 @@ def latest_failures(snapshot: Snapshot, pool_name: str) -> Sequence[Registration
         for one in _present(snapshot, pool_name)
         if (at := late_at(one)) is not None and at <= snapshot.now
     )
-    return (*(one for one in known if one.reason), *late)
+    failed = sorted((*(one for one in known if one.reason), *late), key=lambda one: (one.at, one.claim))
+    return failed[-_LATEST:]
 
 
 def _present(snapshot: Snapshot, pool_name: str) -> list[NodeClaim]:
-    """The NodeClaims of a NodePool as it is now: those from before an edit say nothing of the next one."""
+    """The NodeClaims of a NodePool as it is now: those from before a change of it, of its class or of what that selects
+    say nothing of the next one."""
     pool, managed = snapshot.node_pools.get(pool_name), snapshot.claims_by_pool.get(pool_name, ())
     node_class = snapshot.node_classes.get(pool.class_name) if pool is not None else None
-    return [one for one in managed if one.managed and not is_outdated(one, pool, node_class)]
+    present = (one for one in managed if one.managed and not one.is_true("Drifted"))
+    return [one for one in present if not is_outdated(one, pool, node_class)]
 
 
 def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:

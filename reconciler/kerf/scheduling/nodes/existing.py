@@ -230,7 +230,12 @@ class _Shares:
     def __init__(self, columns: Columns, daemons: Sequence[Daemon]) -> None:
         self._nothing = columns.vector({})
         self._daemons = [(daemon, columns.vector(daemon.requests)) for daemon in daemons]
-        self._keys = sorted({key for daemon in daemons for term in daemon.terms for key in term})
+        terms = [term for daemon in daemons for term in daemon.terms]
+        self._keys = sorted({key for term in terms for key in term} - {labels.NAME_FIELD})
+        #: The nodes that a term names: all others look the same to it.
+        self._named = frozenset(
+            name for term in terms if labels.NAME_FIELD in term for name in term[labels.NAME_FIELD].values
+        )
         self._known: dict[object, tuple[Sequence[Daemon], Ints]] = {}
         #: By the identity of the daemon sets that run there, which `_known` keeps, and the keys of those there are.
         self._missing: dict[tuple[int, tuple[str, ...]], tuple[Daemon, ...]] = {}
@@ -249,7 +254,8 @@ class _Shares:
 
     def _fitting(self, site: NodeFacts) -> tuple[Sequence[Daemon], Ints]:
         """The daemon sets that run there, and what they take together."""
-        look = (*(site.possible.get(key) for key in self._keys), site.taints)
+        name = site.name if site.name in self._named else None
+        look = (*(site.possible.get(key) for key in self._keys), name, site.taints)
         known = self._known.get(look)
         if known is None:
             fitting = [row for row in self._daemons if row[0].fits_labels(site.possible, site.taints)]
