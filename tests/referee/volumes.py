@@ -29,7 +29,9 @@ def problems(snapshot: Snapshot, pod: Pod, node_labels: Mapping[str, str]) -> It
         elif claim is not None and claim.spec.volume_name:
             yield from _bound(snapshot, claim, node_labels)
         else:
-            wanted = wanted if claim is None else claim.spec.storage_class_name
+            old = "volume.beta.kubernetes.io/storage-class"
+            if claim is not None:
+                wanted = claim.metadata.annotations.get(old, claim.spec.storage_class_name)
             yield from _unbound(snapshot, name, wanted, node_labels)
 
 

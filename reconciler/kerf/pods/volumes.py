@@ -88,10 +88,19 @@ def _alternatives(
         raise ValueError(f'persistentvolumeclaim "{name}" not found')
     if claim is not None:
         _check(claim)
+        if is_ephemeral and not _made_for(claim, pod):
+            raise ValueError(
+                f'persistentvolumeclaim "{name}" was not created for the pod: delete the claim or rename the volume'
+            )
         if claim.spec.volume_name:
             return _of_volume(snapshot, claim)
-    wanted = claim.spec.storage_class_name if claim is not None else class_name
+    wanted = claim.class_name if claim is not None else class_name
     return _of_class(_storage_class(snapshot, wanted), wanted, name)
+
+
+def _made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
+    """Whether the claim of an ephemeral volume is the pod's own."""
+    return any(owner.controller and owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references)
 
 
 def _check(claim: PersistentVolumeClaim) -> None:
@@ -189,6 +198,6 @@ def _driver(snapshot: Snapshot, claim: PersistentVolumeClaim | None, class_name:
         if volume is not None:
             in_tree = _EBS if volume.spec.aws_elastic_block_store is not None else ""
             return volume.spec.csi.driver if volume.spec.csi is not None else in_tree
-        class_name = claim.spec.storage_class_name
+        class_name = claim.class_name
     found = _storage_class(snapshot, class_name)
     return _MIGRATED.get(found.provisioner, found.provisioner) if found is not None else ""

@@ -74,9 +74,7 @@ def _absent(snapshot: Snapshot, pod: Pod) -> Iterator[tuple[Cause, Patch]]:
             if claim is None:
                 yield _to_create("PersistentVolumeClaim", key, owner_ref(pod, "spec.volumes"))
             elif not claim.spec.volume_name:
-                yield from _without_class(
-                    snapshot, claim.spec.storage_class_name, FieldRef("PersistentVolumeClaim", key)
-                )
+                yield from _without_class(snapshot, claim.class_name, FieldRef("PersistentVolumeClaim", key))
     name = pod.spec.node_selector.get(labels.NODEPOOL)
     if name is not None and name not in snapshot.node_pools:
         named_by, meant = owner_ref(pod, within("spec.nodeSelector", labels.NODEPOOL)), near(name, snapshot.node_pools)

@@ -63,6 +63,7 @@ ANNOTATIONS: Final = frozenset(
         labels.CANARY,
         "pv.kubernetes.io/bind-completed",
         "storageclass.kubernetes.io/is-default-class",
+        "volume.beta.kubernetes.io/storage-class",
     }
 )
 #: The conditions of pods whose message is kept; those of others may be of anybody's making.

@@ -11,7 +11,7 @@ from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClai
 from kerf.scheduling.solve import SolveOptions, solve
 from kerf.scheduling.work import Work
 from kerf_api import labels
-from kerf_api.v1.meta import decode
+from kerf_api.v1.meta import OwnerReference, decode
 from tests.unit.scheduling import worlds as w
 
 
@@ -94,6 +94,27 @@ def test_volumes_that_have_no_node_in_common_are_nowhere() -> None:
     both = [claim("a", "va"), claim("b", "vb"), volume("va", "z1"), volume("vb", "z2"), using(volumes=("a", "b"))]
     (refusal,) = w.solved(w.pool(), bare, *both).unplaced.values()
     assert refusal.text == 'persistentvolumeclaim "b" and its other volumes have no node in common'
+
+
+def test_the_old_annotation_of_the_class_counts_before_the_field() -> None:
+    own = claim(storage_class="missing")
+    annotations = {"volume.beta.kubernetes.io/storage-class": "s"}
+    own = replace(own, metadata=replace(own.metadata, annotations=annotations))
+    (new,) = w.solved(w.pool(), own, storage_class("s", "WaitForFirstConsumer", "z2"), using()).new_nodes
+    assert new.zones == ("z2",)
+
+
+@pytest.mark.parametrize(("uid", "controller"), [("uid-default-p", True), ("uid-default-p", False), ("other", True)])
+def test_the_claim_of_an_ephemeral_volume_is_the_pods_own(uid: str, controller: bool) -> None:
+    source = {"volumeClaimTemplate": {"spec": {"storageClassName": "s"}}}
+    pod, taken = w.pod("p", volumes=[{"name": "c", "ephemeral": source}]), claim("p-c", storage_class="s")
+    owners = (OwnerReference(uid=uid, controller=controller),)
+    taken = replace(taken, metadata=replace(taken.metadata, owner_references=owners))
+    done = w.solved(w.pool(), taken, storage_class("s"), pod)
+    if uid == "uid-default-p" and controller:
+        assert done.new_nodes
+        return
+    assert done.unplaced["default/p"].text.startswith('persistentvolumeclaim "p-c" was not created for the pod')
 
 
 # --- labels of zone and region -------------------------------------------------------------------------------------

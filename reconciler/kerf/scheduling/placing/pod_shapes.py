@@ -91,7 +91,7 @@ class PodShapes:
                 )
                 bound = self._snapshot.volumes.get(claim.spec.volume_name) if claim is not None else None
                 place = bound.spec.node_affinity if bound is not None else None
-                name = claim.spec.storage_class_name if claim is not None else None
+                name = claim.class_name if claim is not None else None
                 yield [name or "", msgspec.json.encode(place, order="sorted").decode()]
             elif volume.ephemeral is not None:
                 yield [volume.ephemeral.volume_claim_template.spec.storage_class_name or "", "ephemeral"]
