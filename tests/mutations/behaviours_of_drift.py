@@ -20,16 +20,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/disruption:replaced",
-                (
-                    "if outcome.blocker is not None:\n"
-                    "    plans.append(refused(found.state, outcome.blocker, soon(view)))\n"
-                    "    continue"
-                ),
-                (
-                    "if outcome.blocker is not None:\n"
-                    "    plans.append(refused(found.state, outcome.blocker, soon(view)))\n"
-                    "    break"
-                ),
+                ("if blocker is not None:\n    plans.append(refused(found.state, blocker, soon(view)))\n    continue"),
+                ("if blocker is not None:\n    plans.append(refused(found.state, blocker, soon(view)))\n    break"),
             ),
         ),
     ),
@@ -84,14 +76,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/kerf/disruption:drift_reason",
-                "if _hash_differs(claim, pool):\n    return _TEMPLATE",
+                "if differs(claim, pool, labels.NODEPOOL_HASH, labels.NODEPOOL_HASH_VERSION):\n    return _TEMPLATE",
                 "",
             ),
             Edit(
                 "reconciler/kerf/disruption:drift_reason",
                 "if _type_is_gone(view, claim, pool):\n    return _TYPE",
                 (
-                    "if _hash_differs(claim, pool):\n"
+                    "if differs(claim, pool, labels.NODEPOOL_HASH, labels.NODEPOOL_HASH_VERSION):\n"
                     "    return _TEMPLATE\n"
                     "if _type_is_gone(view, claim, pool):\n"
                     "    return _TYPE"
@@ -134,9 +126,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Hashes without a version are compared.",
         (
             Edit(
-                "reconciler/kerf/disruption:_hash_differs",
-                "version is None or version != theirs.get(labels.NODEPOOL_HASH_VERSION)",
-                "version != theirs.get(labels.NODEPOOL_HASH_VERSION)",
+                "reconciler/kerf/model:differs",
+                "mine.get(version) is None or mine.get(version) != theirs.get(version)",
+                "mine.get(version) != theirs.get(version)",
             ),
         ),
     ),

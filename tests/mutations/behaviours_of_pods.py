@@ -62,7 +62,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
             ),
             Edit(
                 "reconciler/kerf/scheduling:NodeClaimTemplate.join",
-                "one & other if one.conflict(other) is None else None",
+                "one.joined(other)",
                 "one & other",
             ),
         ),
