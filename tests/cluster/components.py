@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from . import kubeconfig, record
 from .certificates import CertificateAuthority, KeyPair, write_signing_key
+from .objects import Objects
 from .processes import Component, free_ports
 from .stages import STOPPED_LABEL, KubeletDelays, write_stages
 
@@ -56,6 +57,7 @@ class ComponentFactory:
         self.record: Final = record.path_for(folder)
         self._tls = ssl.create_default_context(cafile=str(self.ca_file))
         self._tls.load_cert_chain(self._admin.certificate, self._admin.key)
+        self.objects: Final = Objects(self.server, self._tls)
 
     def etcd(self) -> Component:
         """The store. It never syncs to disk: losing its data with the machine is no loss."""

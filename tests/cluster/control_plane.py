@@ -24,12 +24,12 @@ from typing import Final, Self
 from . import kubeconfig, record
 from .binaries import find_binaries
 from .components import ComponentFactory, Options
+from .objects import READS, Objects
 from .processes import Component, ProcessGroup, wait_until
 from .stages import KubeletDelays
 
 COMMAND_SECONDS: Final = 120.0
 TOKEN_LIFETIME: Final = "24h"
-READS: Final = 3
 GIVEN_UP: Final = "(Timeout)"
 
 
@@ -114,6 +114,11 @@ class ControlPlane:
     def record(self) -> Path:
         """What Kerf asks of the API server, line by line; see the module `record`."""
         return self._factory.record
+
+    @property
+    def objects(self) -> Objects:
+        """What is there: for who looks again and again."""
+        return self._factory.objects
 
     def restart_apiserver(self) -> None:
         """Stop the API server and start it again at the same address; every watch and connection breaks."""

@@ -133,7 +133,7 @@ def _of_pool(_: Faulty) -> tuple[str, ...]:
 
 
 def _of_pending(kerf: Faulty) -> tuple[str, ...]:
-    waiting = (one for one in kerf.get("pods", "-n", "default") if not one["spec"].get("nodeName"))
+    waiting = (one for one in kerf.get("pods", namespace="default") if not one["spec"].get("nodeName"))
     return "pod", min((f"default/{one['metadata']['name']}" for one in waiting), default="default/none")
 
 

@@ -66,11 +66,10 @@ class Fleet:
         return self.kerf.running(self.name)
 
     def pool(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.kerf.kubectl("get", "nodepool", self.name, "-o", "json"))
-        return found
+        return self.kerf.one("nodepool", self.name)
 
     def claims(self) -> list[dict[str, Any]]:
-        return self.kerf.get("nodeclaims", "-l", f"karpenter.sh/nodepool={self.name}")
+        return self.kerf.get("nodeclaims", selector=f"karpenter.sh/nodepool={self.name}")
 
     def claim(self, uid: str) -> dict[str, Any] | None:
         return next((claim for claim in self.claims() if claim["metadata"]["uid"] == uid), None)
@@ -124,14 +123,9 @@ def annotated(manifest: str, more: str) -> str:
 def sicken(kerf: Installation, node: str, seconds_ago: float) -> datetime:
     """See `Fleet.sicken`."""
     kerf.kubectl("annotate", "node", node, f"{NOT_READY}=true", "--overwrite")
-    kerf.wait(lambda: condition(_node(kerf, node), "Ready")["status"] == "False", 20, "the node is not ready")
+    kerf.wait(lambda: condition(kerf.one("node", node), "Ready")["status"] == "False", 20, "the node is not ready")
     since = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=seconds_ago)
     row = {"type": "Ready", "status": "False", "lastTransitionTime": since.isoformat().replace("+00:00", "Z")}
     patch = json.dumps({"status": {"conditions": [row]}})
     kerf.kubectl("patch", "node", node, "--subresource=status", "--type=strategic", "-p", patch)
     return since
-
-
-def _node(kerf: Installation, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(kerf.kubectl("get", "node", name, "-o", "json"))
-    return found

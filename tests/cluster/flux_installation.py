@@ -105,7 +105,7 @@ class FluxInstallation(Installation):
             return super().wait(reached, seconds, what)
         except AssertionError as late:
             kinds = "kustomizations.kustomize.toolkit.fluxcd.io,nodepools,ec2nodeclasses"
-            for one in self.get(kinds, "--all-namespaces"):
+            for one in self.get(kinds, namespace=""):
                 late.add_note(f"{one['kind']} {one['metadata']['name']}: {json.dumps(one.get('status', {}))}")
             raise
 

@@ -160,7 +160,7 @@ class Installation:
 
     def _chart_settings(self) -> dict[str, str]:
         """The environment that the chart gives to the controller's container."""
-        pod = json.loads(self.kubectl("get", "deployment/kerf", "-n", NAMESPACE, "-o", "json"))["spec"]["template"]
+        pod = self.one("deployment", "kerf", NAMESPACE)["spec"]["template"]
         rows = pod["spec"]["containers"][0]["env"]
         return {**{r["name"]: r["value"] for r in rows if "value" in r}, "SYSTEM_NAMESPACE": NAMESPACE}
 
@@ -258,7 +258,7 @@ class Installation:
     # --- its rights ---------------------------------------------------------------------------------------------
     def rules(self) -> list[dict[str, Any]]:
         """What the chart's ClusterRole allows the controller now."""
-        found: list[dict[str, Any]] = json.loads(self.kubectl("get", "clusterrole", "kerf", "-o", "json"))["rules"]
+        found: list[dict[str, Any]] = self.one("clusterrole", "kerf")["rules"]
         return found
 
     @contextmanager
@@ -301,24 +301,27 @@ class Installation:
         assert done.returncode == code, done.stderr
         return done.stdout
 
-    def get(self, kind: str, *arguments: str) -> list[dict[str, Any]]:
-        """Objects of a kind, as parsed JSON."""
-        items: list[dict[str, Any]] = json.loads(self.kubectl("get", kind, "-o", "json", *arguments))["items"]
-        return items
+    def get(self, kinds: str, *, namespace: str = "default", selector: str = "") -> list[dict[str, Any]]:
+        """Objects of one or more kinds; see `Objects.list`."""
+        return self.control_plane.objects.list(kinds, namespace=namespace, selector=selector)
+
+    def one(self, kind: str, name: str, namespace: str = "default") -> dict[str, Any]:
+        """An object that is there."""
+        return self.control_plane.objects.read(kind, name, namespace)
 
     def running(self, app: str = "web") -> set[str]:
         """UIDs of the pods that run and stay."""
-        pods = self.get("pods", "-l", f"app={app}")
+        pods = self.get("pods", selector=f"app={app}")
         alive = [p for p in pods if p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"]]
         return {p["metadata"]["uid"] for p in alive}
 
     def events(self, reason: str) -> list[str]:
         """The messages of all events of that reason."""
-        return [event["message"] for event in self.get("events", "-A") if event["reason"] == reason]
+        return [event["message"] for event in self.get("events", namespace="") if event["reason"] == reason]
 
     def holder(self) -> str:
         """Which replica leads; empty when none does."""
-        leases = self.get("leases", "-n", NAMESPACE)
+        leases = self.get("leases", namespace=NAMESPACE)
         return next((x["spec"].get("holderIdentity", "") for x in leases if x["metadata"]["name"] == LEASE), "")
 
     def readiness(self, port: int = 0, host: str = "127.0.0.1") -> tuple[int, str]:

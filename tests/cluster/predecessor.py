@@ -8,7 +8,6 @@ join by themselves, and are then as that controller leaves them, like NodeClaims
 from __future__ import annotations
 
 import base64
-import json
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -262,7 +261,7 @@ class Legacy:
         self._kube.request("POST", kind.path(), {key: part for key, part in manifest.items() if key != "status"})
         name = manifest["metadata"]["name"]
         self._kube.patch(Ref(kind.name, "", name), {"status": manifest["status"]}, subresource="status")
-        found: Manifest = json.loads(self._kerf.kubectl("get", kind.plural, name, "-o", "json"))
+        found: Manifest = self._kerf.one(kind.plural, name)
         return found
 
 

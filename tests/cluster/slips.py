@@ -64,7 +64,7 @@ class Whole(Installation):
 
     def pulled(self, state: dict[str, Any]) -> None:
         """The containers of the controller's pods are in this state."""
-        for pod in self.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=controller"):
+        for pod in self.get("pods", namespace=NAMESPACE, selector="app.kubernetes.io/component=controller"):
             row = {"name": "controller", "image": "kerf/controller:0", "imageID": "", "ready": False, "state": state}
             statuses = [{**row, "restartCount": 0}]
             _status(self, NAMESPACE, pod["metadata"]["name"], {"containerStatuses": statuses})
@@ -202,7 +202,7 @@ def _no_agent(kerf: Whole) -> Iterator[None]:
 def _old_definitions(kerf: Whole) -> Iterator[None]:
     crd = "ec2nodeclasses.karpenter.k8s.aws"
     path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/networkInterfaces"
-    schema = json.loads(kerf.kubectl("get", "crd", crd, "-o", "json"))["spec"]["versions"][0]["schema"]
+    schema = kerf.one("crd", crd)["spec"]["versions"][0]["schema"]
     field = schema["openAPIV3Schema"]["properties"]["spec"]["properties"]["networkInterfaces"]
     rules = schema["openAPIV3Schema"]["properties"]["spec"].get("x-kubernetes-validations")
     assert "networkInterfaces" not in json.dumps(rules)

@@ -83,7 +83,7 @@ def manifest(kind: str, name: str, notes: Any) -> str:
 
 
 def live(kerf: Installation, kind: str, name: str) -> Any:
-    return json.loads(kerf.kubectl("get", RESOURCES[kind], name, "-o", "json"))
+    return kerf.one(RESOURCES[kind], name)
 
 
 def test_the_webhook_answers_over_ipv6_as_over_ipv4(kerf: Installation) -> None:

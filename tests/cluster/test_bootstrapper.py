@@ -67,8 +67,7 @@ def launch(aws: MotoAws, token: str) -> str:
 
 
 def nodes(cluster: ControlPlane) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(cluster.kubectl("get", "nodes", "-o", "json").stdout)["items"]
-    return found
+    return cluster.objects.list("nodes")
 
 
 def eventually(look: Callable[[], Any], seconds: float = 30.0) -> Any:

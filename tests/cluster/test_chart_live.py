@@ -66,7 +66,7 @@ def test_it_fails_when_one_does_not_answer(kerf: Installation, what: str) -> Non
 def test_it_fails_when_the_webhook_cannot_be_trusted_or_lets_all_pass(kerf: Installation) -> None:
     done = probe(kerf, PROBE_CA="", PROBE_SECONDS="0")
     assert (done.returncode, "CERTIFICATE_VERIFY_FAILED" in done.stderr) == (1, True)
-    defaulting = json.loads(kerf.kubectl("get", "mutatingwebhookconfiguration", "kerf", "-o", "json"))
+    defaulting = kerf.one("mutatingwebhookconfiguration", "kerf")
     url = defaulting["webhooks"][0]["clientConfig"]["url"].replace("/mutate", "/healthz")
     assert probe(kerf, PROBE_WEBHOOK=url, PROBE_SECONDS="0").returncode == 1
 

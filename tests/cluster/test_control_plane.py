@@ -18,6 +18,7 @@ import pytest
 from .binaries import kubernetes_version
 from .certificates import CertificateAuthority
 from .control_plane import ControlPlane
+from .objects import NotReadError
 from .stages import COMPLETES_AFTER, NOT_READY, STOPPED_LABEL, STOPS_AFTER
 
 pytestmark = pytest.mark.cluster
@@ -103,6 +104,28 @@ def pool(control_plane: ControlPlane) -> str:
     create(control_plane, node("first"))
     control_plane.kubectl("wait", "node/first", "--for=condition=Ready", "--timeout=30s")
     return "first"
+
+
+@pytest.mark.parametrize("kinds", ["namespaces", "namespace", "ns", "services,endpointslices", "events"])
+def test_objects_are_those_that_kubectl_reads(control_plane: ControlPlane, kinds: str) -> None:
+    found = control_plane.objects.list(kinds, namespace="")
+    names = [[one["apiVersion"], one["kind"], one["metadata"]["name"]] for one in found]
+    read = get(control_plane, kinds, "--all-namespaces")["items"]
+    assert sorted(names) == sorted([one["apiVersion"], one["kind"], one["metadata"]["name"]] for one in read)
+
+
+def test_objects_are_those_of_the_namespace_and_the_selector(control_plane: ControlPlane) -> None:
+    labelled = {"selector": "component=apiserver"}
+    assert [one["metadata"]["name"] for one in control_plane.objects.list("services", **labelled)] == ["kubernetes"]
+    assert not control_plane.objects.list("services", namespace="kube-public", **labelled)
+    assert not control_plane.objects.list("services", selector="component=none")
+
+
+def test_what_is_not_there_is_said(control_plane: ControlPlane) -> None:
+    with pytest.raises(NotReadError, match="no kind gadgets"):
+        control_plane.objects.list("gadgets")
+    with pytest.raises(NotReadError, match=r'404 .*services \\"none\\" not found'):
+        control_plane.objects.read("service", "none")
 
 
 def test_is_the_pinned_version(control_plane: ControlPlane) -> None:

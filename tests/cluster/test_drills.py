@@ -150,7 +150,7 @@ def test_pods_that_went_while_nobody_watched_are_missed_though_history_is_forgot
     drill.proxy.break_watches()
     version = json.loads(drill.kubectl("get", "--raw", "/api/v1/pods?limit=1"))["metadata"]["resourceVersion"]
     drill.scale(0)
-    drill.wait(lambda: not drill.get("pods", "-l", "app=web"), 30, "the pods are gone")
+    drill.wait(lambda: not drill.get("pods", selector="app=web"), 30, "the pods are gone")
     drill.control_plane.forget_history()
     watch = f"/api/v1/pods?watch=true&resourceVersion={version}&timeoutSeconds=1"
     assert '"code":410' in drill.kubectl("get", "--raw", watch, check=False)
@@ -249,12 +249,12 @@ def _set_budget(kerf: Drilled, nodes: str) -> None:
 
 
 def _nodes_of_pods(kerf: Drilled) -> set[str]:
-    return {pod["spec"].get("nodeName", "") for pod in kerf.get("pods", "-l", "app=web")}
+    return {pod["spec"].get("nodeName", "") for pod in kerf.get("pods", selector="app=web")}
 
 
 def _tainted(kerf: Drilled) -> set[str]:
     """Nodes that a command is about."""
-    found = kerf.get("nodes", "-l", "karpenter.sh/nodepool")
+    found = kerf.get("nodes", selector="karpenter.sh/nodepool")
     return {n["metadata"]["name"] for n in found if any(t["key"] == DISRUPTED for t in n["spec"].get("taints", ()))}
 
 
@@ -352,7 +352,7 @@ def _scale_in(kerf: Drilled, disturb: Callable[[], str]) -> None:
 def _all_given_back(kerf: Drilled) -> None:
     """But the node that stays. Of the others none is left."""
     kerf.wait(lambda: len(kerf.running_instances()) == len(kerf.get("nodeclaims")) == 1, IN_SECONDS, "all given back")
-    assert len(kerf.get("nodes", "-l", "karpenter.sh/nodepool")) == 1
+    assert len(kerf.get("nodes", selector="karpenter.sh/nodepool")) == 1
 
 
 def _tell(kerf: Drilled, phase: str, what: str, disturbed: float, begun: float) -> None:

@@ -33,7 +33,7 @@ def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     """Kerf, installed by Helm, with a node class, a pool and a DaemonSet."""
     with Installation(control_plane, tmp_path_factory.mktemp("kerf")) as installation:
         installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
-        installation.wait(lambda: _is_true(_one(installation, "nodepool", "general"), "Ready"), 60, "the pool is Ready")
+        installation.wait(lambda: _is_true(installation.one("nodepool", "general"), "Ready"), 60, "the pool is Ready")
         yield installation
 
 
@@ -243,17 +243,12 @@ def _empty(kerf: Installation) -> None:
     _scale(kerf, 0)
     begun = time.monotonic()
     kerf.wait(lambda: not kerf.get("nodeclaims") and not kerf.running_instances(), 180, "all nodes are given back")
-    assert not kerf.get("nodes", "-l", "karpenter.sh/nodepool")
+    assert not kerf.get("nodes", selector="karpenter.sh/nodepool")
     print(f"\nempty again after {time.monotonic() - begun:.1f} s")
 
 
-def _one(kerf: Installation, kind: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(kerf.kubectl("get", kind, name, "-o", "json"))
-    return found
-
-
 def _claims(kerf: Installation, pool: str) -> list[dict[str, Any]]:
-    return kerf.get("nodeclaims", "-l", f"karpenter.sh/nodepool={pool}")
+    return kerf.get("nodeclaims", selector=f"karpenter.sh/nodepool={pool}")
 
 
 def _ready_nodes(kerf: Installation, pool: str) -> int:
@@ -266,8 +261,8 @@ def _is_true(thing: dict[str, Any], type_: str) -> bool:
 
 
 def _busiest(kerf: Installation) -> dict[str, Any]:
-    names = [p["spec"].get("nodeName", "") for p in kerf.get("pods", "-l", "app=web")]
-    return _one(kerf, "node", max(sorted(set(names)), key=names.count))
+    names = [p["spec"].get("nodeName", "") for p in kerf.get("pods", selector="app=web")]
+    return kerf.one("node", max(sorted(set(names)), key=names.count))
 
 
 def _print_cost(kerf: Installation, what: str) -> None:

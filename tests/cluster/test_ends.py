@@ -74,7 +74,7 @@ def test_a_claim_and_a_node_that_are_deleted_wait_for_the_budget_of_their_pods(f
 
 def _refused(kerf: Installation, *claims: dict[str, Any]) -> set[str]:
     """Which of their nodes have said that the PodDisruptionBudget holds their drain."""
-    told = [e for e in kerf.get("events", "-A") if e["reason"] == "FailedDraining" and BUDGET in e["message"]]
+    told = [e for e in kerf.get("events", namespace="") if e["reason"] == "FailedDraining" and BUDGET in e["message"]]
     return {e["involvedObject"]["name"] for e in told} & {_node(claim) for claim in claims}
 
 
@@ -133,7 +133,7 @@ def test_when_too_many_are_sick_none_goes_until_enough_are_well_again(fleet: Fle
 
 def _told(kerf: Installation, reason: str, words: str) -> set[str]:
     """The kinds of objects on which an event says so."""
-    events = [e for e in kerf.get("events", "-A") if e["reason"] == reason and words in e["message"]]
+    events = [e for e in kerf.get("events", namespace="") if e["reason"] == reason and words in e["message"]]
     return {event["involvedObject"]["kind"] for event in events}
 
 
@@ -186,7 +186,7 @@ def _fewest_running(fleet: Fleet, reached: Callable[[], bool], seconds: float) -
 
 def _marked(fleet: Fleet) -> list[str]:
     """Nodes of the fleet that still bear the taint of a disruption."""
-    nodes = fleet.kerf.get("nodes", "-l", f"karpenter.sh/nodepool={fleet.name}")
+    nodes = fleet.kerf.get("nodes", selector=f"karpenter.sh/nodepool={fleet.name}")
     going = [n for n in nodes if any(t["key"] == "karpenter.sh/disrupted" for t in n["spec"].get("taints", []))]
     return [node["metadata"]["name"] for node in going]
 

@@ -30,7 +30,7 @@ def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 
 def hosts(kerf: Installation, app: str) -> list[str]:
     """The nodes of an app's pods that run, sorted."""
-    pods = kerf.get("pods", "-l", f"app={app}")
+    pods = kerf.get("pods", selector=f"app={app}")
     return sorted(pod["spec"]["nodeName"] for pod in pods if pod["status"].get("phase") == "Running")
 
 
@@ -50,7 +50,7 @@ def test_what_a_resize_has_not_freed_yet_is_not_free(kerf: Installation) -> None
     """One pod is resized from 1500m to 200m, and its kubelet has not acted on it: another of 1 CPU gets a node."""
     kerf.kubectl("scale", "deployment/resized", "--replicas=1")
     kerf.wait(lambda: len(hosts(kerf, "resized")) == 1, 150, "the pod runs")
-    (pod,) = (one["metadata"]["name"] for one in kerf.get("pods", "-l", "app=resized"))
+    (pod,) = (one["metadata"]["name"] for one in kerf.get("pods", selector="app=resized"))
     before = {"cpu": "1500m", "memory": "64Mi"}
     rows = [
         {"op": "add", "path": "/status/containerStatuses/0/resources", "value": {"requests": before}},

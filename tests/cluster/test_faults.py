@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import threading
@@ -85,7 +84,7 @@ def _of(one: Mapping[str, object]) -> list[dict[str, str]]:
 
 
 def events(kerf: Faulty) -> str:
-    found = json.loads(kerf.kubectl("get", "events", "-A", "-o", "json"))["items"]
+    found = kerf.get("events", namespace="")
     return "\n".join(f"{one['reason']}: {' '.join(one['message'].split())}" for one in found)
 
 

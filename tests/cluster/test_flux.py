@@ -202,7 +202,7 @@ def test_what_is_protected_stays_when_its_file_goes(kerf: FluxInstallation) -> N
     kerf.wait(lambda: names(kerf) == {"general", "rolling"}, SOON, "the pool without protection is gone")
     general = next(pool for pool in kerf.get("nodepools") if pool["metadata"]["name"] == "general")
     assert "deletionTimestamp" not in general["metadata"]
-    assert {one["metadata"]["name"] for one in kerf.get("helmreleases", "-n", NAMESPACE)} == set(RELEASES)
+    assert {one["metadata"]["name"] for one in kerf.get("helmreleases", namespace=NAMESPACE)} == set(RELEASES)
 
 
 def test_a_pool_with_nodes_goes_with_its_file_only_when_it_says_that_it_is_meant(kerf: FluxInstallation) -> None:
@@ -298,7 +298,7 @@ def versions(kerf: FluxInstallation) -> dict[str, str]:
     kinds = "nodepools,ec2nodeclasses,helmreleases,customresourcedefinitions"
     return {
         f"{one['kind']}/{one['metadata']['name']}": one["metadata"]["resourceVersion"]
-        for one in kerf.get(kinds, "--all-namespaces")
+        for one in kerf.get(kinds, namespace="")
     }
 
 

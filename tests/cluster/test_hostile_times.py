@@ -66,7 +66,7 @@ def _sicken_for_ever(fleet: Fleet, node: str) -> None:
     row = {"type": "Ready", "status": "False", "lastTransitionTime": END_OF_TIME}
     patch = json.dumps({"status": {"conditions": [row]}})
     fleet.kerf.kubectl("patch", "node", node, "--subresource=status", "--type=strategic", "-p", patch)
-    found = json.loads(fleet.kerf.kubectl("get", "node", node, "-o", "json"))
+    found = fleet.kerf.one("node", node)
     assert condition(found, "Ready")["lastTransitionTime"] == END_OF_TIME
 
 

@@ -159,7 +159,7 @@ def _clear(kerf: Installation, played: Sequence[BindingWorld]) -> None:
     for kind in ("pv", "priorityclasses", "storageclasses", "runtimeclasses"):
         kerf.kubectl("delete", kind, *_names(kerf, kind), "--wait=false", "--ignore-not-found")
     kerf.wait(lambda: not kerf.get("nodeclaims") and not kerf.running_instances(), 180, "nothing is left")
-    kerf.wait(lambda: not kerf.get("namespaces", "-l", WORLD), 60, "no namespace is left")
+    kerf.wait(lambda: not kerf.get("namespaces", selector=WORLD), 60, "no namespace is left")
 
 
 def _names(kerf: Installation, kind: str) -> list[str]:
@@ -169,7 +169,7 @@ def _names(kerf: Installation, kind: str) -> list[str]:
 
 
 def _pods(kerf: Installation) -> list[Json]:
-    return kerf.get("pods", "-A", "-l", f"{WORLD},{WORKLOAD}")
+    return kerf.get("pods", namespace="", selector=f"{WORLD},{WORKLOAD}")
 
 
 def _refused(pod: Json) -> bool:

@@ -152,4 +152,4 @@ def _value(text: str, series: str) -> float:
 
 
 def _secrets(kerf: Installation) -> set[str]:
-    return {one["metadata"]["name"] for one in kerf.get("secrets", "-n", NAMESPACE)}
+    return {one["metadata"]["name"] for one in kerf.get("secrets", namespace=NAMESPACE)}

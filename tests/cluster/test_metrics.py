@@ -60,7 +60,7 @@ def test_every_event_that_was_written_is_in_the_table(kerf: Installation, lived:
     """On an object of a kind, and of a type, that stands there."""
     written = {
         (event["involvedObject"]["kind"], event["reason"], event["type"])
-        for event in kerf.get("events", "-A")
+        for event in kerf.get("events", namespace="")
         if event["source"].get("component") == "karpenter"
     }
     assert unlisted(written) == set()

@@ -71,7 +71,7 @@ def test_what_is_told_in_the_log_links_to_events(kerf: Installation) -> None:
     for message in ("created", "launched", "registered", "initialized"):
         assert told[f"{message} nodeclaim"]["NodeClaim"]["name"], message
     looks = {json.loads(line).get("reconcileID") for line in lines}
-    written = json.loads(kerf.kubectl("get", "events", "-A", "-o", "json"))["items"]
+    written = kerf.get("events", namespace="")
     ours = {event["metadata"].get("annotations", {}).get("kerf.sh/reconcile-id") for event in written}
     assert (ours - {None}) & looks
 
@@ -162,13 +162,13 @@ def test_what_is_deleted_after_an_uninstall_waits_until_it_is_released(kerf: Ins
 # --- aids -------------------------------------------------------------------------------------------------------
 def _busiest(kerf: Installation) -> str:
     """The claim whose node has the most pods."""
-    nodes = [p["spec"].get("nodeName", "") for p in kerf.get("pods", "-l", "app=web")]
+    nodes = [p["spec"].get("nodeName", "") for p in kerf.get("pods", selector="app=web")]
     claims = {c["status"].get("nodeName", ""): c["metadata"]["name"] for c in kerf.get("nodeclaims")}
     return str(claims[max(sorted(set(nodes)), key=nodes.count)])
 
 
 def _secret(kerf: Installation) -> dict[str, str]:
-    data: dict[str, str] = json.loads(kerf.kubectl("get", "secret", SECRET, "-n", NAMESPACE, "-o", "json"))["data"]
+    data: dict[str, str] = kerf.one("secret", SECRET, NAMESPACE)["data"]
     return data
 
 

@@ -144,7 +144,7 @@ def _apply(kerf: Installation, manifests: list[Manifest]) -> None:
 
 
 def _settled(kerf: Installation) -> bool:
-    claims, pods = kerf.get("nodeclaims"), kerf.get("pods", "-n", "default")
+    claims, pods = kerf.get("nodeclaims"), kerf.get("pods", namespace="default")
     whole = all(is_true(one, "Initialized") and "deletionTimestamp" not in one["metadata"] for one in claims)
     return bool(pods) and whole and all(one["status"].get("phase") == "Running" for one in pods)
 
@@ -155,7 +155,7 @@ def _scale(kerf: Installation, cases: Mapping[str, Case]) -> None:
         for deployment, replicas in case.scaled.items():
             kerf.kubectl("scale", f"deployment/{_named(deployment, name)}", f"--replicas={replicas}")
     wanted = sum(_replicas(one, case) for case in cases.values() for one in case.before if one["kind"] == "Deployment")
-    kerf.wait(lambda: len(kerf.get("pods", "-n", "default")) == wanted, _SETTLED_SECONDS, f"{wanted} pods are left")
+    kerf.wait(lambda: len(kerf.get("pods", namespace="default")) == wanted, _SETTLED_SECONDS, f"{wanted} pods are left")
 
 
 def _replicas(deployment: Manifest, case: Case) -> int:
@@ -179,7 +179,7 @@ class Watch:
 
     def __init__(self, kerf: Installation, seen: Mapping[str, Seen]) -> None:
         self._kerf, self._seen, self.claims = kerf, seen, _claims(kerf)
-        pods = kerf.get("pods", "-n", "default")
+        pods = kerf.get("pods", namespace="default")
         for one in seen.values():
             one.before = {name for name, claim in self.claims.items() if _pool_of(claim) in one.pools}
             one.pods = {pod["metadata"]["uid"] for pod in pods if _app_of(pod) in one.apps}
@@ -209,7 +209,7 @@ def _lived(
     for kind, _, name in deleted:
         kerf.kubectl("delete", kind.lower(), name, "--wait=false")
     kerf.wait(watch.at_rest, _ROLLED_SECONDS, "no node comes or goes any more")
-    pods = kerf.get("pods", "-n", "default")
+    pods = kerf.get("pods", namespace="default")
     for one in seen.values():
         rows = [claim["metadata"]["labels"] for claim in watch.claims.values() if _pool_of(claim) in one.pools]
         one.cost = sum(kerf.price(*(row[key] for key in _PRICED)) for row in rows) / 1e6

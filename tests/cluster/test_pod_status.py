@@ -57,8 +57,7 @@ class Told:
         self._account = KubeClient.from_kubeconfig(kerf.account())
 
     def now(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.kerf.kubectl("get", "pod", "told", "-o", "json"))
-        return found
+        return self.kerf.one("pod", "told")
 
     def patched(self, patch: dict[str, Any]) -> str:
         """Patch its status as the controller does; why that was refused, empty when it was not."""
@@ -93,7 +92,7 @@ def told(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_the_api_server_understands_the_expressions(told: Told) -> None:
     def checked() -> dict[str, Any]:
-        policy = json.loads(told.kerf.kubectl("get", "validatingadmissionpolicy", POLICY, "-o", "json"))
+        policy = told.kerf.one("validatingadmissionpolicy", POLICY)
         return dict(policy.get("status", {}))
 
     told.kerf.wait(lambda: "typeChecking" in checked(), 30, "the expressions are checked")

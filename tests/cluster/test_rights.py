@@ -201,7 +201,7 @@ def _roles() -> dict[str, list[dict[str, Any]]]:
 def test_whoever_asks_why_needs_the_role_of_the_docs_and_no_more(kerf: Installation, tmp_path: Path) -> None:
     """A preflight reports as not checked what that role does not allow."""
     config = _who_has("kerf-look", kerf, tmp_path)
-    pod = next(p for p in kerf.get("pods", "-l", "app=web") if p["spec"].get("nodeName"))
+    pod = next(p for p in kerf.get("pods", selector="app=web") if p["spec"].get("nodeName"))
     for what in (("pod", f"default/{pod['metadata']['name']}"), ("node", pod["spec"]["nodeName"])):
         assert kerf.kerf("why", *what, "--kubeconfig", config)
     _nothing_more_was_given("kerf-look", kerf)

@@ -133,7 +133,7 @@ def test_a_controller_that_is_gone_and_one_in_a_crash_loop(kerf: Installation) -
     assert "! deployment/kerf/kerf: 0 of" in page
     assert f"! lease/{NAMESPACE}/{LEASE}: no replica has it: nothing is decided" in page
     assert "source    the API server: no controller answers at" in page
-    name = next(p["metadata"]["name"] for p in kerf.get("pods", "-n", NAMESPACE, "-l", _CONTROLLER))
+    name = next(p["metadata"]["name"] for p in kerf.get("pods", namespace=NAMESPACE, selector=_CONTROLLER))
     ended = {"exitCode": 2, "reason": "Error", "finishedAt": _ago(seconds=30), "message": "CLUSTER_NAME is required"}
     row = {
         "name": "controller",

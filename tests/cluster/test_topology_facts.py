@@ -47,7 +47,7 @@ def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def claims(kerf: Installation, pool: str) -> list[dict[str, Any]]:
-    return kerf.get("nodeclaims", "-l", f"karpenter.sh/nodepool={pool}")
+    return kerf.get("nodeclaims", selector=f"karpenter.sh/nodepool={pool}")
 
 
 def created(kerf: Installation, pool: str) -> int:
@@ -87,7 +87,7 @@ def test_a_spread_has_no_domains_of_a_nodepool_that_its_pods_cannot_use(kerf: In
     """NodePool `team-other` offers zone c; the pods select nodes of `team-ab`, in zones a and b."""
     kerf.wait(lambda: len(kerf.running("spread")) == 4, 150, "4 pods run")
     zones = {one["metadata"]["name"]: one["metadata"]["labels"][ZONE] for one in kerf.get("nodes")}
-    pods = [one for one in kerf.get("pods", "-l", "app=spread") if one["metadata"]["uid"] in kerf.running("spread")]
+    pods = [one for one in kerf.get("pods", selector="app=spread") if one["metadata"]["uid"] in kerf.running("spread")]
     assert Counter(zones[one["spec"]["nodeName"]] for one in pods) == {"us-west-2a": 2, "us-west-2b": 2}
 
 

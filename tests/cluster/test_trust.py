@@ -211,7 +211,7 @@ def test_a_malformed_key_is_replaced_and_nodes_come_as_before(kerf: Installation
 
 
 def _key(kerf: Installation) -> bytes:
-    data = json.loads(kerf.kubectl("get", "secret", KEY_SECRET, "-n", NAMESPACE, "-o", "json"))["data"]
+    data = kerf.one("secret", KEY_SECRET, NAMESPACE)["data"]
     return base64.b64decode(data["key"])
 
 

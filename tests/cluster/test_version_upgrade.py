@@ -68,5 +68,5 @@ def test_nodes_follow_the_version_within_budgets(fleet: Fleet) -> None:
     took = kerf.wait(rolled, 900, "both nodes have an image of the next version")
     assert most == 1
     assert took > 60
-    leases = kerf.get("leases", "-n", "kerf")
+    leases = kerf.get("leases", namespace="kerf")
     assert {one["metadata"]["annotations"]["kerf.sh/kubernetes-version"] for one in leases} == {NEXT}
