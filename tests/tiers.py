@@ -37,10 +37,12 @@ from tests.sources import ROOT
 #: Each run ends with its slowest tests: who adds one sees what it costs.
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10", "--durations-min=5")
 NOT_LONG = "not cluster and not long"
+#: What has the longest tests comes first: at the end the workers share short ones.
+UNIT = ("tests/laws", "tests/fuzz", "tests/gitops", "tests/unit")
 SANDBOX = (
+    "tests/simulation",
     "tests/scenarios",
     "tests/contract",
-    "tests/simulation",
     "tests/adoption",
     "tests/mutations",
     "tests/cluster",
@@ -107,11 +109,22 @@ INSTALL = tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/
     "adoption", "alerts", "control_plane", "dashboards", "getting_started"
 )
 CHANGES = _files("approval", "canary", "node_user_data", "old_definitions", "one_tick", "roll_out", "version_upgrade")
+PODS = _files(
+    "cold_start",
+    "early_orders",
+    "facts_of_pods",
+    "hostile_times",
+    "messages",
+    "metrics",
+    "missing_role",
+    "pod_status",
+)
 
-ELSEWHERE = (*FAILURES, *LIFE, *GIT, *INSTALL, *CHANGES)
+ELSEWHERE = (*FAILURES, *LIFE, *GIT, *INSTALL, *CHANGES, *PODS)
 
-#: So many tiers run side by side: with more, two cores are too busy at the beginning for the tests that wait.
-SIDE_BY_SIDE = 8
+#: So many tiers run side by side: with more, two cores are too busy at the beginning for the tests that wait. The
+#: longest come first: what is left at the end is short.
+SIDE_BY_SIDE = 7
 
 STAGES: tuple[tuple[Tier, ...], ...] = (
     (
@@ -129,7 +142,7 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
     (
         Tier(
             "unit, laws and fuzzing",
-            ((*PYTEST, "tests/unit", "tests/laws", "tests/fuzz", "tests/gitops", *PARALLEL, "-m", NOT_LONG),),
+            ((*PYTEST, *UNIT, *PARALLEL, "-m", NOT_LONG),),
         ),
     ),
     (Tier("scenarios, contracts and simulation", ((*PYTEST, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),),
@@ -147,6 +160,8 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
             (_on_the_real_one("tests/cluster", *(f"--ignore={path}" for path in ELSEWHERE)),),
             needs=find_binaries,
         ),
+        Tier("real control plane: changes", (_on_the_real_one(*CHANGES),), needs=find_binaries),
+        Tier("real control plane: pods", (_on_the_real_one(*PODS),), needs=find_binaries),
         Tier("container image", ((*PYTEST, "tests/image", "-n0", "-m", NOT_LONG),), needs=find_images),
         Tier(
             "beside Karpenter's scheduler",
@@ -161,7 +176,6 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
             ),
             needs=find_oracle,
         ),
-        Tier("real control plane: changes", (_on_the_real_one(*CHANGES),), needs=find_binaries),
     ),
     (
         Tier(
