@@ -156,19 +156,63 @@ def test_after_nodes_that_did_not_join_a_pool_makes_one_at_a_time(
     assert codes == {1: {"NodesNotRegistered"}, 0: {"NoNodePool"}, 3: set()}[nodes]
 
 
-def test_late_nodes_from_before_an_edit_hold_up_no_others() -> None:
-    """Two are late; what they lack may be in the NodePool as it is now."""
+def drifted(made: NodeClaim, ago: float, how: str = "sg-1, now sg-2") -> NodeClaim:
+    """Since so many minutes."""
+    since = w.NOW - ago * MINUTE
+    row = Condition(type="Drifted", status="True", reason="SecurityGroupDrift", message=how, last_transition_time=since)
+    return replace(made, status=replace(made.status, conditions=(*made.status.conditions, row)))
+
+
+def made_beside(*claims: NodeClaim, latest: tuple[Registration, ...] = (), hashed: str = "old") -> int:
+    """How many nodes are made for three pods that need one each and have no place on those of the NodeClaims."""
+    notes = {labels.NODEPOOL_HASH: hashed, labels.NODEPOOL_HASH_VERSION: "v3"}
+    notes |= {labels.REGISTRATIONS: text_of(latest)} if latest else {}
+    pool = replace(w.pool(), metadata=replace(w.pool().metadata, annotations=notes))
+    nodes = [ready(one.name, cpu="1") for one in claims if one.is_true("Registered")]
+    return len(created(provision(w.world(pool, *claims, *nodes, *w.replicas(3, "web", "3"), batch=BATCH))))
+
+
+def stuck(name: str, minutes: float) -> NodeClaim:
+    """Registered for so many minutes, and not initialized."""
     notes = {labels.NODEPOOL_HASH: "old", labels.NODEPOOL_HASH_VERSION: "v3"}
-    late = [claim("n1", minutes=30, initialized=False), claim("n2", minutes=15, initialized=False)]
-    stuck = [replace(one, metadata=replace(one.metadata, annotations=notes)) for one in late]
-    pods = w.replicas(3, "web", "3")
-    drift = Condition(type="Drifted", status="True", reason="RequirementsDrifted")
-    drifted = [replace(one, status=replace(one.status, conditions=(*one.status.conditions, drift))) for one in stuck]
-    for hashed, claims, nodes in (("old", stuck, 0), ("new", stuck, 3), ("old", drifted, 3)):
-        own = {**notes, labels.NODEPOOL_HASH: hashed}
-        pool = replace(w.pool(), metadata=replace(w.pool().metadata, annotations=own))
-        plan = provision(w.world(pool, *claims, *(ready(one.name) for one in late), *pods, batch=BATCH))
-        assert len(created(plan)) == nodes
+    return claim(name, minutes=minutes, initialized=False, annotations=notes)
+
+
+def test_late_nodes_from_before_an_edit_hold_up_no_others() -> None:
+    """What they lack may be in the NodePool as it is now, or in what its class selects now."""
+    late = stuck("n1", 40), stuck("n2", 25)
+    assert [made_beside(*late, hashed=hashed) for hashed in ("old", "new")] == [0, 3]
+    assert made_beside(*(drifted(one, 5) for one in late)) == 3
+
+
+def test_drift_that_a_node_has_had_before_it_was_late_ends_no_hold() -> None:
+    """A controller that alters instances would have NodePools make machines without end."""
+    assert made_beside(*(drifted(stuck(f"n{n}", 12), 12) for n in range(3))) == 1
+    assert made_beside(*(drifted(stuck(f"n{n}", 40), 40) for n in range(3)), drifted(stuck("n3", 25), 25)) == 0
+
+
+def test_drift_that_later_nodes_have_as_well_ends_no_hold() -> None:
+    """As where each node is altered after a while."""
+    late = drifted(stuck("n1", 60), 45)
+    altered, edited = drifted(stuck("n2", 40), 25), drifted(stuck("n2", 40), 25, "sg-2, now sg-3")
+    assert [made_beside(late, again) for again in (altered, edited)] == [0, 3]
+
+
+def test_after_an_edit_nodes_are_held_again() -> None:
+    late = drifted(stuck("n1", 60), 20), drifted(stuck("n2", 45), 20)
+    assert made_beside(*late, stuck("n3", 12)) == 1
+    assert made_beside(*late, stuck("n3", 16), unregistered("n4")) == 0
+
+
+def test_a_newer_node_is_initialized_whether_it_has_drifted_or_not() -> None:
+    assert made_beside(stuck("n1", 60), drifted(claim("n2", minutes=20), 19)) == 3
+
+
+def test_a_node_that_has_drifted_is_on_its_way_like_others() -> None:
+    coming = unregistered("n2")
+    for one in (coming, drifted(coming, 1)):
+        assert made_beside(one, latest=given_up(5, 5)) == 0
+        assert made_beside(stuck("n1", 15), one) == 0
 
 
 def chosen(latest: Sequence[Registration], *pods: Pod) -> set[str]:

@@ -7,7 +7,7 @@ nodes have not even joined, it makes one at a time until one does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -79,12 +79,41 @@ def latest_failures(snapshot: Snapshot, pool_name: str) -> Sequence[Registration
 
 
 def _present(snapshot: Snapshot, pool_name: str) -> list[NodeClaim]:
-    """The NodeClaims of a NodePool as it is now: those from before a change of it, of its class or of what that selects
-    say nothing of the next one."""
+    """The NodeClaims that say something of the next one of a NodePool: not those that were made before a change of it
+    or of its class. Nodes on their way, and those that are initialized, say it whether they have drifted or not."""
     pool, managed = snapshot.node_pools.get(pool_name), snapshot.claims_by_pool.get(pool_name, ())
     node_class = snapshot.node_classes.get(pool.class_name) if pool is not None else None
-    present = (one for one in managed if one.managed and not one.is_true("Drifted"))
-    return [one for one in present if not is_outdated(one, pool, node_class)]
+    present = [one for one in managed if one.managed and not is_outdated(one, pool, node_class)]
+    overtaken = [one for one in present if _drifted_when_late(one)]
+    if not overtaken:
+        return present
+    again = _drift_that_comes_again(present)
+    released = {one.name for one in overtaken if _drift(one) not in again}
+    return [one for one in present if one.name not in released]
+
+
+def _drifted_when_late(claim: NodeClaim) -> bool:
+    """Whether a node was late before it drifted. Drift of a younger node may be a matter of the node: what alters its
+    instance after the launch alters the next one too."""
+    late, drifted = late_at(claim), true_since(claim, "Drifted")
+    return late is not None and drifted is not None and drifted >= late
+
+
+def _drift_that_comes_again(claims: Iterable[NodeClaim]) -> frozenset[str]:
+    """What nodes have drifted by that were made when others had drifted by just that. No change of the NodePool or of
+    its class does that, so such drift would release one attempt after the other."""
+    drifted = [(_drift(one), since, one) for one in claims if (since := true_since(one, "Drifted")) is not None]
+    first: dict[str, datetime] = {}
+    for how, since, _ in drifted:
+        first[how] = min(since, first.get(how, since))
+    made = ((how, one.metadata.creation_timestamp) for how, _, one in drifted)
+    return frozenset(how for how, at in made if at is not None and at >= first[how])
+
+
+def _drift(claim: NodeClaim) -> str:
+    """What a node has drifted by: the values on both sides are part of it."""
+    condition = claim.condition("Drifted")
+    return condition.text if condition is not None else ""
 
 
 def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:
