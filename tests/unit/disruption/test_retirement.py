@@ -223,17 +223,59 @@ def test_a_member_of_a_static_pool_gets_a_successor_from_the_template_if_limits_
     assert len(command.replacements) == 1
 
 
-def test_a_member_waits_for_its_successor_while_another_one_has_yet_to_join() -> None:
-    """Whether it gets one is not decided before."""
-    gate = {"settings": Settings("test", gates=FeatureGates(static_capacity=True))}
-    coming = claim("new")
+def beside_one_that_has_yet_to_join(minutes: float, *, limit: int = 5, **more: Any) -> World:
+    """Member `a` of a static NodePool whose latest two nodes have not joined, and `b` of another NodePool; both are so
+    old, and have pods that need new nodes."""
+    static = unjoined(pool("static", replicas=2), 2)
+    static = replace(static, spec=replace(static.spec, limits={"nodes": str(limit)}))
+    coming = claim("new", pool_name="static")
     coming = replace(coming, status=replace(coming.status, conditions=coming.status.conditions[:1]))
-    world = World.of(unjoined(pool(replicas=2), 2), *aged(38), coming, pod("p", "a"), facts=gate, ask=never)
+    settings = Settings("test", gates=FeatureGates(static_capacity=True), **more)
+    members = [*aged(minutes, pool_name="static"), coming, pod("p", "a")]
+    others = [pool(), *aged(minutes, "b"), pod("q", "b")]
+    return World.of(static, *members, *others, facts={"settings": settings}, ask=on_new_nodes("m5.large"))
+
+
+def keep_failing(world: World) -> None:
+    """Two more nodes of the static NodePool have not joined."""
+    failed = unjoined(pool("static"), 2, at=world.now - MINUTE).metadata.annotations[labels.REGISTRATIONS]
+    world.edit("nodepool/static", {"metadata": {"annotations": {labels.REGISTRATIONS: failed}}})
+
+
+def test_a_member_waits_for_its_successor_while_another_one_has_yet_to_join() -> None:
+    """Whether it gets one is not decided before; others do not wait for that."""
+    world = beside_one_that_has_yet_to_join(38)
     world.settle()
-    assert under_command(world) is None
     found = announced(world)
     assert found is not None
     assert found.reason == "Expiring"
+    assert [name for name in "ab" if under_command(world, name)] == ["b"]
+    assert world.plan().next_due is not None
+
+
+def test_a_member_that_gets_no_successor_anyway_does_not_wait_for_one() -> None:
+    world = beside_one_that_has_yet_to_join(38, limit=2)
+    world.settle()
+    found = announced(world)
+    assert found is not None
+    assert found.reason == "SuccessorNotNeeded"
+
+
+def test_within_budgets_a_member_waits_for_a_day_until_a_node_joins() -> None:
+    world = beside_one_that_has_yet_to_join(45, expire_within_budgets=True)
+    for hours in (0, 12, 23):
+        world.now = NOW + hours * HOUR
+        keep_failing(world)
+        world.settle()
+        assert not deleted(world)
+    world.now = NOW + 24 * HOUR
+    keep_failing(world)
+    world.tick()
+    found = announced(world)
+    assert found is not None
+    assert found.reason == "NodesNotRegistered"
+    world.settle()
+    assert deleted(world)
 
 
 # --- within budgets ---------------------------------------------------------------------------------------------

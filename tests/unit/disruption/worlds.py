@@ -130,9 +130,9 @@ def drifted(*names: str, **more: Any) -> list[Any]:
     return [each for n in names for each in pairs(n, drifted=times[n], consolidatable=False, **more)]
 
 
-def unjoined(made: NodePool, count: int) -> NodePool:
+def unjoined(made: NodePool, count: int, at: datetime = NOW - MINUTE) -> NodePool:
     """The same NodePool after so many nodes that have not joined."""
-    failed = tuple(Registration(claim=f"u{n}", at=NOW - MINUTE, reason=REGISTRATION_FAILED) for n in range(count))
+    failed = tuple(Registration(claim=f"u{n}", at=at, reason=REGISTRATION_FAILED) for n in range(count))
     notes = {**made.metadata.annotations, labels.REGISTRATIONS: text_of(failed)}
     return replace(made, metadata=replace(made.metadata, annotations=notes))
 

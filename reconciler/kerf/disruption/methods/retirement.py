@@ -20,7 +20,7 @@ from kerf.disruption.candidates.candidates import Candidate, bound_to_go, pod_bl
 from kerf.disruption.candidates.pacing import backing_off, no_budget, settled, soon
 from kerf.disruption.command import command_id, failure_of
 from kerf.disruption.commands import start
-from kerf.disruption.forced.expiration import End, end_of, expired
+from kerf.disruption.forced.expiration import PACED_FOR, End, end_of, expired
 from kerf.disruption.on_nodes import node_events, rows_with, tried
 from kerf.disruption.share import Share
 from kerf.disruption.simulation import Manner, simulate
@@ -32,7 +32,7 @@ from kerf.model.replicas import may_renew, room
 from kerf.model.snapshot import StateNode
 from kerf.model.writes import set_conditions
 from kerf.scheduling.answers.nodeclaims import member_claim, member_name, to_claim
-from kerf.scheduling.facts.joining import members_left
+from kerf.scheduling.facts.joining import NOT_REGISTERED, members_left
 from kerf_api import durations
 from kerf_api.v1 import conditions as rules
 from kerf_api.v1.budgets import EXPIRED
@@ -50,7 +50,7 @@ def retirement(view: View, ledger: Ledger, share: Share) -> Plan:
     asked = view.turn.all(_ENDS, view.each)
     ends = {key: end for key, end in asked.spoken.items() if end is not None and _open(view, ledger, key)}
     plans = [Plan(next_due=asked.due)]
-    waiting: list[tuple[StateNode, NodeClaim]] = []
+    waiting: list[tuple[StateNode, NodeClaim, End]] = []
     for key in sorted(ends, key=lambda key: (ends[key].at, key)):
         state, claim = view.snapshot.state_nodes[key], view.snapshot.node_claims[key]
         if claim.condition(EXPIRING) is None:
@@ -58,7 +58,7 @@ def retirement(view: View, ledger: Ledger, share: Share) -> Plan:
         elif ends[key].paced and not ledger.remaining(state.pool_name, EXPIRED):
             plans.append(no_budget(view, state, EXPIRED))
         elif _undecided(claim) and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim, ends[key])):
-            waiting.append((state, claim))
+            waiting.append((state, claim, ends[key]))
         elif ends[key].at <= view.snapshot.now:  # without budgets it would be gone
             ledger.take(state.pool_name, key)
             plans.append(expired(view.snapshot, claim))
@@ -117,10 +117,11 @@ def _held_beyond_its_end(view: View, claim: NodeClaim, end: End) -> bool:
 
 
 def _prepared(
-    view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, NodeClaim]], share: Share
+    view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, NodeClaim, End]], share: Share
 ) -> Iterator[Plan]:
-    """What becomes of the first that does not back off: a simulation does not see what was started beside it."""
-    for state, claim in waiting:
+    """What becomes of the first that neither backs off nor waits for another node: a simulation does not see what was
+    started beside it."""
+    for state, claim, end in waiting:
         held = backing_off(view, state)
         if held is not None:
             yield held
@@ -128,22 +129,23 @@ def _prepared(
             yield Plan(next_due=soon(view))
             return
         else:
-            yield tried(view.snapshot, f"node/{state.name}", partial(_one, view, ledger, claim, share))
-            yield Plan(next_due=soon(view))
-            return
+            plan = tried(view.snapshot, f"node/{state.name}", partial(_one, view, ledger, claim, end, share))
+            yield plan + Plan(next_due=soon(view))
+            if plan.actions or plan.refusals:
+                return
 
 
-def _one(view: View, ledger: Ledger, claim: NodeClaim, share: Share) -> Plan:
+def _one(view: View, ledger: Ledger, claim: NodeClaim, end: End, share: Share) -> Plan:
     found = bound_to_go(view, claim.name)
     if found is None or not found.movable:
         return _decided(view, claim, _NOT_NEEDED, "no pod of it needs another node")
     salt = command_id(claim.metadata.uid, EXPIRED, view.snapshot.now)
-    if found.pool.static and members_left(view.snapshot, found.pool) == 0:
-        return Plan(next_due=soon(view))  # one is on its way, and says whether nodes join
     if found.pool.static:
         successors = _member(view, found, salt)
         if not successors:
             return _decided(view, claim, _NOT_NEEDED, "its NodePool launches a new node after its termination")
+        if members_left(view.snapshot, found.pool) == 0:
+            return _until_one_joins(view, claim, end)
     else:
         outcome = simulate(view, [found], share, Manner.FREELY)
         successors = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
@@ -153,6 +155,14 @@ def _one(view: View, ledger: Ledger, claim: NodeClaim, share: Share) -> Plan:
             return _decided(view, claim, _NOT_NEEDED, "its pods fit on other nodes")
     ledger.take(found.pool.name, found.key)
     return start(view, found, EXPIRED, f"about to reach its expireAfter of {claim.spec.expire_after}", successors)
+
+
+def _until_one_joins(view: View, claim: NodeClaim, end: End) -> Plan:
+    """Of a member of a NodePool of which a node is on its way, and says whether nodes join: it waits for that until its
+    end, or, where budgets count, for a day longer."""
+    if view.snapshot.now < (end.latest if end.latest is not None else end.at + PACED_FOR):
+        return Plan(next_due=soon(view))
+    return _decided(view, claim, NOT_REGISTERED, "the latest nodes of its NodePool have not joined")
 
 
 def _decided(view: View, claim: NodeClaim, reason: str, words: str) -> Plan:
