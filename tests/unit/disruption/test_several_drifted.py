@@ -13,6 +13,7 @@ from kerf.disruption.command import Command, command_of
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.methods import replacing
 from kerf.disruption.simulation import Scheduler
+from kerf.model.annotations import text_of
 from kerf.model.kubernetes.objects import Service, TopologySpreadConstraint
 from kerf.model.plan import PatchObject, Plan
 from kerf.model.settings import Settings
@@ -168,3 +169,51 @@ def test_a_change_without_a_canary_starts_one_node() -> None:
 @pytest.mark.parametrize(("failed", "begun"), [(1, ["a", "b", "c"]), (2, ["a"])])
 def test_after_nodes_that_did_not_join_only_one_is_started(failed: int, begun: list[str]) -> None:
     assert w.started(planned(w.unjoined(w.rolling(), failed))) == begun
+
+
+ONLY_LARGE = [{"key": labels.INSTANCE_TYPE, "operator": "In", "values": ["m5.large"]}]
+
+
+def late(name: str) -> list[Any]:
+    """A node that has been registered for an hour, and not initialized."""
+    own = w.claim(name, since=w.NOW - w.HOUR, consolidatable=False, annotations=w.HASHES)
+    rows = tuple(one for one in own.status.conditions if one.type in ("Launched", "Registered"))
+    node = w.node(own)
+    kept = {key: value for key, value in node.metadata.labels.items() if key != labels.INITIALIZED}
+    node = replace(node, metadata=replace(node.metadata, labels=kept), spec=replace(node.spec, unschedulable=True))
+    return [replace(own, status=replace(own.status, conditions=rows)), node]
+
+
+def large(name: str, **more: Any) -> list[Any]:
+    """A drifted node whose pods need two nodes of its NodePool."""
+    own = w.claim(name, drifted=w.NOW - w.MINUTE, consolidatable=False, instance_type="m5.xlarge", **more)
+    return [own, w.node(own), *(w.pod(f"p{number}-{name}", name, **LARGE) for number in range(2))]
+
+
+HELD = [
+    ([w.rolling(requirements=ONLY_LARGE), *late("n")], "NodesNotInitialized", "is initialized"),
+    ([w.unjoined(w.rolling(requirements=ONLY_LARGE), 2)], "NodesNotRegistered", "registers"),
+]
+
+
+@pytest.mark.parametrize(("held", "code", "until"), HELD, ids=["not initialized", "not registered"])
+def test_where_one_node_at_a_time_is_made_all_successors_of_one_are_one_attempt(
+    held: list[Any], code: str, until: str
+) -> None:
+    """Less would not do for its pods; no other goes meanwhile, whatever restarts."""
+    world = w.World.of(*held, *large("a"), *large("b"), ask=None)
+    world.settle()
+    assert (len(world.replacements), world.tainted("a"), world.tainted("b")) == (2, True, False)
+    world.now += w.MINUTE
+    world.settle()
+    assert len(world.replacements) == 2
+
+
+@pytest.mark.parametrize(("held", "code", "until"), HELD, ids=["not initialized", "not registered"])
+def test_that_attempt_waits_for_other_commands_of_the_node_pool(held: list[Any], code: str, until: str) -> None:
+    moving = text_of(Command(id="c", reason="Drifted", started=w.NOW, created=True))
+    plan = disrupt(w.snapshot([*held, *large("a"), *w.pairs("c", annotations={**w.HASHES, labels.COMMAND: moving})]))
+    assert w.started(plan) == []
+    (refusal,) = [one for one in plan.refusals if one.subject == "node/node-a"]
+    assert refusal.reason.code == code
+    assert f"one node at a time until one {until}; 2 wait for its other commands" in refusal.reason.text

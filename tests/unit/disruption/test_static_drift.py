@@ -95,8 +95,6 @@ def test_after_members_that_did_not_join_there_is_one_at_a_time() -> None:
     plan = look(w.unjoined(pool(4), 2), *drifted(4))
     assert len(started(plan)) == 1
     texts = [one.reason.text for one in plan.refusals if one.reason.code == "NodesNotRegistered"]
-    assert (
-        texts == ["the latest nodes of its NodePool have not come up: Kerf launches one at a time until one does"] * 3
-    )
+    assert texts == ["the latest nodes of its NodePool have not joined: Kerf launches one at a time until one does"] * 3
     coming = msgspec.structs.replace(w.claim("new"), status=NodeClaimStatus())
     assert started(look(w.unjoined(pool(5), 2), *drifted(4), coming)) == []

@@ -26,7 +26,7 @@ from kerf.disruption.commands import start, start_together
 from kerf.disruption.consolidation.eligibility import rest_blockers
 from kerf.disruption.consolidation.moves import DELETE, Move, judge
 from kerf.disruption.consolidation.proposals import agreed, outweighed, timely
-from kerf.disruption.methods.replacing import NOT_JOINING, drift_text, replaced
+from kerf.disruption.methods.replacing import drift_text, replaced
 from kerf.disruption.methods.retirement import retirement
 from kerf.disruption.on_nodes import tried
 from kerf.disruption.share import NEXT_TIME, Share
@@ -37,7 +37,7 @@ from kerf.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from kerf.model.replicas import may_renew, room
 from kerf.model.snapshot import Proposal, StateNode
 from kerf.scheduling.answers.nodeclaims import member_claim, member_name, to_claim
-from kerf.scheduling.facts.joining import members_left
+from kerf.scheduling.facts.joining import NOT_REGISTERED, members_left
 from kerf.scheduling.offerings import prices
 from kerf_api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf_api.v1.nodepool import NodePool
@@ -181,6 +181,11 @@ def _drift_empty(view: View, ledger: Ledger, found: Candidate) -> Plan:
 # --- drift of static pools ----------------------------------------------------------------------------------------
 #: Of a member of a static pool that has drifted.
 NO_ROOM: Final = Blocker("NodeLimitReached", "limits.nodes allows no successor beside it", quiet=True)
+NOT_JOINING: Final = Blocker(
+    NOT_REGISTERED,
+    "the latest nodes of its NodePool have not joined: Kerf launches one at a time until one does",
+    quiet=True,
+)
 
 
 def static_drift(view: View, ledger: Ledger, share: Share) -> Plan:

@@ -4,14 +4,14 @@ The first is simulated as it is. For others the plan knows where all other pods 
 started included: these keep their places, and the pods of one more node are placed beside them. So a roll-out does not
 take a reconcile for each node, and what one more costs does not depend on how many are on their way. Only one is
 started where more than free resources decides: where limits of a NodePool or a reservation count its successors, where
-the NodePool makes one node at a time, for pods with spreads, inter-pod terms or device claims, and while a NodePool has
-no canary.
+the NodePool makes one node at a time (all successors of one node are one attempt then), for pods with spreads,
+inter-pod terms or device claims, and while a NodePool has no canary.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Final
 
@@ -30,17 +30,11 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
-from kerf.scheduling.facts.joining import NOT_REGISTERED, limited_pools
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, failing_pools, joins_fail, limited_pools
 from kerf.scheduling.nodes.supposed import planned_key
 from kerf.scheduling.work import WORK_BUDGET
 from kerf_api.v1.budgets import DRIFTED
 
-#: Of a node whose NodePool launches one node at a time.
-NOT_JOINING: Final = Blocker(
-    NOT_REGISTERED,
-    "the latest nodes of its NodePool have not come up: Kerf launches one at a time until one does",
-    quiet=True,
-)
 #: So many are simulated beside the first in one plan, and fewer where one takes long: about a fifth of a second in all.
 _BESIDE: Final = 20
 _NODES: Final = 20_000
@@ -80,9 +74,25 @@ def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Shar
 
 
 def _too_many(view: View, new: Iterable[NewNode]) -> Blocker | None:
-    """That a NodePool would make several nodes which may make one now."""
+    """That a NodePool which may make one node now would make several beside a command. Without another command they
+    are the one attempt: less would never do for the pods of the node."""
     counts = Counter(node.pool for node in new)
-    return NOT_JOINING if any(counts[name] > 1 for name in limited_pools(view.turn)) else None
+    names = sorted(name for name in limited_pools(view.turn) if counts[name] > 1)
+    busy = _under_command(view) if names else frozenset()
+    name = next((name for name in names if name in busy), None)
+    if name is None:
+        return None
+    joins = not joins_fail(view.snapshot, name, failing_pools(view.turn)[name])
+    until = "is initialized" if joins else "registers"
+    text = f"NodePool {name} launches one node at a time until one {until}; {counts[name]} wait for its other commands"
+    return Blocker(NOT_INITIALIZED if joins else NOT_REGISTERED, text, quiet=True)
+
+
+def _under_command(view: View) -> Set[str]:
+    """The NodePools of nodes that commands replace, and of their successors."""
+    names = {*view.commands, *(name for command in view.commands.values() for name in command.replacements)}
+    claims = view.snapshot.node_claims
+    return {claims[name].pool_name for name in names if name in claims}
 
 
 def _started(view: View, ledger: Ledger, found: Candidate, new: Iterable[NewNode]) -> Plan:
