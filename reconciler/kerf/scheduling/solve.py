@@ -108,15 +108,15 @@ def solve(
             break
         pods = [pod for pod in pods if pod.key not in found]
         asked, again = _solved(snapshot, pods, options, shared, work)
-        if _left_over(again) > _left_over(solution):  # no pod loses its place because of another one's claim
+        if _left_over(again) - _left_over(solution):  # no pod loses its place because of another one's claim
             break
         idle, solution = idle | found, again
     return replace(solution, unplaced={**solution.unplaced, **idle}) if idle else solution
 
 
-def _left_over(solution: Solution) -> int:
-    """The number of pods for which no work was left."""
-    return sum(refusal.code == WORK_BUDGET for refusal in solution.unplaced.values())
+def _left_over(solution: Solution) -> frozenset[str]:
+    """The pods for which no work was left, by key."""
+    return frozenset(key for key, refusal in solution.unplaced.items() if refusal.code == WORK_BUDGET)
 
 
 def _idle_users(asked: _Asked, solution: Solution) -> dict[str, PodRefusal]:

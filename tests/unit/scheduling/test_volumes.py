@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from kerf.scheduling.solve import SolveOptions, solve
-from kerf.scheduling.work import Work
+from kerf.scheduling import solve as module
+from kerf.scheduling.solve import PodRefusal, SolveOptions, solve
+from kerf.scheduling.work import WORK_BUDGET, Work
 from kerf_api import labels
 from kerf_api.v1.meta import OwnerReference, decode
 from tests.unit.scheduling import worlds as w
@@ -222,6 +224,24 @@ def test_a_claim_for_one_pod_costs_no_other_pod_its_place() -> None:
     found = [solve(snapshot, list(snapshot.pods.values()), work=work).unplaced.keys() for work in parts]
     assert [*map(set, found)] == sorted(map(set, found), key=len, reverse=True)
     assert {frozenset(one) for one in found} == {frozenset({"default/a", "default/c"}), frozenset({"default/a"})}
+
+
+@pytest.mark.parametrize(("second", "kept"), [("web-1", True), ("web-2", False)])
+def test_a_claim_for_one_pod_leaves_over_no_other_pods(
+    monkeypatch: pytest.MonkeyPatch, second: str, kept: bool
+) -> None:
+    """As many as before are left over, but another one."""
+    solved, left = module._solved, iter((["web-1", "web-3"], [second]))
+
+    def marked(*given: Any) -> Any:
+        asked, solution = solved(*given)
+        over = {f"default/{name}": PodRefusal(WORK_BUDGET, "") for name in next(left)}
+        return asked, dataclasses.replace(solution, unplaced={**solution.unplaced, **over})
+
+    monkeypatch.setattr(module, "_solved", marked)
+    idle = using("a", priority=5, nodeSelector={"no": "such"})
+    done = w.solved(w.pool(), *sole(), idle, using("c"), *w.replicas(4, "web", "1"))
+    assert ("default/web-3" not in done.unplaced, "default/web-2" not in done.unplaced) == (kept, True)
 
 
 def test_a_pod_on_a_node_has_a_claim_for_one_pod_whatever_becomes_of_it() -> None:
