@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.storage import OLD_CLASS, PersistentVolumeClaim
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning import contradictions, hindrances
 from kerf.provisioning.contradictions import CLASS_NAME, REQUIREMENTS
@@ -74,16 +75,18 @@ def _absent(snapshot: Snapshot, pod: Pod) -> Iterator[tuple[Cause, Patch]]:
             if claim is None:
                 yield _to_create("PersistentVolumeClaim", key, owner_ref(pod, "spec.volumes"))
             elif not claim.spec.volume_name:
-                yield from _without_class(snapshot, claim.class_name, FieldRef("PersistentVolumeClaim", key))
+                yield from _without_class(snapshot, claim, key)
     name = pod.spec.node_selector.get(labels.NODEPOOL)
     if name is not None and name not in snapshot.node_pools:
         named_by, meant = owner_ref(pod, within("spec.nodeSelector", labels.NODEPOOL)), near(name, snapshot.node_pools)
         yield _to_create("NodePool", name, named_by, meant)
 
 
-def _without_class(snapshot: Snapshot, name: str | None, named_by: FieldRef) -> Iterator[tuple[Cause, Patch]]:
+def _without_class(snapshot: Snapshot, claim: PersistentVolumeClaim, key: str) -> Iterator[tuple[Cause, Patch]]:
+    name, old = claim.class_name, OLD_CLASS in claim.metadata.annotations
     if name is not None and name not in snapshot.storage_classes:
-        yield _to_create("StorageClass", name, FieldRef(named_by.kind, named_by.name, "spec.storageClassName"))
+        path = within("metadata.annotations", OLD_CLASS) if old else "spec.storageClassName"
+        yield _to_create("StorageClass", name, FieldRef("PersistentVolumeClaim", key, path))
 
 
 def _to_create(kind: str, name: str, named_by: FieldRef, meant: str | None = None) -> tuple[Cause, Patch]:

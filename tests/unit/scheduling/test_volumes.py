@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf.model.kubernetes.storage import OLD_CLASS, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kerf.provisioning.missing import cause_of, patches_of
 from kerf.scheduling import solve as module
 from kerf.scheduling.solve import PodRefusal, SolveOptions, solve
 from kerf.scheduling.work import WORK_BUDGET, Work
@@ -100,10 +101,27 @@ def test_volumes_that_have_no_node_in_common_are_nowhere() -> None:
 
 def test_the_old_annotation_of_the_class_counts_before_the_field() -> None:
     own = claim(storage_class="missing")
-    annotations = {"volume.beta.kubernetes.io/storage-class": "s"}
+    annotations = {OLD_CLASS: "s"}
     own = replace(own, metadata=replace(own.metadata, annotations=annotations))
     (new,) = w.solved(w.pool(), own, storage_class("s", "WaitForFirstConsumer", "z2"), using()).new_nodes
     assert new.zones == ("z2",)
+
+
+@pytest.mark.parametrize(
+    ("notes", "path"),
+    [
+        ({}, "spec.storageClassName"),
+        ({OLD_CLASS: "gone"}, 'metadata.annotations["volume.beta.kubernetes.io/storage-class"]'),
+    ],
+)
+def test_a_class_that_is_missing_is_named_by_the_field_that_counts(notes: dict[str, str], path: str) -> None:
+    own = claim(storage_class="s" if notes else "gone")
+    own = replace(own, metadata=replace(own.metadata, annotations=notes))
+    snapshot = w.world(w.pool(), own, *([storage_class("s")] if notes else []), using())
+    cause, (patch,) = cause_of(snapshot, using()), patches_of(snapshot, using())
+    assert cause is not None
+    assert cause.fields[1].path == path
+    assert patch.text == f"create StorageClass gone, or correct {path} of PersistentVolumeClaim default/c"
 
 
 @pytest.mark.parametrize(("uid", "controller"), [("uid-default-p", True), ("uid-default-p", False), ("other", True)])

@@ -8,7 +8,7 @@ from kerf.model.kubernetes.objects import NodeSelector
 from kerf_api.v1.meta import ObjectMeta, Value
 
 #: The annotation that named the class of a claim before the field did; where both are set, it counts.
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
+OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 class PersistentVolumeClaimSpec(Value, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class PersistentVolumeClaim(Value, frozen=True, kw_only=True):
     @property
     def class_name(self) -> str | None:
         """The name of its StorageClass; None for the default one."""
-        return self.metadata.annotations.get(_OLD_CLASS, self.spec.storage_class_name)
+        return self.metadata.annotations.get(OLD_CLASS, self.spec.storage_class_name)
 
 
 class CSISource(Value, frozen=True, kw_only=True):
