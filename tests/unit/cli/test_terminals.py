@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 
@@ -62,15 +63,28 @@ def _too_wide(text: str) -> list[str]:
     return [line for line in wide if " " in line.strip() and len(line.split()[-1]) < COLUMNS - 30]
 
 
-@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {}, {"TERM": "xterm", "NO_COLOR": "1"}], ids=str)
+@cache
+def _plain(verb: str, columns: int) -> terminals.Shown:
+    return terminals.run(verb, *CALLS[verb][0], columns=columns, rows=20, TERM="dumb")
+
+
 @pytest.mark.parametrize("verb", CALLS)
-def test_a_narrow_terminal_without_escape_sequences(verb: str, environment: dict[str, str]) -> None:
-    words, code = CALLS[verb]
-    done = terminals.run(verb, *words, columns=COLUMNS, rows=20, **environment)
-    assert done.code == code, done.text
+def test_a_narrow_terminal_without_escape_sequences(verb: str) -> None:
+    done = _plain(verb, COLUMNS)
+    assert done.code == CALLS[verb][1], done.text
     assert "\x1b" not in done.text
     assert "Traceback" not in done.text
     assert verb in DATA or _too_wide(done.text) == []
+
+
+@pytest.mark.parametrize("environment", [{}, {"TERM": "xterm", "NO_COLOR": "1"}], ids=str)
+@pytest.mark.parametrize("verb", ["why", "plan", "simulate", "status", "validate"])
+def test_a_terminal_without_a_name_or_colours_gets_what_a_dumb_one_gets(verb: str, environment: dict[str, str]) -> None:
+    done = terminals.run(verb, *CALLS[verb][0], columns=COLUMNS, rows=20, **environment)
+    assert (done.code, "\x1b" in done.text) == (CALLS[verb][1], False)
+    assert [len(line) for line in done.text.splitlines()] == [
+        len(line) for line in _plain(verb, COLUMNS).text.splitlines()
+    ]
 
 
 @pytest.mark.parametrize("verb", CALLS)
@@ -157,7 +171,7 @@ def _waits_in(pid: int) -> str:
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 20)])
 def test_the_live_demo_keeps_each_line_of_its_story(columns: int, rows: int) -> None:
     live = terminals.run("demo", "--speed", "1000", columns=columns, rows=rows, TERM="xterm")
-    plain = terminals.run("demo", columns=columns, rows=rows, TERM="dumb")
+    plain = _plain("demo", columns)
     kept = terminals.lines(live.text, columns, rows)
     story = [line for line in plain.text.split("\nSummary\n")[0].splitlines() if line.strip()]
     positions = [kept.index(line.rstrip()) for line in story]
