@@ -84,7 +84,7 @@ def _absent(snapshot: Snapshot, pod: Pod) -> Iterator[tuple[Cause, Patch]]:
 
 def _without_class(snapshot: Snapshot, claim: PersistentVolumeClaim, key: str) -> Iterator[tuple[Cause, Patch]]:
     name, old = claim.class_name, OLD_CLASS in claim.metadata.annotations
-    if name is not None and name not in snapshot.storage_classes:
+    if name and name not in snapshot.storage_classes:  # the empty one asks for no class
         path = within("metadata.annotations", OLD_CLASS) if old else "spec.storageClassName"
         yield _to_create("StorageClass", name, FieldRef("PersistentVolumeClaim", key, path))
 

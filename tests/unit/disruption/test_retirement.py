@@ -223,11 +223,10 @@ def test_a_member_of_a_static_pool_gets_a_successor_from_the_template_if_limits_
     assert len(command.replacements) == 1
 
 
-def beside_one_that_has_yet_to_join(minutes: float, *, limit: int = 5, **more: Any) -> World:
+def beside_one_that_has_yet_to_join(minutes: float, *, replicas: int = 2, **more: Any) -> World:
     """Member `a` of a static NodePool whose latest two nodes have not joined, and `b` of another NodePool; both are so
     old, and have pods that need new nodes."""
-    static = unjoined(pool("static", replicas=2), 2)
-    static = replace(static, spec=replace(static.spec, limits={"nodes": str(limit)}))
+    static = unjoined(pool("static", replicas=replicas), 2)
     coming = claim("new", pool_name="static")
     coming = replace(coming, status=replace(coming.status, conditions=coming.status.conditions[:1]))
     settings = Settings("test", gates=FeatureGates(static_capacity=True), **more)
@@ -253,12 +252,13 @@ def test_a_member_waits_for_its_successor_while_another_one_has_yet_to_join() ->
     assert world.plan().next_due is not None
 
 
-def test_a_member_that_gets_no_successor_anyway_does_not_wait_for_one() -> None:
-    world = beside_one_that_has_yet_to_join(38, limit=2)
+def test_a_member_waits_too_while_the_one_that_has_yet_to_join_is_one_too_many() -> None:
+    """As the successor of another member is, until that has gone."""
+    world = beside_one_that_has_yet_to_join(38, replicas=1)
     world.settle()
     found = announced(world)
     assert found is not None
-    assert found.reason == "SuccessorNotNeeded"
+    assert found.reason == "Expiring"
 
 
 def test_within_budgets_a_member_waits_for_a_day_until_a_node_joins() -> None:

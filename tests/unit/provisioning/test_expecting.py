@@ -173,16 +173,25 @@ def made_beside(*claims: NodeClaim, latest: tuple[Registration, ...] = (), hashe
 
 
 def stuck(name: str, minutes: float) -> NodeClaim:
-    """Registered for so many minutes, and not initialized."""
+    """Made and registered so many minutes ago, and not initialized."""
     notes = {labels.NODEPOOL_HASH: "old", labels.NODEPOOL_HASH_VERSION: "v3"}
-    return claim(name, minutes=minutes, initialized=False, annotations=notes)
+    found = claim(name, minutes=minutes, initialized=False, annotations=notes)
+    return replace(found, metadata=replace(found.metadata, creation_timestamp=w.NOW - minutes * MINUTE))
 
 
 def test_late_nodes_from_before_an_edit_hold_up_no_others() -> None:
-    """What they lack may be in the NodePool as it is now, or in what its class selects now."""
+    """What they lack may be in the NodePool as it is now."""
     late = stuck("n1", 40), stuck("n2", 25)
     assert [made_beside(*late, hashed=hashed) for hashed in ("old", "new")] == [0, 3]
-    assert made_beside(*(drifted(one, 5) for one in late)) == 3
+
+
+def test_after_late_nodes_have_drifted_one_node_tries_what_is_selected_now() -> None:
+    late = [drifted(one, 5) for one in (stuck("n1", 40), stuck("n2", 25))]
+    working = drifted(claim("n0", minutes=300), 60)
+    for beside in ([], [working], [drifted(stuck("n3", 90), 89)]):
+        assert made_beside(*late, *beside) == 1
+        assert made_beside(*late, *beside, stuck("n4", 3)) == 0
+    assert made_beside(*late, claim("n4", minutes=3)) == 3
 
 
 def test_drift_that_a_node_has_had_before_it_was_late_ends_no_hold() -> None:
@@ -191,17 +200,23 @@ def test_drift_that_a_node_has_had_before_it_was_late_ends_no_hold() -> None:
     assert made_beside(*(drifted(stuck(f"n{n}", 40), 40) for n in range(3)), drifted(stuck("n3", 25), 25)) == 0
 
 
-def test_drift_that_later_nodes_have_as_well_ends_no_hold() -> None:
-    """As where each node is altered after a while."""
-    late = drifted(stuck("n1", 60), 45)
-    altered, edited = drifted(stuck("n2", 40), 25), drifted(stuck("n2", 40), 25, "sg-2, now sg-3")
-    assert [made_beside(late, again) for again in (altered, edited)] == [0, 3]
+def test_where_each_node_is_altered_after_a_while_attempts_become_rare() -> None:
+    made = [0, 0, 0]
+    for now in range(10, 24 * 60, 5):
+        ages = [now - at for at in made]
+        claims = [stuck(f"n{n}", age) for n, age in enumerate(ages)]
+        late = [drifted(one, age - 20) if age >= 20 else one for one, age in zip(claims, ages, strict=True)]
+        made += [now] * made_beside(*late)
+    assert made == [0, 0, 0, 10, 20, 40, 80, 160, 320, 640, 1280]
 
 
-def test_after_an_edit_nodes_are_held_again() -> None:
-    late = drifted(stuck("n1", 60), 20), drifted(stuck("n2", 45), 20)
-    assert made_beside(*late, stuck("n3", 12)) == 1
-    assert made_beside(*late, stuck("n3", 16), unregistered("n4")) == 0
+def test_a_late_node_is_answered_by_a_newer_one_and_says_nothing_of_later_ones() -> None:
+    """One node that stays as it is would else switch the limit off for good."""
+    answered = stuck("n1", 6000), claim("n2", minutes=5900)
+    assert made_beside(*answered) == 3
+    assert made_beside(*answered, *(stuck(name, 12) for name in ("n3", "n4", "n5"))) == 1
+    assert made_beside(*answered, stuck("n3", 30), stuck("n4", 15)) == 0
+    assert made_beside(*answered, stuck("n3", 30), claim("n4", minutes=15)) == 3
 
 
 def test_a_newer_node_is_initialized_whether_it_has_drifted_or_not() -> None:

@@ -121,7 +121,10 @@ def _prepared(
 ) -> Iterator[Plan]:
     """What becomes of the first that neither backs off nor waits for another node: a simulation does not see what was
     started beside it."""
+    pools: set[str] = set()
     for state, claim, end in waiting:
+        if state.pool_name in pools:
+            continue
         held = backing_off(view, state)
         if held is not None:
             yield held
@@ -133,6 +136,7 @@ def _prepared(
             yield plan + Plan(next_due=soon(view))
             if plan.actions or plan.refusals:
                 return
+            pools.add(state.pool_name)  # what it waits for the others of its NodePool wait for, too
 
 
 def _one(view: View, ledger: Ledger, claim: NodeClaim, end: End, share: Share) -> Plan:
@@ -141,11 +145,12 @@ def _one(view: View, ledger: Ledger, claim: NodeClaim, end: End, share: Share) -
         return _decided(view, claim, _NOT_NEEDED, "no pod of it needs another node")
     salt = command_id(claim.metadata.uid, EXPIRED, view.snapshot.now)
     if found.pool.static:
+        # While the one that is on its way is the successor of another member, the NodePool has more than its number.
+        if members_left(view.snapshot, found.pool) == 0:
+            return _until_one_joins(view, claim, end)
         successors = _member(view, found, salt)
         if not successors:
             return _decided(view, claim, _NOT_NEEDED, "its NodePool launches a new node after its termination")
-        if members_left(view.snapshot, found.pool) == 0:
-            return _until_one_joins(view, claim, end)
     else:
         outcome = simulate(view, [found], share, Manner.FREELY)
         successors = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]

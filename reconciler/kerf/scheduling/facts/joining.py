@@ -1,18 +1,19 @@
 """Nodes that have joined and are not initialized in time: they hold pods no longer, and their NodePool makes one more.
 
-Until a newer node of the NodePool is initialized it makes no further one: whatever keeps one node from its
+Until a node that was made later is initialized the NodePool makes no further one: whatever keeps one node from its
 initialization (a start-up taint that stays, a network plugin that does not start) may keep them all. Where the latest
 nodes have not even joined, it makes one at a time until one does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from kerf.model.backoff import Registration, registrations, unregistered, unregistered_since
 from kerf.model.claims import is_outdated, planned_pods, true_since
+from kerf.model.instants import ALWAYS
 from kerf.model.memory import Step, Turn
 from kerf.model.mismatches import place
 from kerf.model.snapshot import Snapshot
@@ -21,6 +22,8 @@ from kerf_api.v1.nodepool import NodePool
 
 #: Time for a node from its registration to its initialization; then other nodes are planned for its pods.
 INITIALIZES: Final = timedelta(minutes=10)
+#: The wait for a further attempt after drift is doubled so often at most: to 21 hours.
+_DOUBLED: Final = 7
 #: So many of the latest failures bear on the next attempt.
 _LATEST: Final = 8
 NOT_INITIALIZED: Final = "NodesNotInitialized"
@@ -80,56 +83,49 @@ def latest_failures(snapshot: Snapshot, pool_name: str) -> Sequence[Registration
 
 def _present(snapshot: Snapshot, pool_name: str) -> list[NodeClaim]:
     """The NodeClaims that say something of the next one of a NodePool: not those that were made before a change of it
-    or of its class. Nodes on their way, and those that are initialized, say it whether they have drifted or not."""
+    or of its class."""
     pool, managed = snapshot.node_pools.get(pool_name), snapshot.claims_by_pool.get(pool_name, ())
     node_class = snapshot.node_classes.get(pool.class_name) if pool is not None else None
-    present = [one for one in managed if one.managed and not is_outdated(one, pool, node_class)]
-    overtaken = [one for one in present if _drifted_when_late(one)]
-    if not overtaken:
-        return present
-    again = _drift_that_comes_again(present)
-    released = {one.name for one in overtaken if _drift(one) not in again}
-    return [one for one in present if one.name not in released]
-
-
-def _drifted_when_late(claim: NodeClaim) -> bool:
-    """Whether a node was late before it drifted. Drift of a younger node may be a matter of the node: what alters its
-    instance after the launch alters the next one too."""
-    late, drifted = late_at(claim), true_since(claim, "Drifted")
-    return late is not None and drifted is not None and drifted >= late
-
-
-def _drift_that_comes_again(claims: Iterable[NodeClaim]) -> frozenset[str]:
-    """What nodes have drifted by that were made when others had drifted by just that. No change of the NodePool or of
-    its class does that, so such drift would release one attempt after the other."""
-    drifted = [(_drift(one), since, one) for one in claims if (since := true_since(one, "Drifted")) is not None]
-    first: dict[str, datetime] = {}
-    for how, since, _ in drifted:
-        first[how] = min(since, first.get(how, since))
-    made = ((how, one.metadata.creation_timestamp) for how, _, one in drifted)
-    return frozenset(how for how, at in made if at is not None and at >= first[how])
-
-
-def _drift(claim: NodeClaim) -> str:
-    """What a node has drifted by: the values on both sides are part of it."""
-    condition = claim.condition("Drifted")
-    return condition.text if condition is not None else ""
+    return [one for one in managed if one.managed and not is_outdated(one, pool, node_class)]
 
 
 def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:
     """How many nodes a NodePool may make now of which a node is late, or none has joined lately: 1 or 0. None when
-    there is no such limit, or a newer node is initialized."""
+    there is no such limit, or for each node that is late a newer one is initialized."""
     claims = _present(snapshot, pool_name)
     if joins_fail(snapshot, pool_name, given_up):
         return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in claims) else 1
-    late = [at for one in claims if (at := late_at(one)) is not None and at <= snapshot.now]
+    proof = max((_made(one) for one in claims if one.is_true("Initialized")), default=ALWAYS)
+    late = [one for one in claims if (at := late_at(one)) is not None and proof < at <= snapshot.now]
     if not late:
         return None
-    first = min(late)
-    newer = [one for one in claims if (at := one.metadata.creation_timestamp) is not None and at >= first]
-    if any(one.is_true("Initialized") for one in newer):
-        return None
-    return 0 if any(not one.metadata.deleting for one in newer) else 1
+    first = min(at for one in late if (at := late_at(one)) is not None)
+    newer = [one for one in claims if not one.metadata.deleting and _made(one) >= first]
+    on_its_way = any(one not in late for one in newer)
+    return 0 if on_its_way or (newer and not _may_have_helped(late, snapshot.now)) else 1
+
+
+def _may_have_helped(late: Sequence[NodeClaim], now: datetime) -> bool:
+    """Whether one more node is worth it after those that are late: one of them has drifted since the latest was made.
+
+    That may be an edit that fixes what they lack, but also a controller that alters each instance after a while: each
+    further attempt waits twice as long. Drift of a node before it was late may be a matter of that node.
+    """
+    drifts = [since for one in late if (since := _drifted_when_late(one)) is not None]
+    if not drifts:
+        return False
+    made = [_made(one) for one in late]
+    attempts = sum(at >= min(drifts) for at in made)
+    return max(made) < max(drifts) and now >= max(made) + INITIALIZES * 2 ** min(attempts, _DOUBLED)
+
+
+def _drifted_when_late(claim: NodeClaim) -> datetime | None:
+    late, drifted = late_at(claim), true_since(claim, "Drifted")
+    return drifted if late is not None and drifted is not None and drifted >= late else None
+
+
+def _made(claim: NodeClaim) -> datetime:
+    return claim.metadata.creation_timestamp or ALWAYS
 
 
 def members_left(snapshot: Snapshot, pool: NodePool) -> int | None:
