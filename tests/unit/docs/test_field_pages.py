@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kerf import disruption, lifecycle, model
+from kerf import disruption, lifecycle, model, scheduling
 from kerf.disruption.drift import drift, rollout
 from kerf.disruption.drift.conditions import CONSOLIDATABLE, DISRUPTION_REASON, DRIFTED
 from kerf.disruption.methods.retirement import EXPIRING
@@ -110,7 +110,7 @@ def test_it_has_every_reason_of_a_failed_launch() -> None:
 
 
 def test_its_conditions_and_their_reasons_are_those_of_the_code() -> None:
-    packages = (lifecycle, disruption, model)
+    packages = (lifecycle, disruption, model, scheduling)
     files = [file for package in packages for file in Path(package.__file__ or "").parent.rglob("*.py")]
     source = "".join(file.read_text(encoding="utf-8") for file in files)
     listed = {name for row in cells("Conditions") for cell in row for name in REASON.findall(cell)}
