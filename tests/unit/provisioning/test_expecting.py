@@ -219,6 +219,15 @@ def test_a_late_node_is_answered_by_a_newer_one_and_says_nothing_of_later_ones()
     assert made_beside(*answered, stuck("n3", 30), claim("n4", minutes=15)) == 3
 
 
+def test_a_late_node_counts_for_a_day() -> None:
+    """What has kept it, a broken mirror for example, may have been repaired since."""
+    minutes = 24 * 60 + 10
+    assert made_beside(stuck("n1", minutes - 1), stuck("n2", minutes - 20)) == 0
+    assert made_beside(stuck("n1", minutes), stuck("n2", minutes - 20)) == 1
+    assert made_beside(stuck("n1", minutes), stuck("n2", minutes - 20), stuck("n3", 5)) == 0
+    assert made_beside(stuck("n1", minutes + 20), stuck("n2", minutes)) == 3
+
+
 def test_a_newer_node_is_initialized_whether_it_has_drifted_or_not() -> None:
     assert made_beside(stuck("n1", 60), drifted(claim("n2", minutes=20), 19)) == 3
 

@@ -22,6 +22,9 @@ from kerf_api.v1.nodepool import NodePool
 
 #: Time for a node from its registration to its initialization; then other nodes are planned for its pods.
 INITIALIZES: Final = timedelta(minutes=10)
+#: A late node says something of the next ones for so long. What has kept it may be gone without any change of the
+#: NodePool, and a node that worked, and has answered for it, may be gone too.
+_COUNTS: Final = timedelta(days=1)
 #: The wait for a further attempt after drift is doubled so often at most: to 21 hours.
 _DOUBLED: Final = 7
 #: So many of the latest failures bear on the next attempt.
@@ -96,7 +99,7 @@ def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) ->
     if joins_fail(snapshot, pool_name, given_up):
         return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in claims) else 1
     proof = max((_made(one) for one in claims if one.is_true("Initialized")), default=ALWAYS)
-    late = [one for one in claims if (at := late_at(one)) is not None and proof < at <= snapshot.now]
+    late = [one for one in claims if (at := late_at(one)) is not None and proof < at <= snapshot.now < at + _COUNTS]
     if not late:
         return None
     first = min(at for one in late if (at := late_at(one)) is not None)
