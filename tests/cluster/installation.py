@@ -39,6 +39,7 @@ NAMESPACE: Final = record.KERF
 CLUSTER_NAME: Final = "kerf-e2e"
 #: The lease of the replicas, in Kerf's own namespace.
 LEASE: Final = "karpenter-leader-election"
+LEASE_LOST: Final = '"not leading any more"'
 #: Seconds until DescribeInstances shows a new instance.
 DESCRIBE_DELAY: Final = 3.0
 #: Source: Kubernetes, "Pod Lifecycle", container restarts (CrashLoopBackOff).
@@ -222,8 +223,8 @@ class Installation:
             )
 
     def _look_after(self, name: str) -> None:
-        """Start what has ended by itself: at once, the next time after 10 s, then 20 s, …, as a kubelet does."""
-        assert self._kept_running, f"{name} ended:\n{self.tail(name)}"
+        """Start what has ended by itself or lost its lease: at once, then after 10 s, 20 s, …, as a kubelet does."""
+        assert self._kept_running or LEASE_LOST in self.tail(name, 5), f"{name} ended:\n{self.tail(name)}"
         if name not in self._restarts:
             before = self.ended.count(name)
             self._restarts[name] = time.monotonic() + (RESTART_SECONDS * 2 ** (before - 1) if before else 0.0)
@@ -258,8 +259,7 @@ class Installation:
     # --- its rights ---------------------------------------------------------------------------------------------
     def rules(self) -> list[dict[str, Any]]:
         """What the chart's ClusterRole allows the controller now."""
-        found: list[dict[str, Any]] = self.one("clusterrole", "kerf")["rules"]
-        return found
+        return list(self.one("clusterrole", "kerf")["rules"])
 
     @contextmanager
     def allowed_only(self, rules: list[dict[str, Any]]) -> Iterator[None]:

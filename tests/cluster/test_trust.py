@@ -170,7 +170,7 @@ def test_a_pool_status_that_others_wrote_breaks_no_limits_and_ends_no_node(kerf:
     kerf.wait(lambda: _beyond_limits(kerf), 60, "limits hold")
     assert (fleet.uids(), _ids(kerf)) == (known, before)
     kerf.kubectl("patch", "nodepool", fleet.name, "--type=merge", "-p", '{"spec": {"limits": null}}')
-    fleet.scale(4)
+    fleet.scale(5)
     assert known <= fleet.uids()
 
 
