@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import time
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -40,10 +39,15 @@ class _Kind(NamedTuple):
 
 
 class Objects:
-    """Reads one API server; kinds have the names that kubectl takes: `pods`, `pod`, `po`."""
+    """Reads one API server; kinds have the names that kubectl takes: `pods`, `pod`, `po`.
+
+    A read that the API server gives up (504: etcd is slow on a busy machine) is made again.
+    """
 
     def __init__(self, server: str, tls: ssl.SSLContext) -> None:
-        self._server, self._http = server, urllib3.PoolManager(maxsize=4, ssl_context=tls, timeout=SECONDS)
+        repeats = urllib3.Retry(READS - 1, backoff_factor=1, status_forcelist=[GATEWAY_TIMEOUT], raise_on_status=False)
+        self._http = urllib3.PoolManager(maxsize=4, ssl_context=tls, timeout=SECONDS, retries=repeats)
+        self._server = server
         self._kinds: dict[str, _Kind] = {}
 
     def list(self, kinds: str, *, namespace: str = "default", selector: str = "") -> list[dict[str, Any]]:
@@ -78,15 +82,10 @@ class Objects:
                         self._kinds.setdefault(name, kind)
 
     def _read(self, path: str, accept: str = "application/json") -> dict[str, Any]:
-        """What the API server gives up (504: etcd is slow on a busy machine) is asked for again."""
-        for more in reversed(range(READS)):
-            try:
-                answer = self._http.request("GET", self._server + path, headers={"Accept": accept})
-            except urllib3.exceptions.HTTPError as error:
-                raise NotReadError(f"GET {path}: {error}") from error
-            if answer.status != GATEWAY_TIMEOUT or not more:
-                break
-            time.sleep(1)
+        try:
+            answer = self._http.request("GET", self._server + path, headers={"Accept": accept})
+        except urllib3.exceptions.HTTPError as error:
+            raise NotReadError(f"GET {path}: {error}") from error
         if answer.status != 200:
             raise NotReadError(f"GET {path}: {answer.status} {answer.data.decode(errors='replace')}")
         found: dict[str, Any] = json.loads(answer.data)

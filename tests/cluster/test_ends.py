@@ -74,8 +74,10 @@ def test_a_claim_and_a_node_that_are_deleted_wait_for_the_budget_of_their_pods(f
 
 def _refused(kerf: Installation, *claims: dict[str, Any]) -> set[str]:
     """Which of their nodes have said that the PodDisruptionBudget holds their drain."""
-    told = [e for e in kerf.get("events", namespace="") if e["reason"] == "FailedDraining" and BUDGET in e["message"]]
-    return {e["involvedObject"]["name"] for e in told} & {_node(claim) for claim in claims}
+    refused = [
+        e for e in kerf.get("events", namespace="") if e["reason"] == "FailedDraining" and BUDGET in e["message"]
+    ]
+    return {e["involvedObject"]["name"] for e in refused} & {_node(claim) for claim in claims}
 
 
 # --- interrupted ------------------------------------------------------------------------------------------------

@@ -156,10 +156,10 @@ def test_after_nodes_that_did_not_join_a_pool_makes_one_at_a_time(
     assert codes == {1: {"NodesNotRegistered"}, 0: {"NoNodePool"}, 3: set()}[nodes]
 
 
-def drifted(made: NodeClaim, ago: float, how: str = "sg-1, now sg-2") -> NodeClaim:
+def drifted(made: NodeClaim, ago: float) -> NodeClaim:
     """Since so many minutes."""
     since = w.NOW - ago * MINUTE
-    row = Condition(type="Drifted", status="True", reason="SecurityGroupDrift", message=how, last_transition_time=since)
+    row = Condition(type="Drifted", status="True", reason="SecurityGroupDrift", last_transition_time=since)
     return replace(made, status=replace(made.status, conditions=(*made.status.conditions, row)))
 
 

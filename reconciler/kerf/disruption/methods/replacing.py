@@ -23,6 +23,7 @@ from kerf.disruption.command import command_id
 from kerf.disruption.commands import start
 from kerf.disruption.consolidation.search import without
 from kerf.disruption.on_nodes import tried
+from kerf.disruption.replacing import replacements
 from kerf.disruption.share import NEXT_TIME, Share
 from kerf.disruption.simulation import Manner, Scheduler, closed, leavers, limited, mind_others, on_the_move, simulate
 from kerf.disruption.view import View
@@ -90,9 +91,9 @@ def _too_many(view: View, new: Iterable[NewNode]) -> Blocker | None:
 
 def _under_command(view: View) -> Set[str]:
     """The NodePools of nodes that commands replace, and of their successors."""
-    names = {*view.commands, *(name for command in view.commands.values() for name in command.replacements)}
     claims = view.snapshot.node_claims
-    return {claims[name].pool_name for name in names if name in claims}
+    old = {claims[name].pool_name for name in view.commands}
+    return old | {claim.pool_name for command in view.commands.values() for claim in replacements(view, command)}
 
 
 def _started(view: View, ledger: Ledger, found: Candidate, new: Iterable[NewNode]) -> Plan:

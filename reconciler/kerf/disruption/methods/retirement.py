@@ -121,9 +121,9 @@ def _prepared(
 ) -> Iterator[Plan]:
     """What becomes of the first that neither backs off nor waits for another node: a simulation does not see what was
     started beside it."""
-    pools: set[str] = set()
+    waits: set[str] = set()
     for state, claim, end in waiting:
-        if state.pool_name in pools:
+        if state.pool_name in waits:
             continue
         held = backing_off(view, state)
         if held is not None:
@@ -136,7 +136,7 @@ def _prepared(
             yield plan + Plan(next_due=soon(view))
             if plan.actions or plan.refusals:
                 return
-            pools.add(state.pool_name)  # what it waits for the others of its NodePool wait for, too
+            waits.add(state.pool_name)  # what it waits for the others of its NodePool wait for, too
 
 
 def _one(view: View, ledger: Ledger, claim: NodeClaim, end: End, share: Share) -> Plan:

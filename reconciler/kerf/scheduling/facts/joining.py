@@ -99,13 +99,15 @@ def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) ->
     if joins_fail(snapshot, pool_name, given_up):
         return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in claims) else 1
     proof = max((_made(one) for one in claims if one.is_true("Initialized")), default=ALWAYS)
-    late = [one for one in claims if (at := late_at(one)) is not None and proof < at <= snapshot.now < at + _COUNTS]
+    lateness = ((one, late_at(one)) for one in claims)
+    late = {one.name: at for one, at in lateness if at is not None and proof < at <= snapshot.now < at + _COUNTS}
     if not late:
         return None
-    first = min(at for one in late if (at := late_at(one)) is not None)
+    first = min(late.values())
     newer = [one for one in claims if not one.metadata.deleting and _made(one) >= first]
-    on_its_way = any(one not in late for one in newer)
-    return 0 if on_its_way or (newer and not _may_have_helped(late, snapshot.now)) else 1
+    on_its_way = any(one.name not in late for one in newer)
+    failed = [one for one in claims if one.name in late]
+    return 0 if on_its_way or (newer and not _may_have_helped(failed, snapshot.now)) else 1
 
 
 def _may_have_helped(late: Sequence[NodeClaim], now: datetime) -> bool:
