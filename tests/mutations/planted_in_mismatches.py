@@ -10,6 +10,7 @@ from tests.mutations.edits import Edit
 _EVIDENCE: Final = "reconciler/kerf/scheduling/mismatch"
 _STORY: Final = "tests/scenarios/test_unused_nodes.py"
 _DIFFER = "tests/unit/disruption/test_replacements_that_differ.py"
+_ALIKE: Final = "tests/unit/provisioning/test_planned_alike.py"
 _RECORDS: Final = "tests/unit/lifecycle/test_mismatches.py"
 
 BUGS: tuple[Bug, ...] = (
@@ -68,7 +69,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "pods with a hard spread avoid the zone of the first node",
         "The second node breaks the spread for the kube-scheduler, and the pod waits a day.",
-        (Edit("reconciler/kerf/provisioning:_elsewhere_than", 'one.when_unsatisfiable == "DoNotSchedule"', "False"),),
+        (Edit("reconciler/kerf/provisioning:_elsewhere_than", "_spreads_hard(pod)", "False"),),
         ("tests/unit/provisioning/test_progress.py::test_a_second_node_keeps_to_the_spread_of_the_pod",),
     ),
     Bug(
@@ -143,13 +144,43 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "the pods of a zone that is broken go first",
         "Pods of other zones get no node of the NodePool as long as these pods wait.",
-        (Edit("reconciler/kerf/provisioning:_next_attempt", "min(own, key=likeness)", "own[0]"),),
+        (Edit("reconciler/kerf/provisioning:_next_attempt", "min(nodes, key=likeness)", "nodes[0]"),),
         ("tests/unit/provisioning/test_expecting.py::test_the_next_node_is_where_none_has_failed",),
     ),
     Bug(
         "a roll-out to nodes that do not join",
         "Where the latest nodes have not joined, a roll-out launches as many as budgets allow.",
-        (Edit("reconciler/kerf/disruption:limited", "one.pool in failing", "False"),),
+        (Edit("reconciler/kerf/disruption:limited", "limits.of(one) is not None", "False"),),
         ("tests/unit/disruption/test_several_drifted.py::test_after_nodes_that_did_not_join_only_one_is_started",),
+    ),
+    Bug(
+        "any initialized node answers for late ones",
+        "Each amd64 node that comes up has all pods for arm64 launch nodes again that never do.",
+        (Edit("reconciler/kerf/scheduling/facts:Limits._found", "_left_of_kind(self._snapshot, pool, kind)", "None"),),
+        (f"{_ALIKE}::test_late_nodes_are_followed_by_one_while_other_nodes_come_up[architecture]",),
+    ),
+    Bug(
+        "late nodes of one kind close the NodePool",
+        "Pods for amd64 wait a day because GPU nodes have no device plugin.",
+        (
+            Edit(
+                "reconciler/kerf/scheduling/facts:nodes_left",
+                'any(one.is_true("Initialized") for one in claims)',
+                "False",
+            ),
+        ),
+        (f"{_ALIKE}::test_late_nodes_are_followed_by_one_while_other_nodes_come_up[extended resource]",),
+    ),
+    Bug(
+        "pods wait for late nodes of one NodePool though another would do",
+        "Before the limit was by kind, the NodePool was closed and the next one served them.",
+        (Edit("reconciler/kerf/provisioning:with_progress", "len(snapshot.node_pools) > 1", "False"),),
+        (f"{_ALIKE}::test_pods_whose_nodes_stay_late_get_one_of_another_node_pool",),
+    ),
+    Bug(
+        "consolidation makes nodes like those that stay late",
+        "A replacement of that kind never comes up, and the next one does not either.",
+        (Edit("reconciler/kerf/disruption:_like_late_ones", "not limit.left", "False"),),
+        ("tests/unit/disruption/test_several_drifted.py::test_a_node_whose_successor_would_be_like_late_ones_stays",),
     ),
 )

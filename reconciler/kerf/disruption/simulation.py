@@ -28,7 +28,7 @@ from kerf.pods.buffer_pods import settled_pods, virtual_pods
 from kerf.pods.default_constraints import DefaultSpread
 from kerf.pods.requirements import own_problem
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
-from kerf.scheduling.facts.joining import limited_pools
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, Limits
 from kerf.scheduling.nodes.supposed import standing
 from kerf.scheduling.placing.as_kube_scheduler import (
     KubeSchedulerOrder,
@@ -242,7 +242,18 @@ def _simulated(
         apart = _apart(view, solution, moving, {**virtual, **others}, exclude, ask)
         if apart is not None:
             return Outcome(apart.new_nodes)
-    return Outcome(tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods)), stranded)
+    new = tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods))
+    return Outcome(new, stranded, _like_late_ones(view, new) if not stranded else None)
+
+
+def _like_late_ones(view: View, new: Iterable[NewNode]) -> Blocker | None:
+    """That nodes which were planned as a new one is are late, and no further one is to be made now."""
+    limits = Limits(view.turn)
+    name = next((node.pool for node in new if (limit := limits.of(node)) is not None and not limit.left), None)
+    if name is None:
+        return None
+    text = f"NodePool {name} launches no further node like its late ones until one of these is initialized"
+    return Blocker(NOT_INITIALIZED, text, quiet=True)
 
 
 def _apart(
@@ -276,9 +287,10 @@ def mind_others(view: View, some: Iterable[Pod]) -> bool:
 
 def limited(view: View, new: Iterable[NewNode]) -> bool:
     """Whether limits of a NodePool or a reservation count one of the new nodes, or its NodePool makes one at a time."""
-    pools, failing = view.snapshot.node_pools, limited_pools(view.turn)
+    pools, limits = view.snapshot.node_pools, Limits(view.turn)
     return any(
-        labels.RESERVED in one.capacity_types or pools[one.pool].spec.limits or one.pool in failing for one in new
+        labels.RESERVED in one.capacity_types or pools[one.pool].spec.limits or limits.of(one) is not None
+        for one in new
     )
 
 

@@ -23,14 +23,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.expecting import over
 from kerf.scheduling.answers.nodeclaims import pod_mark, uid_of
-from kerf.scheduling.facts.joining import (
-    NOT_INITIALIZED,
-    NOT_REGISTERED,
-    failing_pools,
-    joins_fail,
-    latest_failures,
-    limited_pools,
-)
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, Limit, Limits, latest_failures
 from kerf.scheduling.mismatch.evidence import Verdict, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.watching import Watched, watched
@@ -98,18 +91,23 @@ def with_progress(
     shapes = _recorded_shapes(snapshot, pods, records)
     attempts = {key: records[shape] for key, shape in shapes.items() if key not in held}
     left = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), attempts, solved)
-    solution = solved(left)
+    solution, limits = solved(left), Limits(turn)
     refused: dict[str, PodRefusal] = {}
+    away: dict[tuple[str, str], Limit] = {}
     for round_ in range(_ROUNDS):
         more = [key for node in solution.new_nodes for key in node.pods if key in held]
-        if not more:
+        late = _like_late_ones(limits, solution.new_nodes) if len(snapshot.node_pools) > 1 else {}
+        if not more and late.keys() <= away.keys():
             break
         if round_ == _ROUNDS - 1:
             more += [key for key in held if key not in solution.placed]
         refused |= {key: held[key] for key in more}
-        left = [pod for pod in left if pod.key not in refused]
+        pools = dict(late.keys())
+        left = [_away_from(pod, pools.get(pod.key)) for pod in left if pod.key not in refused]
+        away |= late
         solution = solved(left)
-    solution = _one_at_a_time(turn, snapshot, solution)
+    solution = _one_at_a_time(snapshot, limits, solution)
+    refused |= {key: _another_first(limit) for (key, _), limit in away.items() if key in solution.unplaced}
     if not refused and not shapes and not ended:
         return solution
     known = PodShapes(snapshot)
@@ -134,30 +132,48 @@ def _hostname(snapshot: Snapshot, target: str) -> str:
     return state.labels.get(labels.HOSTNAME, state.name)
 
 
-def _one_at_a_time(turn: Turn, snapshot: Snapshot, solution: Solution) -> Solution:
-    """With one new node of each NodePool of which a node is late with its initialization, or none has joined lately."""
-    kept, refused = list[NewNode](), dict[str, PodRefusal]()
-    known, limited = failing_pools(turn), limited_pools(turn)
-    chosen = {name: _next_attempt(snapshot, name, solution.new_nodes) for name in limited}
+def _one_at_a_time(snapshot: Snapshot, limits: Limits, solution: Solution) -> Solution:
+    """With one new node of each NodePool of which a node is late with its initialization, or none has joined lately;
+    with one that is planned as a late node was, or none, where others of the NodePool come up."""
+    groups = dict[Limit, list[NewNode]]()
     for node in solution.new_nodes:
-        if node.pool in limited and node is not chosen[node.pool]:
-            another = _another_first(node.pool, joins=not joins_fail(snapshot, node.pool, known[node.pool]))
-            refused |= dict.fromkeys(node.pods, another)
-        else:
-            kept.append(node)
+        if (limit := limits.of(node)) is not None:
+            groups.setdefault(limit, []).append(node)
+    refused = dict[str, PodRefusal]()
+    for limit, nodes in groups.items():
+        first = _next_attempt(snapshot, limit.pool, nodes) if limit.left else None
+        refused |= {key: _another_first(limit) for node in nodes if node is not first for key in node.pods}
     if not refused:
         return solution
+    kept = tuple(node for node in solution.new_nodes if refused.keys().isdisjoint(node.pods))
     order = tuple(key for key in solution.order if key not in refused)
     unplaced = {**solution.unplaced, **refused}
-    return replace(solution, new_nodes=tuple(kept), unplaced=unplaced, order=order, bound=None)
+    return replace(solution, new_nodes=kept, unplaced=unplaced, order=order, bound=None)
 
 
-def _next_attempt(snapshot: Snapshot, pool_name: str, nodes: Iterable[NewNode]) -> NewNode | None:
+def _like_late_ones(limits: Limits, new: Iterable[NewNode]) -> Mapping[tuple[str, str], Limit]:
+    """By their keys and the NodePool, the pods of new nodes of which none may be made, because of those that were
+    planned alike."""
+    rows = ((node, limits.of(node)) for node in new)
+    return {
+        (key, node.pool): limit for node, limit in rows if limit is not None and not limit.left for key in node.pods
+    }
+
+
+def _away_from(pod: Pod, pool: str | None) -> Pod:
+    """The pod on a node of another NodePool. Not so one with a hard spread, for the reason in `_elsewhere_than`."""
+    return pod if pool is None or _spreads_hard(pod) else avoiding(pod, frozenset({pool}), labels.NODEPOOL)
+
+
+def _spreads_hard(pod: Pod) -> bool:
+    return any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
+
+
+def _next_attempt(snapshot: Snapshot, pool_name: str, nodes: Sequence[NewNode]) -> NewNode:
     """The new node of a NodePool that is least like its latest nodes, which have not come up: what keeps these down may
     be a matter of a zone, an architecture or a type. Of equal ones it is another one after each failure."""
-    own = [node for node in nodes if node.pool == pool_name]
-    if len(own) < 2:
-        return own[0] if own else None
+    if len(nodes) == 1:
+        return nodes[0]
     failed = latest_failures(snapshot, pool_name)
     latest = failed[-1].claim if failed else ""
 
@@ -167,7 +183,7 @@ def _next_attempt(snapshot: Snapshot, pool_name: str, nodes: Iterable[NewNode]) 
         again = sum(not marks.isdisjoint(one.pods) for one in failed)
         return alike, again, hashlib.sha256(f"{latest} {node.pods[0] if node.pods else ''}".encode()).digest()
 
-    return min(own, key=likeness)
+    return min(nodes, key=likeness)
 
 
 def _may_be_like(node: NewNode, where: Mapping[str, str]) -> bool:
@@ -179,12 +195,12 @@ def _may_be_like(node: NewNode, where: Mapping[str, str]) -> bool:
     return all(node.requirements.allowed(key).has(value) for key, value in rows)
 
 
-def _another_first(pool: str, *, joins: bool) -> PodRefusal:
-    if not joins:
-        text = f"the latest nodes of NodePool {pool} have not joined: it makes one, and then waits"
+def _another_first(limit: Limit) -> PodRefusal:
+    if limit.joins_fail:
+        text = f"the latest nodes of NodePool {limit.pool} have not joined: it makes one, and then waits"
         return PodRefusal(NOT_REGISTERED, text)
-    text = f"a node of NodePool {pool} is not initialized in time: it makes one more, and then waits"
-    return PodRefusal(NOT_INITIALIZED, text)
+    such = f"a node of NodePool {limit.pool}{' for such pods' if limit.kind is not None else ''}"
+    return PodRefusal(NOT_INITIALIZED, f"{such} is not initialized in time: it makes one more, and then waits")
 
 
 def _recorded_shapes(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[str, Record]) -> Mapping[str, str]:
@@ -227,7 +243,7 @@ def _elsewhere_than(record: Record, too_small: Collection[str], pod: Pod) -> Ite
     if too_small:
         yield avoiding(pod, frozenset(too_small))
         return
-    if any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints):
+    if _spreads_hard(pod):
         return
     for keys in _AVOIDED if record.where else ():
         found = pod

@@ -174,9 +174,9 @@ def test_after_nodes_that_did_not_join_only_one_is_started(failed: int, begun: l
 ONLY_LARGE = [{"key": labels.INSTANCE_TYPE, "operator": "In", "values": ["m5.large"]}]
 
 
-def late(name: str) -> list[Any]:
-    """A node that has been registered for an hour, and not initialized."""
-    own = w.claim(name, since=w.NOW - w.HOUR, consolidatable=False, annotations=w.HASHES)
+def late(name: str, minutes: int = 60) -> list[Any]:
+    """A node that has been registered for so long, and not initialized."""
+    own = w.claim(name, since=w.NOW - minutes * w.MINUTE, consolidatable=False, annotations=w.HASHES)
     rows = tuple(one for one in own.status.conditions if one.type in ("Launched", "Registered"))
     node = w.node(own)
     kept = {key: value for key, value in node.metadata.labels.items() if key != labels.INITIALIZED}
@@ -215,3 +215,13 @@ def test_that_attempt_waits_for_other_commands_of_the_node_pool(held: list[Any],
     (refusal,) = [one for one in plan.refusals if one.subject == "node/node-a"]
     assert refusal.reason.code == code
     assert f"one node at a time until one {until}; 2 wait for its other commands" in refusal.reason.text
+
+
+def test_a_node_whose_successor_would_be_like_late_ones_stays() -> None:
+    own = large("a", annotations=w.HASHES)[:-1]
+    plan = disrupt(w.snapshot([w.rolling(), *late("n"), *late("m", 20), *own]))
+    assert w.started(plan) == []
+    (refusal,) = [one for one in plan.refusals if one.subject == "node/node-a"]
+    assert refusal.reason.code == "NodesNotInitialized"
+    assert "launches no further node like its late ones" in refusal.reason.text
+    assert w.started(disrupt(w.snapshot([w.rolling(), *late("n"), *own]))) == ["a"]

@@ -31,7 +31,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, failing_pools, joins_fail, limited_pools
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, Limits
 from kerf.scheduling.nodes.supposed import planned_key
 from kerf.scheduling.work import WORK_BUDGET
 from kerf_api.v1.budgets import DRIFTED
@@ -77,16 +77,17 @@ def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Shar
 def _too_many(view: View, new: Iterable[NewNode]) -> Blocker | None:
     """That a NodePool which may make one node now would make several beside a command. Without another command they
     are the one attempt: less would never do for the pods of the node."""
-    counts = Counter(node.pool for node in new)
-    names = sorted(name for name in limited_pools(view.turn) if counts[name] > 1)
-    busy = _under_command(view) if names else frozenset()
-    name = next((name for name in names if name in busy), None)
-    if name is None:
+    limits = Limits(view.turn)
+    counts = Counter(limit for node in new if (limit := limits.of(node)) is not None)
+    several = [limit for limit, number in counts.items() if number > 1]
+    busy = _under_command(view) if several else frozenset()
+    limit = next((limit for limit in sorted(several, key=lambda one: one.pool) if limit.pool in busy), None)
+    if limit is None:
         return None
-    joins = not joins_fail(view.snapshot, name, failing_pools(view.turn)[name])
-    until = "is initialized" if joins else "registers"
-    text = f"NodePool {name} launches one node at a time until one {until}; {counts[name]} wait for its other commands"
-    return Blocker(NOT_INITIALIZED if joins else NOT_REGISTERED, text, quiet=True)
+    until = "registers" if limit.joins_fail else "is initialized"
+    number, name = counts[limit], limit.pool
+    text = f"NodePool {name} launches one node at a time until one {until}; {number} wait for its other commands"
+    return Blocker(NOT_REGISTERED if limit.joins_fail else NOT_INITIALIZED, text, quiet=True)
 
 
 def _under_command(view: View) -> Set[str]:

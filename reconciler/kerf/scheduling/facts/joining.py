@@ -3,11 +3,15 @@
 Until a node that was made later is initialized the NodePool makes no further one: whatever keeps one node from its
 initialization (a start-up taint that stays, a network plugin that does not start) may keep them all. Where the latest
 nodes have not even joined, it makes one at a time until one does.
+
+Once a node of the NodePool is initialized that holds for nodes that are planned alike (see `planned_alike.py`), not for
+the NodePool: arm64 nodes that do not come up are followed by one more, and pods for amd64 get their nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +21,8 @@ from kerf.model.instants import ALWAYS
 from kerf.model.memory import Step, Turn
 from kerf.model.mismatches import place
 from kerf.model.snapshot import Snapshot
+from kerf.scheduling.answers.solution import NewNode
+from kerf.scheduling.facts.planned_alike import Kind, is_of, kind_of, kind_of_new
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -59,12 +65,6 @@ def joins_fail(snapshot: Snapshot, pool_name: str, given_up: datetime | None) ->
     return not any(at >= earliest for at in joined)
 
 
-def limited_pools(turn: Turn) -> frozenset[str]:
-    """The NodePools that may make one node at most now."""
-    failing = failing_pools(turn).items()
-    return frozenset(name for name, given_up in failing if nodes_left(turn.snapshot, name, given_up) is not None)
-
-
 def latest_failures(snapshot: Snapshot, pool_name: str) -> Sequence[Registration]:
     """The latest nodes of a NodePool that have not joined, and those that are late with their initialization."""
     pool = snapshot.node_pools.get(pool_name)
@@ -94,13 +94,68 @@ def _present(snapshot: Snapshot, pool_name: str) -> list[NodeClaim]:
 
 def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:
     """How many nodes a NodePool may make now of which a node is late, or none has joined lately: 1 or 0. None when
-    there is no such limit, or for each node that is late a newer one is initialized."""
+    there is no such limit, or one of its nodes is initialized: then `Limits` has it for nodes planned alike."""
     claims = _present(snapshot, pool_name)
     if joins_fail(snapshot, pool_name, given_up):
         return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in claims) else 1
+    return None if any(one.is_true("Initialized") for one in claims) else _left(snapshot, claims)
+
+
+def _left_of_kind(snapshot: Snapshot, pool_name: str, kind: Kind) -> int | None:
+    """The same of nodes that are planned alike. None when none of them is late, or for each that is a newer one is
+    initialized."""
+    return _left(snapshot, [one for one in _present(snapshot, pool_name) if is_of(one, kind)])
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Of nodes of a NodePool, all of them or those of a kind: how many may be made now (1 or 0), and whether that is so
+    because none of the latest has joined."""
+
+    pool: str
+    kind: Kind | None
+    left: int
+    joins_fail: bool
+
+
+class Limits:
+    """The limits of a turn on new nodes of NodePools of which a node is late, or none has joined lately."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._snapshot, self._failing = turn.snapshot, failing_pools(turn)
+        self._known: dict[tuple[str, Kind], Limit | None] = {}
+
+    def of(self, node: NewNode) -> Limit | None:
+        """The limit that counts a new node; None when there is none."""
+        if node.pool not in self._failing:
+            return None
+        key = (node.pool, kind_of_new(node))
+        if key not in self._known:
+            self._known[key] = self._found(*key)
+        return self._known[key]
+
+    def _found(self, pool: str, kind: Kind) -> Limit | None:
+        given_up = self._failing[pool]
+        left = nodes_left(self._snapshot, pool, given_up)
+        if left is not None:
+            return Limit(pool, None, left, joins_fail(self._snapshot, pool, given_up))
+        left = _left_of_kind(self._snapshot, pool, kind)
+        return Limit(pool, kind, left, joins_fail=False) if left is not None else None
+
+
+def unanswered(snapshot: Snapshot, pool_name: str) -> Sequence[NodeClaim]:
+    """The NodeClaims of late nodes that limit the NodePool, or those of its nodes that are planned alike."""
+    late = [one for one in _present(snapshot, pool_name) if _is_late(one, snapshot.now)]
+    if not late or nodes_left(snapshot, pool_name, None) is not None:
+        return late
+    kinds = [(one, kind_of(one)) for one in late]
+    return [one for one, kind in kinds if kind is not None and _left_of_kind(snapshot, pool_name, kind) is not None]
+
+
+def _left(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> int | None:
     proof = max((_made(one) for one in claims if one.is_true("Initialized")), default=ALWAYS)
-    lateness = ((one, late_at(one)) for one in claims)
-    late = {one.name: at for one, at in lateness if at is not None and proof < at <= snapshot.now < at + _COUNTS}
+    lateness = ((one, late_at(one)) for one in claims if _is_late(one, snapshot.now))
+    late = {one.name: at for one, at in lateness if at is not None and proof < at}
     if not late:
         return None
     first = min(late.values())
@@ -108,6 +163,11 @@ def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) ->
     on_its_way = any(one.name not in late for one in newer)
     failed = [one for one in claims if one.name in late]
     return 0 if on_its_way or (newer and not _may_have_helped(failed, snapshot.now)) else 1
+
+
+def _is_late(claim: NodeClaim, now: datetime) -> bool:
+    at = late_at(claim)
+    return at is not None and at <= now < at + _COUNTS
 
 
 def _may_have_helped(late: Sequence[NodeClaim], now: datetime) -> bool:
