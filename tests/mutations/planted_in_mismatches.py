@@ -156,25 +156,25 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "any initialized node answers for late ones",
         "Each amd64 node that comes up has all pods for arm64 launch nodes again that never do.",
-        (Edit("reconciler/kerf/scheduling/facts:Limits._found", "_left_of_kind(self._snapshot, pool, kind)", "None"),),
-        (f"{_ALIKE}::test_late_nodes_are_followed_by_one_while_other_nodes_come_up[architecture]",),
+        (Edit("reconciler/kerf/scheduling/facts:_Late._answered", "answers(one, late, kind)", "True"),),
+        (f"{_ALIKE}::test_late_nodes_are_followed_by_one_while_other_nodes_come_up[architecture-10]",),
     ),
     Bug(
-        "late nodes of one kind close the NodePool",
+        "late nodes close their NodePool",
         "Pods for amd64 wait a day because GPU nodes have no device plugin.",
-        (
-            Edit(
-                "reconciler/kerf/scheduling/facts:nodes_left",
-                'any(one.is_true("Initialized") for one in claims)',
-                "False",
-            ),
-        ),
-        (f"{_ALIKE}::test_late_nodes_are_followed_by_one_while_other_nodes_come_up[extended resource]",),
+        (Edit("reconciler/kerf/scheduling/facts:Limits._found", "late.left_unlike()", "0"),),
+        (f"{_ALIKE}::test_late_nodes_are_followed_by_one_while_other_nodes_come_up[extended resource-30]",),
+    ),
+    Bug(
+        "pods that share a node with one that stays late wait with it",
+        "As long as a pod for a GPU is pending, the pods that the solver puts beside it get no node.",
+        (Edit("reconciler/kerf/provisioning:_barred", "solved([pod]).new_nodes", "solution.new_nodes"),),
+        (f"{_ALIKE}::test_pods_that_only_share_a_node_with_them_get_one",),
     ),
     Bug(
         "pods wait for late nodes of one NodePool though another would do",
-        "Before the limit was by kind, the NodePool was closed and the next one served them.",
-        (Edit("reconciler/kerf/provisioning:with_progress", "len(snapshot.node_pools) > 1", "False"),),
+        "The other NodePool would serve them at once.",
+        (Edit("reconciler/kerf/provisioning:_elsewhere_than_late", "len(snapshot.node_pools) > 1", "False"),),
         (f"{_ALIKE}::test_pods_whose_nodes_stay_late_get_one_of_another_node_pool",),
     ),
     Bug(

@@ -242,8 +242,9 @@ def _simulated(
         apart = _apart(view, solution, moving, {**virtual, **others}, exclude, ask)
         if apart is not None:
             return Outcome(apart.new_nodes)
-    new = tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods))
-    return Outcome(new, stranded, _like_late_ones(view, new) if not stranded else None)
+    needed = tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods))
+    barred = _like_late_ones(view, (node for node in needed if not staying.isdisjoint(node.pods)))
+    return Outcome(failed=barred) if barred is not None and not stranded else Outcome(needed, stranded)
 
 
 def _like_late_ones(view: View, new: Iterable[NewNode]) -> Blocker | None:
@@ -252,7 +253,7 @@ def _like_late_ones(view: View, new: Iterable[NewNode]) -> Blocker | None:
     name = next((node.pool for node in new if (limit := limits.of(node)) is not None and not limit.left), None)
     if name is None:
         return None
-    text = f"NodePool {name} launches no further node like its late ones until one of these is initialized"
+    text = f"NodePool {name} launches no further node like its late ones until one of that kind is initialized"
     return Blocker(NOT_INITIALIZED, text, quiet=True)
 
 

@@ -58,7 +58,8 @@ def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
     if node_class is not None:
         yield from _unanswered(node_class)
     yield from _refused(snapshot, pool)
-    yield from _not_initialized(snapshot, pool)
+    if joining.nodes_left(snapshot, pool.name, None) is not None:
+        yield from _not_initialized(snapshot, pool)
 
 
 def _unauthorized(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
@@ -102,9 +103,10 @@ def _unanswered(node_class: EC2NodeClass) -> Iterator[Hindrance]:
 
 
 def _not_initialized(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
-    for claim in sorted(joining.unanswered(snapshot, pool.name), key=lambda one: one.name):
+    for claim in sorted(snapshot.claims_by_pool.get(pool.name, ()), key=lambda one: one.name):
+        late = joining.late_at(claim)
         broken = conditions.first_broken(claim.status.conditions, ("Initialized",))
-        if broken is not None:
+        if late is not None and late <= snapshot.now and broken is not None:
             fix = f"kerf why nodeclaim {claim.name} shows the cause"
             words = f"the node of NodeClaim {claim.name} is not initialized: {conditions.words(broken)}"
             yield Hindrance(words, fix, broken.last_transition_time)

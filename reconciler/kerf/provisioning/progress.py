@@ -91,23 +91,21 @@ def with_progress(
     shapes = _recorded_shapes(snapshot, pods, records)
     attempts = {key: records[shape] for key, shape in shapes.items() if key not in held}
     left = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), attempts, solved)
-    solution, limits = solved(left), Limits(turn)
+    solution = solved(left)
     refused: dict[str, PodRefusal] = {}
-    away: dict[tuple[str, str], Limit] = {}
     for round_ in range(_ROUNDS):
         more = [key for node in solution.new_nodes for key in node.pods if key in held]
-        late = _like_late_ones(limits, solution.new_nodes) if len(snapshot.node_pools) > 1 else {}
-        if not more and late.keys() <= away.keys():
+        if not more:
             break
         if round_ == _ROUNDS - 1:
             more += [key for key in held if key not in solution.placed]
         refused |= {key: held[key] for key in more}
-        pools = dict(late.keys())
-        left = [_away_from(pod, pools.get(pod.key)) for pod in left if pod.key not in refused]
-        away |= late
+        left = [pod for pod in left if pod.key not in refused]
         solution = solved(left)
+    limits = Limits(turn)
+    solution, barred = _elsewhere_than_late(snapshot, limits, left, solution, solved)
+    refused |= barred
     solution = _one_at_a_time(snapshot, limits, solution)
-    refused |= {key: _another_first(limit) for (key, _), limit in away.items() if key in solution.unplaced}
     if not refused and not shapes and not ended:
         return solution
     known = PodShapes(snapshot)
@@ -132,41 +130,82 @@ def _hostname(snapshot: Snapshot, target: str) -> str:
     return state.labels.get(labels.HOSTNAME, state.name)
 
 
+def _elsewhere_than_late(
+    snapshot: Snapshot,
+    limits: Limits,
+    pods: Sequence[Pod],
+    solution: Solution,
+    solved: Callable[[Sequence[Pod]], Solution],
+) -> tuple[Solution, Mapping[str, PodRefusal]]:
+    """The solution without nodes like the late ones of their NodePools, and the pods that have no place because of it.
+
+    Judged is each shape by itself: a pod that only shares such a node with others has one of its own. The others get a
+    node of another NodePool, if one fits; not so those with a hard spread, for the reason in `_elsewhere_than`.
+    """
+    barred = dict[str, Limit]()
+    for _ in range(_ROUNDS):
+        found = _barred(snapshot, limits, pods, solution, solved)
+        if not found:
+            break
+        barred |= found
+        another = len(snapshot.node_pools) > 1
+        pods = [
+            avoiding(pod, frozenset({found[pod.key].pool}), labels.NODEPOOL) if pod.key in found else pod
+            for pod in pods
+            if pod.key not in found or (another and not _spreads_hard(pod))
+        ]
+        solution = solved(pods)
+    unserved = solution.unplaced.keys() | barred.keys() - {pod.key for pod in pods}
+    return solution, {key: _another_first(limit) for key, limit in barred.items() if key in unserved}
+
+
+def _barred(
+    snapshot: Snapshot,
+    limits: Limits,
+    pods: Sequence[Pod],
+    solution: Solution,
+    solved: Callable[[Sequence[Pod]], Solution],
+) -> Mapping[str, Limit]:
+    """By key, the pods of new nodes of which none may be made for which the same is true of a node of their own."""
+    rows = ((node, limits.of(node)) for node in solution.new_nodes)
+    keys = {key for node, limit in rows if limit is not None and not limit.left for key in node.pods}
+    if not keys:
+        return {}
+    known, alone = PodShapes(snapshot), dict[str, Limit | None]()
+    found = dict[str, Limit]()
+    for pod in pods:
+        if pod.key not in keys:
+            continue
+        shape = known.of(pod)
+        if shape not in alone:
+            node = next(iter(solved([pod]).new_nodes), None)
+            alone[shape] = limits.of(node) if node is not None else None
+        if (limit := alone[shape]) is not None and not limit.left:
+            found[pod.key] = limit
+    return found
+
+
+def _spreads_hard(pod: Pod) -> bool:
+    return any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
+
+
 def _one_at_a_time(snapshot: Snapshot, limits: Limits, solution: Solution) -> Solution:
-    """With one new node of each NodePool of which a node is late with its initialization, or none has joined lately;
-    with one that is planned as a late node was, or none, where others of the NodePool come up."""
-    groups = dict[Limit, list[NewNode]]()
+    """With one new node, or none, of those of each NodePool that are under a limit."""
+    groups = dict[str, list[tuple[NewNode, Limit]]]()
     for node in solution.new_nodes:
         if (limit := limits.of(node)) is not None:
-            groups.setdefault(limit, []).append(node)
+            groups.setdefault(node.pool, []).append((node, limit))
     refused = dict[str, PodRefusal]()
-    for limit, nodes in groups.items():
-        first = _next_attempt(snapshot, limit.pool, nodes) if limit.left else None
-        refused |= {key: _another_first(limit) for node in nodes if node is not first for key in node.pods}
+    for name, rows in groups.items():
+        free = [node for node, limit in rows if limit.left]
+        first = _next_attempt(snapshot, name, free) if free else None
+        refused |= {key: _another_first(limit) for node, limit in rows if node is not first for key in node.pods}
     if not refused:
         return solution
     kept = tuple(node for node in solution.new_nodes if refused.keys().isdisjoint(node.pods))
     order = tuple(key for key in solution.order if key not in refused)
     unplaced = {**solution.unplaced, **refused}
     return replace(solution, new_nodes=kept, unplaced=unplaced, order=order, bound=None)
-
-
-def _like_late_ones(limits: Limits, new: Iterable[NewNode]) -> Mapping[tuple[str, str], Limit]:
-    """By their keys and the NodePool, the pods of new nodes of which none may be made, because of those that were
-    planned alike."""
-    rows = ((node, limits.of(node)) for node in new)
-    return {
-        (key, node.pool): limit for node, limit in rows if limit is not None and not limit.left for key in node.pods
-    }
-
-
-def _away_from(pod: Pod, pool: str | None) -> Pod:
-    """The pod on a node of another NodePool. Not so one with a hard spread, for the reason in `_elsewhere_than`."""
-    return pod if pool is None or _spreads_hard(pod) else avoiding(pod, frozenset({pool}), labels.NODEPOOL)
-
-
-def _spreads_hard(pod: Pod) -> bool:
-    return any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
 
 
 def _next_attempt(snapshot: Snapshot, pool_name: str, nodes: Sequence[NewNode]) -> NewNode:
@@ -199,8 +238,13 @@ def _another_first(limit: Limit) -> PodRefusal:
     if limit.joins_fail:
         text = f"the latest nodes of NodePool {limit.pool} have not joined: it makes one, and then waits"
         return PodRefusal(NOT_REGISTERED, text)
-    such = f"a node of NodePool {limit.pool}{' for such pods' if limit.kind is not None else ''}"
-    return PodRefusal(NOT_INITIALIZED, f"{such} is not initialized in time: it makes one more, and then waits")
+    if not limit.alike:
+        text = f"a node of NodePool {limit.pool} is not initialized in time: it makes one at a time until one is"
+    elif limit.left:
+        text = f"such a node of NodePool {limit.pool} is not initialized in time: it makes one more, and then waits"
+    else:
+        text = f"such nodes of NodePool {limit.pool} are not initialized in time: it makes no further one before one is"
+    return PodRefusal(NOT_INITIALIZED, text)
 
 
 def _recorded_shapes(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[str, Record]) -> Mapping[str, str]:

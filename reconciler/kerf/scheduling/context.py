@@ -23,7 +23,7 @@ from kerf.pods.default_constraints import DefaultSpread
 from kerf.pods.sole_users import SoleUsers
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.facts import bound_pods
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, failing_pools, joins_fail, nodes_left
+from kerf.scheduling.facts.joining import NOT_REGISTERED, failing_pools, joins_fail, nodes_left
 from kerf.scheduling.facts.nodes import sites, unread_sites
 from kerf.scheduling.nodes.arrivals import Arrivals
 from kerf.scheduling.nodes.existing import NodeReader, tried
@@ -285,15 +285,12 @@ def held(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
 
 
 def not_joining(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
-    """Why no node may be made from the pool until one of its nodes joins, or is initialized."""
+    """Why no node may be made from the pool until one of its nodes joins."""
     given_up = unregistered_since(pool, snapshot.now)
-    if nodes_left(snapshot, pool.name, given_up) != 0:
+    if not joins_fail(snapshot, pool.name, given_up) or nodes_left(snapshot, pool.name, given_up) != 0:
         return None
-    if joins_fail(snapshot, pool.name, given_up):
-        text = "the latest nodes of the NodePool have not joined: Kerf launches one at a time until one does"
-        return PodRefusal(NOT_REGISTERED, text)
-    text = "two nodes of the NodePool are not initialized in time: Kerf launches no third one before one is"
-    return PodRefusal(NOT_INITIALIZED, text)
+    text = "the latest nodes of the NodePool have not joined: Kerf launches one at a time until one does"
+    return PodRefusal(NOT_REGISTERED, text)
 
 
 def _emptiness(template: NodeClaimTemplate) -> PodRefusal | None:

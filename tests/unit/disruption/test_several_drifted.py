@@ -16,10 +16,11 @@ from kerf.disruption.simulation import Scheduler
 from kerf.model.annotations import text_of
 from kerf.model.kubernetes.objects import Service, TopologySpreadConstraint
 from kerf.model.plan import PatchObject, Plan
-from kerf.model.settings import Settings
+from kerf.model.settings import FeatureGates, Settings
 from kerf_api import labels
 from kerf_api.v1.meta import decode
 from tests.unit.disruption import worlds as w
+from tests.unit.disruption.test_buffers import buffer
 
 
 def sized(cpu: str) -> dict[str, Any]:
@@ -225,3 +226,33 @@ def test_a_node_whose_successor_would_be_like_late_ones_stays() -> None:
     assert refusal.reason.code == "NodesNotInitialized"
     assert "launches no further node like its late ones" in refusal.reason.text
     assert w.started(disrupt(w.snapshot([w.rolling(), *late("n"), *own]))) == ["a"]
+
+
+@pytest.mark.parametrize(("held", "successors"), [([("n", 60)], 1), ([("n", 60), ("m", 20)], 0)])
+def test_an_expiring_node_is_followed_by_no_node_like_late_ones(held: list[Any], successors: int) -> None:
+    own = w.claim("a", since=w.NOW - 115 * w.MINUTE, expireAfter="2h", annotations=w.HASHES, consolidatable=False)
+    rows = [each for name, minutes in held for each in late(name, minutes)]
+    world = w.World.of(w.rolling(), *rows, own, w.node(own), w.pod("on-a", "a", **LARGE), ask=None)
+    world.settle()
+    assert len(world.replacements) == successors
+
+
+def test_room_that_a_buffer_cannot_have_keeps_no_other_node() -> None:
+    """Its node would be like the late ones; the drifted node of the other NodePool has nothing to do with it."""
+    other = w.pool(
+        "other", annotations=w.HASHES, consolidateAfter="Never", taints=[{"key": "x", "effect": "NoSchedule"}]
+    )
+    own = w.claim("a", pool_name="other", drifted=w.NOW - w.MINUTE, consolidatable=False, annotations=w.HASHES)
+    tolerant = w.pod("on-a", "a", **{**LARGE, "tolerations": [{"key": "x", "operator": "Exists"}]})
+    there = [
+        w.rolling(),
+        *late("n"),
+        *late("m", 20),
+        other,
+        own,
+        w.node(own),
+        tolerant,
+        *buffer("1500m", 4, fits=False),
+    ]
+    settings = Settings("test", gates=FeatureGates(capacity_buffer=True))
+    assert w.started(disrupt(w.snapshot(there, settings=settings))) == ["a"]

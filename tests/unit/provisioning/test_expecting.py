@@ -80,7 +80,7 @@ def created(plan: Plan) -> list[CreateNodeClaim]:
     ("others", "nodes", "code"),
     [
         ([], 1, "NodesNotInitialized"),
-        ([("n2", 1, False)], 0, "NoNodePool"),
+        ([("n2", 1, False)], 0, "NodesNotInitialized"),
         ([("n2", 1, True)], 3, ""),
         ([("n2", 30, True)], 1, "NodesNotInitialized"),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from kerf.model.kubernetes.objects import Node, Pod
 from kerf.model.plan import CreateNodeClaim, Plan
 from kerf.model.snapshot import Batch
 from kerf.provisioning.provision import provision
-from kerf.scheduling.facts.planned_alike import is_of, kind_of
+from kerf.scheduling.facts.planned_alike import answers, bears_on, kind_of_new
 from kerf_api import labels
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
@@ -72,6 +72,7 @@ AMD: Requirements = {"nodeSelector": {labels.ARCH: "amd64"}}
 GPU: Requirements = {"requests": {"example.com/gpu-a": "1"}}
 
 
+@pytest.mark.parametrize("every", [10, 30])
 @pytest.mark.parametrize(
     ("broken", "well", "becomes"),
     [
@@ -79,56 +80,100 @@ GPU: Requirements = {"requests": {"example.com/gpu-a": "1"}}
         ({}, AMD, "arm"),
         (GPU, {}, "gpu-a"),
         ({"nodeSelector": {labels.ZONE: "z1"}}, {"nodeSelector": {labels.ZONE: "z2"}}, "default"),
-        ({"nodeSelector": {labels.INSTANCE_TYPE: "default"}}, {"nodeSelector": {labels.ZONE: "z2"}}, "default"),
+        ({"nodeSelector": {labels.INSTANCE_TYPE: "single-pod"}}, AMD, "single-pod"),
     ],
     ids=["architecture", "either architecture", "extended resource", "zone", "instance type"],
 )
 def test_late_nodes_are_followed_by_one_while_other_nodes_come_up(
-    broken: Requirements, well: Requirements, becomes: str
+    broken: Requirements, well: Requirements, becomes: str, every: int
 ) -> None:
-    stuck, others = lived(broken, well, becomes, minutes=6 * 60, every=30)
-    *first, further = stuck
-    assert (set(first), further) == ({0}, 10)
-    assert others == 12
+    stuck, others = lived(broken, well, becomes, minutes=5 * 60, every=every)
+    assert {at for at in stuck if at < 10} == {0}
+    assert len([at for at in stuck if at >= 10]) == 1
+    assert others == 5 * 60 // every
 
 
 def test_after_a_day_there_are_more() -> None:
-    stuck, _ = lived(ARM, AMD, "arm", minutes=26 * 60, every=120)
-    assert stuck == [0, 10, 24 * 60 + 10, 24 * 60 + 20]
+    stuck, _ = lived(ARM, AMD, "arm", minutes=26 * 60, every=10)
+    assert stuck == [0, 15, 24 * 60 + 10, 24 * 60 + 25]
 
 
-def test_what_a_node_has_become_counts_where_the_next_has_no_choice() -> None:
-    free, pinned = w.pod("free"), w.pod("pinned", **ARM)
-    world = w.world(POOL, free, pinned)
-    one, other = (w.claims(world, w.solved(POOL, pod))[0] for pod in (free, pinned))
-    arm = next(row for row in w.CATALOGUE if row.name == "arm")
-    become = w.launched_as(one, arm, arm.offerings[0])
-    kind = kind_of(other)
-    assert kind is not None
-    assert [is_of(row, kind) for row in (one, become, other)] == [False, True, True]
+LATE = [(ARM, 40, False), (ARM, 25, False), (AMD, 12, True)]
 
 
-def test_requirements_that_cannot_be_read_are_of_no_kind() -> None:
-    made = claim("n1")
-    odd = replace(made, spec=replace(made.spec, resources=replace(made.spec.resources, requests={"cpu": "much"})))
-    assert kind_of(made) is not None
-    assert kind_of(odd) is None
+def waiting(*pods: Pod, rows: Sequence[tuple[Requirements, int, bool]] = LATE, pools: Sequence[NodePool] = ()) -> Plan:
+    """What is planned for pods beside nodes that were made for such pods so many minutes ago, and come up or not."""
+    there = [each for n, row in enumerate(rows) for each in launched(f"n{n}", *row)]
+    return provision(w.world(*(pools or [POOL]), *there, *pods, batch=BATCH))
+
+
+def refusals(plan: Plan) -> dict[str, str]:
+    named = [one for one in plan.refusals if one.subject.startswith("pod/")]
+    return {one.subject.rsplit("/", 1)[-1]: one.reason.code for one in named}
 
 
 def test_pods_whose_nodes_stay_late_get_one_of_another_node_pool() -> None:
     """The NodePool is not closed for those whose nodes come up, so the answer is by pod."""
-    late, working = (launched(f"n{n}", *row) for n, row in enumerate([(ARM, 40, False), (AMD, 300, True)]))
-    second, waiting = launched("n2", ARM, 20, fit=False), w.pod("db", "3", **ARM)
-    alone = provision(w.world(POOL, *late, *working, *second, waiting, batch=BATCH))
+    database = w.pod("db", "3", **ARM)
+    alone = waiting(database)
     assert not made(alone)
-    (refusal,) = [one for one in alone.refusals if one.subject == "pod/default/db"]
-    assert (refusal.reason.code, "for such pods" in refusal.reason.text) == ("NodesNotInitialized", True)
-    other = w.pool("other", weight=1)
-    plan = provision(w.world(weighty(), other, *late, *working, *second, waiting, batch=BATCH))
+    assert refusals(alone) == {"db": "NodesNotInitialized"}
+    assert [one.reason.text for one in alone.refusals if one.subject.endswith("/db")] == [
+        "such nodes of NodePool default are not initialized in time: it makes no further one before one is"
+    ]
+    plan = waiting(database, pools=[weighty(), w.pool("other", weight=1)])
     assert [action.claim.pool_name for action in made(plan)] == ["other"]
     barred = w.pool("other", taints=[{"key": "x", "effect": "NoSchedule"}])
-    plan = provision(w.world(weighty(), barred, *late, *working, *second, waiting, batch=BATCH))
-    assert [one.reason.code for one in plan.refusals if one.subject == "pod/default/db"] == ["NodesNotInitialized"]
+    assert refusals(waiting(database, pools=[weighty(), barred])) == {"db": "NodesNotInitialized"}
+
+
+def test_pods_that_only_share_a_node_with_them_get_one() -> None:
+    rows = [(GPU, 40, False), (GPU, 25, False), (AMD, 12, True)]
+    train, web = w.pod("train", "1", **GPU), w.pod("web", "2", "1Gi")
+    assert len(w.solved(POOL, train, web).new_nodes) == 1
+    plan = waiting(train, web, rows=rows)
+    assert len(made(plan)) == 1
+    assert refusals(plan) == {"train": "NodesNotInitialized"}
+
+
+def test_what_their_company_requires_gives_them_no_other_node() -> None:
+    rows = [(GPU, 40, False), (GPU, 25, False), (AMD, 12, True)]
+    term = {"matchExpressions": [{"key": labels.ZONE, "operator": "In", "values": ["z1", "z2"]}]}
+    zones = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    company = w.pod("web", "2", "1Gi", affinity=zones)
+    plan = waiting(w.pod("train", "1", **GPU), company, rows=rows)
+    assert refusals(plan) == {"train": "NodesNotInitialized"}
+    assert all("gpu" not in action.claim.spec.resources.requests for action in made(plan))
+
+
+def test_a_node_answers_for_late_ones_that_were_planned_alike() -> None:
+    free, pinned = w.pod("free"), w.pod("pinned", **ARM)
+    world = w.world(POOL, free, pinned)
+    new = [w.solved(POOL, pod).new_nodes[0] for pod in (free, pinned)]
+    one, other = (w.claims(world, w.solved(POOL, pod))[0] for pod in (free, pinned))
+    arm, small = (next(row for row in w.CATALOGUE if row.name == name) for name in ("arm", "small"))
+    armed, plain = (w.launched_as(one, row, row.offerings[0]) for row in (arm, small))
+    bound = w.launched_as(other, arm, arm.offerings[0])
+    either, only = map(kind_of_new, new)
+    assert [bears_on(row, either) for row in (armed, plain, bound)] == [True, True, False]
+    assert [bears_on(row, only) for row in (armed, plain, bound)] == [True, False, True]
+    assert [answers(row, armed, either) for row in (armed, plain, bound)] == [True, True, False]
+    assert [answers(row, bound, only) for row in (armed, plain, bound)] == [True, False, True]
+
+
+def test_a_node_that_waits_for_a_driver_is_no_plain_one() -> None:
+    (new,) = w.solved(POOL, w.pod("web")).new_nodes
+    plain = claim("n1")
+    waits = claim("n2", annotations={labels.REQUESTED_DRIVERS: "gpu.example.com"})
+    assert [bears_on(one, kind_of_new(new)) for one in (plain, waits)] == [True, False]
+
+
+def test_requirements_that_cannot_be_read_count_for_none() -> None:
+    (new,) = w.solved(POOL, w.pod("web")).new_nodes
+    own = claim("n1")
+    odd = replace(own, spec=replace(own.spec, resources=replace(own.spec.resources, requests={"cpu": "much"})))
+    assert [bears_on(one, kind_of_new(new)) for one in (own, odd)] == [True, False]
+    assert not answers(odd, own, kind_of_new(new))
 
 
 def weighty() -> NodePool:

@@ -1,11 +1,9 @@
 """Nodes that have joined and are not initialized in time: they hold pods no longer, and their NodePool makes one more.
 
-Until a node that was made later is initialized the NodePool makes no further one: whatever keeps one node from its
-initialization (a start-up taint that stays, a network plugin that does not start) may keep them all. Where the latest
-nodes have not even joined, it makes one at a time until one does.
-
-Once a node of the NodePool is initialized that holds for nodes that are planned alike (see `planned_alike.py`), not for
-the NodePool: arm64 nodes that do not come up are followed by one more, and pods for amd64 get their nodes.
+Whatever keeps one node from its initialization (a start-up taint that stays, a network plugin that does not start, no
+device plugin) may keep all that are like it. So the NodePool makes no further such node until a newer one is
+initialized that was planned alike (see `planned_alike.py`). It makes nodes that cannot become like the late ones one at
+a time until one of these is. Where the latest nodes have not even joined, it makes one at a time until one does.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from kerf.model.memory import Step, Turn
 from kerf.model.mismatches import place
 from kerf.model.snapshot import Snapshot
 from kerf.scheduling.answers.solution import NewNode
-from kerf.scheduling.facts.planned_alike import Kind, is_of, kind_of, kind_of_new
+from kerf.scheduling.facts.planned_alike import Kind, answers, bears_on, kind_of_new
 from kerf_api.v1.nodeclaim import NodeClaim
 from kerf_api.v1.nodepool import NodePool
 
@@ -94,28 +92,24 @@ def _present(snapshot: Snapshot, pool_name: str) -> list[NodeClaim]:
 
 def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:
     """How many nodes a NodePool may make now of which a node is late, or none has joined lately: 1 or 0. None when
-    there is no such limit, or one of its nodes is initialized: then `Limits` has it for nodes planned alike."""
+    there is no such limit, or for each node that is late a newer one is initialized."""
     claims = _present(snapshot, pool_name)
     if joins_fail(snapshot, pool_name, given_up):
         return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in claims) else 1
-    return None if any(one.is_true("Initialized") for one in claims) else _left(snapshot, claims)
-
-
-def _left_of_kind(snapshot: Snapshot, pool_name: str, kind: Kind) -> int | None:
-    """The same of nodes that are planned alike. None when none of them is late, or for each that is a newer one is
-    initialized."""
-    return _left(snapshot, [one for one in _present(snapshot, pool_name) if is_of(one, kind)])
+    proof = max((_made(one) for one in claims if one.is_true("Initialized")), default=ALWAYS)
+    late = {one.name: at for one, at in _late_ones(claims, snapshot.now) if proof < at}
+    return _left(claims, late, snapshot.now)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Of nodes of a NodePool, all of them or those of a kind: how many may be made now (1 or 0), and whether that is so
-    because none of the latest has joined."""
+    """How many nodes of a NodePool that are like a new one may be made now: 1 or 0. That is because none of the latest
+    has joined (`joins_fail`), or because late ones may be like it (`alike`), or only because some are late."""
 
     pool: str
-    kind: Kind | None
     left: int
-    joins_fail: bool
+    joins_fail: bool = False
+    alike: bool = False
 
 
 class Limits:
@@ -123,10 +117,11 @@ class Limits:
 
     def __init__(self, turn: Turn) -> None:
         self._snapshot, self._failing = turn.snapshot, failing_pools(turn)
+        self._pools: dict[str, _Late] = {}
         self._known: dict[tuple[str, Kind], Limit | None] = {}
 
     def of(self, node: NewNode) -> Limit | None:
-        """The limit that counts a new node; None when there is none."""
+        """The limit that a new node is under; None when it is under none."""
         if node.pool not in self._failing:
             return None
         key = (node.pool, kind_of_new(node))
@@ -134,40 +129,74 @@ class Limits:
             self._known[key] = self._found(*key)
         return self._known[key]
 
-    def _found(self, pool: str, kind: Kind) -> Limit | None:
-        given_up = self._failing[pool]
-        left = nodes_left(self._snapshot, pool, given_up)
-        if left is not None:
-            return Limit(pool, None, left, joins_fail(self._snapshot, pool, given_up))
-        left = _left_of_kind(self._snapshot, pool, kind)
-        return Limit(pool, kind, left, joins_fail=False) if left is not None else None
+    def _found(self, name: str, kind: Kind) -> Limit | None:
+        given_up = self._failing[name]
+        if joins_fail(self._snapshot, name, given_up):
+            left = nodes_left(self._snapshot, name, given_up)
+            return Limit(name, left or 0, joins_fail=True)
+        if name not in self._pools:
+            self._pools[name] = _Late(_present(self._snapshot, name), self._snapshot.now)
+        late = self._pools[name]
+        alike = late.left_alike(kind)
+        left = late.left_unlike() if alike is None else alike
+        return Limit(name, left, alike=alike is not None) if left is not None else None
 
 
-def unanswered(snapshot: Snapshot, pool_name: str) -> Sequence[NodeClaim]:
-    """The NodeClaims of late nodes that limit the NodePool, or those of its nodes that are planned alike."""
-    late = [one for one in _present(snapshot, pool_name) if _is_late(one, snapshot.now)]
-    if not late or nodes_left(snapshot, pool_name, None) is not None:
-        return late
-    kinds = [(one, kind_of(one)) for one in late]
-    return [one for one, kind in kinds if kind is not None and _left_of_kind(snapshot, pool_name, kind) is not None]
+class _Late:
+    """The late nodes of a NodePool, and what may be made beside them."""
+
+    def __init__(self, claims: Sequence[NodeClaim], now: datetime) -> None:
+        self._claims, self._now = claims, now
+        self._late = _late_ones(claims, now)
+        self._well = [one for one in claims if one.is_true("Initialized")]
+
+    def left_alike(self, kind: Kind) -> int | None:
+        """How many nodes of a kind may be made. None when no late one may be like them, or for each that may a newer
+        node is initialized that was planned as they are."""
+        like = [(one, at) for one, at in self._late if bears_on(one, kind)]
+        if not like:
+            return None
+        claims = [one for one in self._claims if bears_on(one, kind)]
+        return _left(claims, {one.name: at for one, at in like if not self._answered(one, at, kind)}, self._now)
+
+    def _answered(self, late: NodeClaim, at: datetime, kind: Kind) -> bool:
+        return any(_made(one) >= at and answers(one, late, kind) for one in self._well)
+
+    def left_unlike(self) -> int | None:
+        """How many nodes may be made that are not like the late ones. None when a newer node is initialized.
+
+        What keeps the late ones may keep these, too: each attempt that is late waits twice as long for the next.
+        """
+        proof = max(map(_made, self._well), default=ALWAYS)
+        late = [(one, at) for one, at in self._late if proof < at]
+        if not late:
+            return None
+        first, names = min(at for _, at in late), {one.name for one, _ in late}
+        newer = [one for one in self._claims if _is_coming(one) and _made(one) >= first]
+        if any(one.name not in names for one in newer):
+            return 0
+        wait = INITIALIZES * 2 ** min(len(newer) - 1, _DOUBLED) if newer else timedelta()
+        return 1 if not newer or self._now >= max(map(_made, newer)) + wait else 0
 
 
-def _left(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> int | None:
-    proof = max((_made(one) for one in claims if one.is_true("Initialized")), default=ALWAYS)
-    lateness = ((one, late_at(one)) for one in claims if _is_late(one, snapshot.now))
-    late = {one.name: at for one, at in lateness if at is not None and proof < at}
+def _is_coming(claim: NodeClaim) -> bool:
+    return not claim.metadata.deleting and not claim.is_true("Initialized")
+
+
+def _late_ones(claims: Sequence[NodeClaim], now: datetime) -> list[tuple[NodeClaim, datetime]]:
+    rows = ((one, late_at(one)) for one in claims)
+    return [(one, at) for one, at in rows if at is not None and at <= now < at + _COUNTS]
+
+
+def _left(claims: Sequence[NodeClaim], late: Mapping[str, datetime], now: datetime) -> int | None:
+    """Beside the NodeClaims of late nodes that no newer one answers for."""
     if not late:
         return None
     first = min(late.values())
-    newer = [one for one in claims if not one.metadata.deleting and _made(one) >= first]
+    newer = [one for one in claims if _is_coming(one) and _made(one) >= first]
     on_its_way = any(one.name not in late for one in newer)
     failed = [one for one in claims if one.name in late]
-    return 0 if on_its_way or (newer and not _may_have_helped(failed, snapshot.now)) else 1
-
-
-def _is_late(claim: NodeClaim, now: datetime) -> bool:
-    at = late_at(claim)
-    return at is not None and at <= now < at + _COUNTS
+    return 0 if on_its_way or (newer and not _may_have_helped(failed, now)) else 1
 
 
 def _may_have_helped(late: Sequence[NodeClaim], now: datetime) -> bool:
