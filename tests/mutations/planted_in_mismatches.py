@@ -162,7 +162,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "late nodes close their NodePool",
         "Pods for amd64 wait a day because GPU nodes have no device plugin.",
-        (Edit("reconciler/kerf/scheduling/facts:Limits._found", "late.left_unlike()", "0"),),
+        (Edit("reconciler/kerf/scheduling/facts:Limits._found", "late.left_of_all()", "0"),),
         (f"{_ALIKE}::test_late_nodes_are_followed_by_one_while_other_nodes_come_up[extended resource-30]",),
     ),
     Bug(
@@ -180,7 +180,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "consolidation makes nodes like those that stay late",
         "A replacement of that kind never comes up, and the next one does not either.",
-        (Edit("reconciler/kerf/disruption:_like_late_ones", "not limit.left", "False"),),
+        (Edit("reconciler/kerf/disruption:_allowed", "not limit.left", "False"),),
         ("tests/unit/disruption/test_several_drifted.py::test_a_node_whose_successor_would_be_like_late_ones_stays",),
     ),
 )

@@ -91,8 +91,8 @@ _PLACE_OF_OTHERS: Final = Blocker(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`new_nodes` are those that candidates' pods need; `stranded` maps pods without a place to the reason. `failed`
-    says why neither is known."""
+    """`new_nodes` are those that candidates' pods need and that may be made; `stranded` maps pods without a place to
+    the reason. `failed` says why neither is known, or why other nodes that they need may not be made."""
 
     new_nodes: tuple[NewNode, ...] = ()
     stranded: Mapping[str, str] = field(default_factory=dict)
@@ -243,18 +243,25 @@ def _simulated(
         if apart is not None:
             return Outcome(apart.new_nodes)
     needed = tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods))
-    barred = _like_late_ones(view, (node for node in needed if not staying.isdisjoint(node.pods)))
-    return Outcome(failed=barred) if barred is not None and not stranded else Outcome(needed, stranded)
+    allowed, barred = _allowed(view, needed, staying)
+    return Outcome(allowed, stranded, barred)
 
 
-def _like_late_ones(view: View, new: Iterable[NewNode]) -> Blocker | None:
-    """That nodes which were planned as a new one is are late, and no further one is to be made now."""
+def _allowed(
+    view: View, needed: Sequence[NewNode], staying: Collection[str]
+) -> tuple[tuple[NewNode, ...], Blocker | None]:
+    """Those of the new nodes that may be made beside late ones of their NodePools, and why pods that have to stay get
+    none of the others."""
     limits = Limits(view.turn)
-    name = next((node.pool for node in new if (limit := limits.of(node)) is not None and not limit.left), None)
-    if name is None:
-        return None
-    text = f"NodePool {name} launches no further node like its late ones until one of that kind is initialized"
-    return Blocker(NOT_INITIALIZED, text, quiet=True)
+    barred = [(node, limit) for node in needed if (limit := limits.of(node)) is not None and not limit.left]
+    if not barred:
+        return tuple(needed), None
+    allowed = tuple(node for node in needed if all(node is not one for one, _ in barred))
+    limit = next((limit for node, limit in barred if not set(staying).isdisjoint(node.pods)), None)
+    if limit is None:
+        return allowed, None
+    such = "further node like its late ones until one of that kind" if limit.alike else "other node for now until one"
+    return allowed, Blocker(NOT_INITIALIZED, f"NodePool {limit.pool} launches no {such} is initialized", quiet=True)
 
 
 def _apart(

@@ -49,6 +49,8 @@ _AVOIDED: Final = (
     (labels.INSTANCE_TYPE, labels.ZONE),
     (labels.INSTANCE_TYPE,),
 )
+#: Of so many shapes of pods, the oldest, it is judged whether they have a node only by themselves: each is a solve.
+_JUDGED: Final = 16
 #: A pass is solved so many times at most until no pod that may have no new node gets one.
 _ROUNDS: Final = 3
 
@@ -173,14 +175,12 @@ def _barred(
         return {}
     known, alone = PodShapes(snapshot), dict[str, Limit | None]()
     found = dict[str, Limit]()
-    for pod in pods:
-        if pod.key not in keys:
-            continue
+    for pod in sorted((pod for pod in pods if pod.key in keys), key=age):
         shape = known.of(pod)
-        if shape not in alone:
+        if shape not in alone and len(alone) < _JUDGED:
             node = next(iter(solved([pod]).new_nodes), None)
             alone[shape] = limits.of(node) if node is not None else None
-        if (limit := alone[shape]) is not None and not limit.left:
+        if (limit := alone.get(shape)) is not None and not limit.left:
             found[pod.key] = limit
     return found
 

@@ -228,11 +228,17 @@ def test_a_node_whose_successor_would_be_like_late_ones_stays() -> None:
     assert w.started(disrupt(w.snapshot([w.rolling(), *late("n"), *own]))) == ["a"]
 
 
+STRANDED = w.pod("nowhere", "a", nodeSelector={labels.ZONE: "nowhere"})
+
+
+@pytest.mark.parametrize("others", [[], [STRANDED]], ids=["alone", "beside a pod without a place"])
 @pytest.mark.parametrize(("held", "successors"), [([("n", 60)], 1), ([("n", 60), ("m", 20)], 0)])
-def test_an_expiring_node_is_followed_by_no_node_like_late_ones(held: list[Any], successors: int) -> None:
+def test_an_expiring_node_is_followed_by_no_node_like_late_ones(
+    held: list[Any], successors: int, others: list[Any]
+) -> None:
     own = w.claim("a", since=w.NOW - 115 * w.MINUTE, expireAfter="2h", annotations=w.HASHES, consolidatable=False)
     rows = [each for name, minutes in held for each in late(name, minutes)]
-    world = w.World.of(w.rolling(), *rows, own, w.node(own), w.pod("on-a", "a", **LARGE), ask=None)
+    world = w.World.of(w.rolling(), *rows, own, w.node(own), w.pod("on-a", "a", **LARGE), *others, ask=None)
     world.settle()
     assert len(world.replacements) == successors
 

@@ -146,6 +146,23 @@ def test_what_their_company_requires_gives_them_no_other_node() -> None:
     assert all("gpu" not in action.claim.spec.resources.requests for action in made(plan))
 
 
+def test_while_none_comes_up_attempts_for_other_pods_become_rare() -> None:
+    """Whatever the late nodes lack, a network plugin for example, those for other pods may lack as well."""
+    teams = [{"nodeSelector": {"team": f"t{n}"}} for n in range(6)]
+    pool = w.pool(
+        requirements=[{"key": "team", "operator": "Exists"}],
+        annotations={labels.NODEPOOL_HASH: "h", labels.NODEPOOL_HASH_VERSION: "v3"},
+    )
+    made_at = [0, 0, 0]
+    for minute in range(10, 6 * 60, 5):
+        rows = [
+            each for n, at in enumerate(made_at) for each in launched(f"n{n}", teams[n % 6], minute - at, False, pool)
+        ]
+        pods = [w.pod(f"web-{n}", "3", **team) for n, team in enumerate(teams)]
+        made_at += [minute] * len(made(provision(w.world(pool, *rows, *pods, batch=BATCH))))
+    assert made_at == [0, 0, 0, 10, 20, 40, 80, 160, 320]
+
+
 def test_a_node_answers_for_late_ones_that_were_planned_alike() -> None:
     free, pinned = w.pod("free"), w.pod("pinned", **ARM)
     world = w.world(POOL, free, pinned)
@@ -184,7 +201,7 @@ def made(plan: Plan) -> list[CreateNodeClaim]:
     return [action for action in plan.actions if isinstance(action, CreateNodeClaim)]
 
 
-def launched(name: str, spec: Requirements, minutes: int, fit: bool) -> list[NodeClaim | Node]:
-    world = w.world(POOL, pod := w.pod(name, "3", **spec))
-    own = w.launched(w.claims(world, w.solved(POOL, pod))[0], world)
+def launched(name: str, spec: Requirements, minutes: int, fit: bool, pool: NodePool = POOL) -> list[NodeClaim | Node]:
+    world = w.world(pool, pod := w.pod(name, "3", **spec))
+    own = w.launched(w.claims(world, w.solved(pool, pod))[0], world)
     return Made(replace(own, metadata=replace(own.metadata, name=name, uid=name)), 0, fit).now(minutes)

@@ -138,8 +138,8 @@ class Limits:
             self._pools[name] = _Late(_present(self._snapshot, name), self._snapshot.now)
         late = self._pools[name]
         alike = late.left_alike(kind)
-        left = late.left_unlike() if alike is None else alike
-        return Limit(name, left, alike=alike is not None) if left is not None else None
+        found = [left for left in (alike, late.left_of_all()) if left is not None]
+        return Limit(name, min(found), alike=alike is not None) if found else None
 
 
 class _Late:
@@ -162,10 +162,10 @@ class _Late:
     def _answered(self, late: NodeClaim, at: datetime, kind: Kind) -> bool:
         return any(_made(one) >= at and answers(one, late, kind) for one in self._well)
 
-    def left_unlike(self) -> int | None:
-        """How many nodes may be made that are not like the late ones. None when a newer node is initialized.
+    def left_of_all(self) -> int | None:
+        """How many nodes may be made, whether they are like the late ones or not. None when a newer one is initialized.
 
-        What keeps the late ones may keep these, too: each attempt that is late waits twice as long for the next.
+        What keeps the late ones may keep any other, too: each attempt that is late waits twice as long for the next.
         """
         proof = max(map(_made, self._well), default=ALWAYS)
         late = [(one, at) for one, at in self._late if proof < at]
