@@ -69,7 +69,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "pods with a hard spread avoid the zone of the first node",
         "The second node breaks the spread for the kube-scheduler, and the pod waits a day.",
-        (Edit("reconciler/kerf/provisioning:_elsewhere_than", "_spreads_hard(pod)", "False"),),
+        (Edit("reconciler/kerf/provisioning:_elsewhere_than", "must_be_spread(pod)", "False"),),
         ("tests/unit/provisioning/test_progress.py::test_a_second_node_keeps_to_the_spread_of_the_pod",),
     ),
     Bug(
@@ -180,7 +180,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "consolidation makes nodes like those that stay late",
         "A replacement of that kind never comes up, and the next one does not either.",
-        (Edit("reconciler/kerf/disruption:_allowed", "not limit.left", "False"),),
+        (Edit("reconciler/kerf/scheduling/facts:Limits.bars", "not limit.left", "False"),),
         ("tests/unit/disruption/test_several_drifted.py::test_a_node_whose_successor_would_be_like_late_ones_stays",),
     ),
 )

@@ -252,12 +252,12 @@ def _allowed(
 ) -> tuple[tuple[NewNode, ...], Blocker | None]:
     """Those of the new nodes that may be made beside late ones of their NodePools, and why pods that have to stay get
     none of the others."""
+    if not needed:
+        return (), None
     limits = Limits(view.turn)
-    barred = [(node, limit) for node in needed if (limit := limits.of(node)) is not None and not limit.left]
-    if not barred:
-        return tuple(needed), None
-    allowed = tuple(node for node in needed if all(node is not one for one, _ in barred))
-    limit = next((limit for node, limit in barred if not set(staying).isdisjoint(node.pods)), None)
+    allowed = tuple(node for node in needed if limits.bars(node) is None)
+    staying_there = (node for node in needed if any(key in staying for key in node.pods))
+    limit = next((limit for node in staying_there if (limit := limits.bars(node)) is not None), None)
     if limit is None:
         return allowed, None
     such = "further node like its late ones until one of that kind" if limit.alike else "other node for now until one"

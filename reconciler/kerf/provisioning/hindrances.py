@@ -58,7 +58,7 @@ def of(snapshot: Snapshot, pool: NodePool) -> Iterator[Hindrance]:
     if node_class is not None:
         yield from _unanswered(node_class)
     yield from _refused(snapshot, pool)
-    if joining.nodes_left(snapshot, pool.name, None) is not None:
+    if joining.late_unanswered(snapshot, pool.name):
         yield from _not_initialized(snapshot, pool)
 
 

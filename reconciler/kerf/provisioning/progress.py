@@ -16,6 +16,7 @@ from typing import Final
 from kerf.model.claims import probed_by
 from kerf.model.instants import rfc3339
 from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import must_be_spread
 from kerf.model.memory import Turn
 from kerf.model.mismatches import Record, merged
 from kerf.model.plan import Nomination
@@ -154,7 +155,7 @@ def _elsewhere_than_late(
         pods = [
             avoiding(pod, frozenset({found[pod.key].pool}), labels.NODEPOOL) if pod.key in found else pod
             for pod in pods
-            if pod.key not in found or (another and not _spreads_hard(pod))
+            if pod.key not in found or (another and not must_be_spread(pod))
         ]
         solution = solved(pods)
     unserved = solution.unplaced.keys() | barred.keys() - {pod.key for pod in pods}
@@ -169,8 +170,7 @@ def _barred(
     solved: Callable[[Sequence[Pod]], Solution],
 ) -> Mapping[str, Limit]:
     """By key, the pods of new nodes of which none may be made for which the same is true of a node of their own."""
-    rows = ((node, limits.of(node)) for node in solution.new_nodes)
-    keys = {key for node, limit in rows if limit is not None and not limit.left for key in node.pods}
+    keys = {key for node in solution.new_nodes if limits.bars(node) is not None for key in node.pods}
     if not keys:
         return {}
     known, alone = PodShapes(snapshot), dict[str, Limit | None]()
@@ -179,14 +179,10 @@ def _barred(
         shape = known.of(pod)
         if shape not in alone and len(alone) < _JUDGED:
             node = next(iter(solved([pod]).new_nodes), None)
-            alone[shape] = limits.of(node) if node is not None else None
-        if (limit := alone.get(shape)) is not None and not limit.left:
+            alone[shape] = limits.bars(node) if node is not None else None
+        if (limit := alone.get(shape)) is not None:
             found[pod.key] = limit
     return found
-
-
-def _spreads_hard(pod: Pod) -> bool:
-    return any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
 
 
 def _one_at_a_time(snapshot: Snapshot, limits: Limits, solution: Solution) -> Solution:
@@ -287,7 +283,7 @@ def _elsewhere_than(record: Record, too_small: Collection[str], pod: Pod) -> Ite
     if too_small:
         yield avoiding(pod, frozenset(too_small))
         return
-    if _spreads_hard(pod):
+    if must_be_spread(pod):
         return
     for keys in _AVOIDED if record.where else ():
         found = pod

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kerf.model import backoff
-from kerf.model.backoff import unregistered_since
 from kerf.model.boundaries import MALFORMED, broken
 from kerf.model.claims import check_pool
 from kerf.model.kubernetes.objects import Pod
@@ -23,7 +22,7 @@ from kerf.pods.default_constraints import DefaultSpread
 from kerf.pods.sole_users import SoleUsers
 from kerf.scheduling.answers.solution import PodRefusal
 from kerf.scheduling.facts import bound_pods
-from kerf.scheduling.facts.joining import NOT_REGISTERED, failing_pools, joins_fail, nodes_left
+from kerf.scheduling.facts.joining import NOT_REGISTERED, failing_pools, members_left
 from kerf.scheduling.facts.nodes import sites, unread_sites
 from kerf.scheduling.nodes.arrivals import Arrivals
 from kerf.scheduling.nodes.existing import NodeReader, tried
@@ -286,8 +285,7 @@ def held(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
 
 def not_joining(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
     """Why no node may be made from the pool until one of its nodes joins."""
-    given_up = unregistered_since(pool, snapshot.now)
-    if not joins_fail(snapshot, pool.name, given_up) or nodes_left(snapshot, pool.name, given_up) != 0:
+    if members_left(snapshot, pool) != 0:
         return None
     text = "the latest nodes of the NodePool have not joined: Kerf launches one at a time until one does"
     return PodRefusal(NOT_REGISTERED, text)

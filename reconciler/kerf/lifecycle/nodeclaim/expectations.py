@@ -84,7 +84,7 @@ class _Coming:
         untold = any(pod.key in snapshot.pods.pending and not _failed(snapshot, pod) for pod in listed)
         settles = _settles(node, snapshot.now) if node is not None else None
         is_open = node is not None and node.registered
-        spread = any(map(_must_be_spread, listed))
+        spread = any(map(pods.must_be_spread, listed))
         return cls(claim, node, listed, max(turns), min(turns), top, spread, untold, settles, is_open)
 
     @property
@@ -193,11 +193,7 @@ def _turn(pod: Pod) -> float:
     own = pod.metadata.labels
     if not all(selector_of(term.label_selector, own, ()).matches(own) for term in terms):
         return pod.spec.priority - _AWAY
-    return pod.spec.priority - (_SPREAD if _must_be_spread(pod) else 0)
-
-
-def _must_be_spread(pod: Pod) -> bool:
-    return any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
+    return pod.spec.priority - (_SPREAD if pods.must_be_spread(pod) else 0)
 
 
 def _must_be_together(pod: Pod) -> bool:

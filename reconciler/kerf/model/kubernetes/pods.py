@@ -195,6 +195,11 @@ def waits_for_eviction(pod: Pod, now: datetime) -> bool:
     return drainable(pod, now) and not terminal(pod)
 
 
+def must_be_spread(pod: Pod) -> bool:
+    """Whether it has a hard topology spread constraint of its own."""
+    return any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
+
+
 def claims_devices(pod: Pod) -> bool:
     """Whether it, or a container of it, asks for devices by claim (dynamic resource allocation)."""
     if pod.spec.resource_claims:

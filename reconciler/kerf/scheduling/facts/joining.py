@@ -90,15 +90,9 @@ def _present(snapshot: Snapshot, pool_name: str) -> list[NodeClaim]:
     return [one for one in managed if one.managed and not is_outdated(one, pool, node_class)]
 
 
-def nodes_left(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:
-    """How many nodes a NodePool may make now of which a node is late, or none has joined lately: 1 or 0. None when
-    there is no such limit, or for each node that is late a newer one is initialized."""
-    claims = _present(snapshot, pool_name)
-    if joins_fail(snapshot, pool_name, given_up):
-        return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in claims) else 1
-    proof = max((_made(one) for one in claims if one.is_true("Initialized")), default=ALWAYS)
-    late = {one.name: at for one, at in _late_ones(claims, snapshot.now) if proof < at}
-    return _left(claims, late, snapshot.now)
+def late_unanswered(snapshot: Snapshot, pool_name: str) -> bool:
+    """Whether a node of a NodePool is late and no newer one is initialized."""
+    return bool(_Late(_present(snapshot, pool_name), snapshot.now).unanswered())
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +123,15 @@ class Limits:
             self._known[key] = self._found(*key)
         return self._known[key]
 
+    def bars(self, node: NewNode) -> Limit | None:
+        """The limit by which a new node may not be made now."""
+        limit = self.of(node)
+        return limit if limit is not None and not limit.left else None
+
     def _found(self, name: str, kind: Kind) -> Limit | None:
-        given_up = self._failing[name]
-        if joins_fail(self._snapshot, name, given_up):
-            left = nodes_left(self._snapshot, name, given_up)
-            return Limit(name, left or 0, joins_fail=True)
+        left = _left_until_joined(self._snapshot, name, self._failing[name])
+        if left is not None:
+            return Limit(name, left, joins_fail=True)
         if name not in self._pools:
             self._pools[name] = _Late(_present(self._snapshot, name), self._snapshot.now)
         late = self._pools[name]
@@ -149,6 +147,11 @@ class _Late:
         self._claims, self._now = claims, now
         self._late = _late_ones(claims, now)
         self._well = [one for one in claims if one.is_true("Initialized")]
+
+    def unanswered(self) -> Mapping[str, datetime]:
+        """By name, those after which no node was made that is initialized, and since when they are late."""
+        proof = max(map(_made, self._well), default=ALWAYS)
+        return {one.name: at for one, at in self._late if proof < at}
 
     def left_alike(self, kind: Kind) -> int | None:
         """How many nodes of a kind may be made. None when no late one may be like them, or for each that may a newer
@@ -167,20 +170,20 @@ class _Late:
 
         What keeps the late ones may keep any other, too: each attempt that is late waits twice as long for the next.
         """
-        proof = max(map(_made, self._well), default=ALWAYS)
-        late = [(one, at) for one, at in self._late if proof < at]
+        late = self.unanswered()
         if not late:
             return None
-        first, names = min(at for _, at in late), {one.name for one, _ in late}
-        newer = [one for one in self._claims if _is_coming(one) and _made(one) >= first]
-        if any(one.name not in names for one in newer):
+        newer = _newer(self._claims, late)
+        if any(one.name not in late for one in newer):
             return 0
         wait = INITIALIZES * 2 ** min(len(newer) - 1, _DOUBLED) if newer else timedelta()
         return 1 if not newer or self._now >= max(map(_made, newer)) + wait else 0
 
 
-def _is_coming(claim: NodeClaim) -> bool:
-    return not claim.metadata.deleting and not claim.is_true("Initialized")
+def _newer(claims: Sequence[NodeClaim], late: Mapping[str, datetime]) -> list[NodeClaim]:
+    """Those that are not initialized and were made since the first of the late ones was late."""
+    first, coming = min(late.values()), (one for one in claims if not one.metadata.deleting)
+    return [one for one in coming if not one.is_true("Initialized") and _made(one) >= first]
 
 
 def _late_ones(claims: Sequence[NodeClaim], now: datetime) -> list[tuple[NodeClaim, datetime]]:
@@ -192,8 +195,7 @@ def _left(claims: Sequence[NodeClaim], late: Mapping[str, datetime], now: dateti
     """Beside the NodeClaims of late nodes that no newer one answers for."""
     if not late:
         return None
-    first = min(late.values())
-    newer = [one for one in claims if _is_coming(one) and _made(one) >= first]
+    newer = _newer(claims, late)
     on_its_way = any(one.name not in late for one in newer)
     failed = [one for one in claims if one.name in late]
     return 0 if on_its_way or (newer and not _may_have_helped(failed, now)) else 1
@@ -223,10 +225,16 @@ def _made(claim: NodeClaim) -> datetime:
 
 
 def members_left(snapshot: Snapshot, pool: NodePool) -> int | None:
-    """How many members a static NodePool may make now of which none has joined lately; None when there is no such
-    limit. Members that are late with their initialization count as members: no others are made in their place."""
-    given_up = unregistered_since(pool, snapshot.now)
-    return nodes_left(snapshot, pool.name, given_up) if joins_fail(snapshot, pool.name, given_up) else None
+    """How many nodes a NodePool may make now of which none has joined lately: 1 or 0; None when there is no such limit.
+    Late members of a static NodePool count as members: no others are made in their place."""
+    return _left_until_joined(snapshot, pool.name, unregistered_since(pool, snapshot.now))
+
+
+def _left_until_joined(snapshot: Snapshot, pool_name: str, given_up: datetime | None) -> int | None:
+    if not joins_fail(snapshot, pool_name, given_up):
+        return None
+    present = _present(snapshot, pool_name)
+    return 0 if any(not one.metadata.deleting and not one.is_true("Registered") for one in present) else 1
 
 
 def _unregistered(snapshot: Snapshot, name: str) -> tuple[datetime | None, datetime | None]:
