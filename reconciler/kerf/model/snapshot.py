@@ -360,7 +360,7 @@ class Snapshot:
         return replace(self, pods=pods, journal=None, **own)
 
     def out_of_stock_now(self, offering: Offering) -> bool:
-        found = (self.out_of_stock.get(key) for key in offering.keys)
+        found = (self.out_of_stock.get(key) for key in offering.keys) if self.out_of_stock else ()
         return any(until is not None and until > self.now for until in found)
 
 

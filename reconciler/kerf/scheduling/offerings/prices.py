@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kerf.model.aws.instance_type import InstanceType, Offering
+from kerf.model.aws.instance_type import InstanceType, Offering, suiting
 from kerf.model.snapshot import Snapshot
 from kerf_api import labels
 from kerf_api.requirements import Requirements
@@ -15,8 +15,9 @@ _LAUNCH_ORDER = (labels.RESERVED, labels.SPOT, labels.ON_DEMAND)
 
 def compatible(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> Iterator[Offering]:
     """The offerings that these requirements allow, that are for sale and not out of stock."""
+    suits = suiting(requirements)
     for offering in instance_type.offerings:
-        if offering.available and not snapshot.out_of_stock_now(offering) and offering.suits(requirements):
+        if offering.available and not snapshot.out_of_stock_now(offering) and suits(offering):
             yield offering
 
 
