@@ -293,7 +293,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that was stuck before keeps every node.",
         (
             Edit(
-                "reconciler/kerf/disruption:_simulated",
+                "reconciler/kerf/disruption:_outcome",
                 "_stranded(view, solution, staying)",
                 "_stranded(view, solution, wanted)",
             ),

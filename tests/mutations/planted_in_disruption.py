@@ -152,7 +152,7 @@ BUGS = (
         "A node goes because its pods fit where those of a node go that is being replaced already.",
         (
             Edit(
-                "reconciler/kerf/disruption:_simulated",
+                "reconciler/kerf/disruption:_outcome",
                 "homeless - _homeless(view, leaving, before, soon)",
                 "set[str]()",
             ),

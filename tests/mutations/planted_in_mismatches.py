@@ -11,6 +11,7 @@ _EVIDENCE: Final = "reconciler/kerf/scheduling/mismatch"
 _STORY: Final = "tests/scenarios/test_unused_nodes.py"
 _DIFFER = "tests/unit/disruption/test_replacements_that_differ.py"
 _ALIKE: Final = "tests/unit/provisioning/test_planned_alike.py"
+_DRIFTED: Final = "tests/unit/disruption/test_several_drifted.py"
 _RECORDS: Final = "tests/unit/lifecycle/test_mismatches.py"
 
 BUGS: tuple[Bug, ...] = (
@@ -151,7 +152,7 @@ BUGS: tuple[Bug, ...] = (
         "a roll-out to nodes that do not join",
         "Where the latest nodes have not joined, a roll-out launches as many as budgets allow.",
         (Edit("reconciler/kerf/disruption:limited", "limits.of(one) is not None", "False"),),
-        ("tests/unit/disruption/test_several_drifted.py::test_after_nodes_that_did_not_join_only_one_is_started",),
+        (f"{_DRIFTED}::test_after_nodes_that_did_not_join_only_one_is_started",),
     ),
     Bug(
         "any initialized node answers for late ones",
@@ -181,6 +182,28 @@ BUGS: tuple[Bug, ...] = (
         "consolidation makes nodes like those that stay late",
         "A replacement of that kind never comes up, and the next one does not either.",
         (Edit("reconciler/kerf/scheduling/facts:Limits.bars", "not limit.left", "False"),),
-        ("tests/unit/disruption/test_several_drifted.py::test_a_node_whose_successor_would_be_like_late_ones_stays",),
+        (f"{_DRIFTED}::test_a_node_whose_successor_would_be_like_late_ones_stays",),
+    ),
+    Bug(
+        "nodes stay because of late ones though another NodePool would do",
+        "A roll-out waits for a day, although the next NodePool has successors for its nodes.",
+        (Edit("reconciler/kerf/disruption:_simulated", "len(view.snapshot.node_pools) > 1", "False"),),
+        (f"{_DRIFTED}::test_a_node_whose_successor_would_be_like_late_ones_gets_one_of_another_node_pool",),
+    ),
+    Bug(
+        "nodes stay because of a pending pod that gets no node",
+        "The scheduler puts their pods beside it, on a node like the late ones.",
+        (
+            Edit(
+                "reconciler/kerf/disruption:_simulated", "[_Otherwise(ask, left_out=waiting)] if waiting else []", "[]"
+            ),
+        ),
+        (f"{_DRIFTED}::test_a_pending_pod_that_gets_no_node_keeps_no_node_from_its_successor",),
+    ),
+    Bug(
+        "only the types of the scheduler's plan are compared with late nodes",
+        "A replacement is made of the one cheaper type that never comes up.",
+        (Edit("reconciler/kerf/disruption:not_made", "limits.bars(one)", "None"),),
+        (f"{_DRIFTED}::test_a_replacement_of_fewer_types_than_planned_is_not_made_where_it_would_be_like_late_ones",),
     ),
 )

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from kerf.disruption.asking import Manner, Solve
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Candidate, candidate
 from kerf.disruption.commands import start
 from kerf.disruption.methods.methods import Method
-from kerf.disruption.simulation import Manner, Solve, simulate
+from kerf.disruption.simulation import simulate
 from kerf.disruption.view import View
 from kerf.model.plan import NOTHING, Plan
 from kerf.scheduling.answers.nodeclaims import to_claim

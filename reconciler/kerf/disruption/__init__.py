@@ -12,6 +12,7 @@ Rooms and files, from the top; each imports only from those below it (import-lin
     forced/          interruption, impairment, expiration, repair, surplus
     drift/           nodes that differ from their NodePool or EC2NodeClass
     simulation.py    where pods would be placed
+    asking.py        the scheduler, as it is asked that
     candidates/      nodes that may be disrupted, their costs and budgets
     view.py command.py on_nodes.py
 """

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from kerf.disruption.asking import Scheduler, Solve
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.commands import heal, progress
 from kerf.disruption.consolidation.savings import measure
@@ -25,7 +26,6 @@ from kerf.disruption.forced.surplus import surplus
 from kerf.disruption.methods.methods import METHODS, Method
 from kerf.disruption.on_nodes import tried
 from kerf.disruption.share import Share
-from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.standing import staying
 from kerf.disruption.view import View, view
 from kerf.model.memory import Memory, Turn

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Final
 
+from kerf.disruption.asking import Scheduler, Solve
 from kerf.disruption.candidates import costs
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
@@ -26,7 +27,6 @@ from kerf.disruption.consolidation.proposals import FRESH, consolidatable, versi
 from kerf.disruption.consolidation.search import Bounded, deletable, replaceable, single, without
 from kerf.disruption.consolidation.worth import shortfall
 from kerf.disruption.methods.methods import by_savings
-from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.view import View, view
 from kerf.model import backoff
 from kerf.model.kubernetes.pods import next_protection_end

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence, Set
 from typing import Final, TypeVar
 
+from kerf.disruption.asking import NO_POOLS, Manner, Question, Scheduler, Solve
 from kerf.disruption.candidates.candidates import Blocker
-from kerf.disruption.simulation import Manner, Scheduler, Solve
 from kerf.model.kubernetes.objects import Pod
 from kerf.scheduling.answers.solution import NewNode, Solution
 from kerf.scheduling.work import WORK_BUDGET, Work
@@ -75,21 +75,25 @@ class Share:
         return self._ask if isinstance(self._ask, Scheduler) else None
 
     def __call__(
-        self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
+        self,
+        pods: Sequence[Pod],
+        exclude: frozenset[str],
+        manner: Manner,
+        beside: Sequence[NewNode] = (),
+        shut: frozenset[str] = NO_POOLS,
+        /,
     ) -> Solution:
-        return self.by(self._ask, pods, exclude, manner, beside)
+        return self.by(self._ask, Question(pods, exclude, manner, beside, shut))
 
-    def by(
-        self, ask: Solve, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = ()
-    ) -> Solution:
+    def by(self, ask: Solve, asked: Question) -> Solution:
         """The answer of another scheduler, for the work of this share."""
-        left = self._left if self._left is not None else longest_turn(len(pods))
+        left = self._left if self._left is not None else longest_turn(len(asked.pods))
 
         def took(steps: int) -> None:
             self._left = left - steps
             self.used += steps
 
-        return within_steps(ask, left, took, pods, exclude, manner, beside)
+        return within_steps(ask, left, took, asked)
 
     def left_over(self, there: Container[str]) -> frozenset[str]:
         """The keys of the candidates that come first in the next pass, of the nodes that are `there`.
@@ -100,24 +104,16 @@ class Share:
         return frozenset(key for key in wanted if key not in self._tried and key in there)
 
 
-def within_steps(
-    ask: Solve,
-    most: int,
-    took: Callable[[int], None],
-    pods: Sequence[Pod],
-    exclude: frozenset[str],
-    manner: Manner,
-    beside: Sequence[NewNode],
-) -> Solution:
+def within_steps(ask: Solve, most: int, took: Callable[[int], None], asked: Question) -> Solution:
     """The scheduler's answer within so many steps; `took` gets those that it needed, also when it fails.
 
     A scheduler that is not the real one takes no steps.
     """
     if not isinstance(ask, Scheduler):
-        return ask(pods, exclude, manner, beside)
+        return ask(*asked)
     work = Work(most // 2, most=most)
     try:
-        return ask.within(work, pods, exclude, manner, beside)
+        return ask.within(work, asked)
     finally:
         took(work.whole)
 

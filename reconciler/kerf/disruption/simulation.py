@@ -10,71 +10,30 @@ disruption reference §3.1, §3.10.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import Enum
-from functools import cached_property
-from typing import Final, Protocol
+from typing import Final
 
+from kerf.disruption.asking import NO_POOLS, Manner, Scheduler, Solve
 from kerf.disruption.candidates.candidates import Blocker, Candidate
 from kerf.disruption.view import View
 from kerf.model.boundaries import broken
 from kerf.model.kubernetes import pods
 from kerf.model.kubernetes.objects import Pod
-from kerf.model.memory import Step, Turn
-from kerf.model.snapshot import Snapshot
+from kerf.model.memory import Step
 from kerf.pods.buffer_pods import settled_pods, virtual_pods
 from kerf.pods.default_constraints import DefaultSpread
-from kerf.pods.requirements import own_problem
 from kerf.scheduling.answers.solution import NewNode, PodRefusal, Solution
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, Limits
-from kerf.scheduling.nodes.supposed import standing
-from kerf.scheduling.placing.as_kube_scheduler import (
-    KubeSchedulerOrder,
-    KubeSchedulerOrderByName,
-    KubeSchedulerOrderLargeFirst,
-)
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, Limit, limits_of
 from kerf.scheduling.placing.pod_parts import has_terms
-from kerf.scheduling.solve import SolveContext, SolveOptions, context_of, solve
-from kerf.scheduling.work import WORK_BUDGET, Work
+from kerf.scheduling.work import WORK_BUDGET
 from kerf_api import labels
 from kerf_api.texts import counted
-from kerf_api.v1.nodepool import NodePool
-
-
-class Manner(Enum):
-    """How pods are to be placed: `SPARING` nodes that are inside their `consolidateAfter`, or `SCATTERED`, as the
-    kube-scheduler does by itself, which may come to large pods first, or to all by their names."""
-
-    FREELY = "freely"
-    SPARING = "sparing"
-    SCATTERED = "scattered"
-    SCATTERED_LARGE_FIRST = "scattered, large ones first"
-    SCATTERED_BY_NAME = "scattered, by name"
-
-
-#: All the ways in which the kube-scheduler may place them.
-SCATTERED = {
-    Manner.SCATTERED: KubeSchedulerOrder,
-    Manner.SCATTERED_LARGE_FIRST: KubeSchedulerOrderLargeFirst,
-    Manner.SCATTERED_BY_NAME: KubeSchedulerOrderByName,
-}
-
-
-class Solve(Protocol):
-    """Asks where these pods would be placed if the nodes of these keys were not there, and the `beside` ones were."""
-
-    def __call__(
-        self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
-    ) -> Solution: ...
-
 
 #: By `namespace/name`.
 Pods = dict[str, Pod]
 _SHOWN = 5
-#: Answers about more pods than this are not kept: they are large, and seldom asked for again.
-_FEW: Final = 500
 #: Of candidates whose pods, with all that take part, are more work than one candidate may take.
 _TOO_MUCH_WORK: Final = Blocker(
     WORK_BUDGET,
@@ -92,114 +51,26 @@ _PLACE_OF_OTHERS: Final = Blocker(
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`new_nodes` are those that candidates' pods need and that may be made; `stranded` maps pods without a place to
-    the reason. `failed` says why neither is known, or why other nodes that they need may not be made."""
+    the reason, `barred` those of other nodes to the limit by which these may not be made. `failed` says why none of
+    that is known."""
 
     new_nodes: tuple[NewNode, ...] = ()
     stranded: Mapping[str, str] = field(default_factory=dict)
     failed: Blocker | None = None
+    barred: Mapping[str, Limit] = field(default_factory=dict)
 
     @property
     def blocker(self) -> Blocker | None:
         """Why the candidates stay, with the first few pods that have no place, for a person."""
         if self.failed is not None:
             return self.failed
+        if self.barred:
+            return _barred_by(next(iter(self.barred.values())))
         if not self.stranded:
             return None
         rows = [f"pod {key}: {why}" for key, why in sorted(self.stranded.items())]
         more = f" and {counted(len(rows) - _SHOWN, 'more pod')}" if len(rows) > _SHOWN else ""
         return Blocker("PodsWouldNotSchedule", f"not all pods would schedule: {'; '.join(rows[:_SHOWN])}{more}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """A solution, with the steps that it took; and the pods and planned nodes that it is for, by whose identity it is
-    found."""
-
-    solution: Solution
-    steps: int
-    asked: tuple[Sequence[Pod], Sequence[NewNode]]
-
-
-class Scheduler:
-    """The real scheduler of one snapshot; what all its answers share is read once, when the first is asked for.
-
-    A question about few pods that is asked again has the same answer, and takes the same steps.
-    """
-
-    def __init__(self, snapshot: Snapshot, turn: Turn | None = None, context: SolveContext | None = None) -> None:
-        self._snapshot, self._turn, self._known = snapshot, turn, context
-        self._answers: dict[Hashable, _Answer] = {}
-
-    @cached_property
-    def _context(self) -> SolveContext:
-        return self._known if self._known is not None else context_of(self._snapshot, self._turn)
-
-    def with_pool(self, pool: NodePool) -> Scheduler:
-        """The scheduler after an edit of one of the usable NodePools."""
-        return Scheduler(self._snapshot, self._turn, self._context.with_pool(pool))
-
-    def filled(self, new: Sequence[NewNode], first: int, arriving: Mapping[str, Iterable[Pod]]) -> Scheduler:
-        """The scheduler with these planned nodes more, numbered from the `first` on, and pods on the places of keys."""
-        context = self._context.beside(dict(standing(self._snapshot, new, first)))
-        return Scheduler(self._snapshot, self._turn, context.filled(arriving))
-
-    @cached_property
-    def _hopeless(self) -> frozenset[str]:
-        """Pending pods for which no node would ever be made."""
-        return frozenset(key for key, pod in self._snapshot.pods.pending.items() if own_problem(pod) is not None)
-
-    def __call__(
-        self, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
-    ) -> Solution:
-        return self.within(Work(), wanted, exclude, manner, beside)
-
-    def within(
-        self, work: Work, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = ()
-    ) -> Solution:
-        """The same with so much work; pods that run already come first in their namespaces."""
-        if len(wanted) > _FEW:
-            return self._solved(work, wanted, exclude, manner, beside)
-        key = (work.limit, work.most, exclude, manner, *map(id, wanted), None, *map(id, beside))
-        known = self._answers.get(key)
-        if known is None:
-            before, solution = work.whole, self._solved(work, wanted, exclude, manner, beside)
-            known = self._answers[key] = _Answer(solution, work.whole - before, (wanted, beside))
-        else:
-            work.charge(known.steps)
-        return known.solution
-
-    def _solved(
-        self, work: Work, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode]
-    ) -> Solution:
-        context = self._context
-        if beside:
-            context = context.beside(dict(standing(self._snapshot, beside)))
-        return solve(
-            self._snapshot,
-            [pod for pod in wanted if pod.key not in self._hopeless],
-            SolveOptions(
-                exclude=exclude,
-                respect_consolidate_after=manner is Manner.SPARING,
-                scattered=SCATTERED.get(manner),
-                reasons=False,
-                first=frozenset(pod.metadata.uid for pod in wanted if pod.spec.node_name),
-            ),
-            context=context,
-            work=work,
-        )
-
-    def refusals(
-        self, wanted: Sequence[Pod], exclude: frozenset[str], *, open_new: bool, sparing: bool
-    ) -> Mapping[str, PodRefusal]:
-        """Those of the pods that have no place, with the account of why; without `open_new` on the nodes there are.
-        `sparing` nodes that are inside their `consolidateAfter`."""
-        solution = solve(
-            self._snapshot,
-            [pod for pod in wanted if pod.key not in self._hopeless],
-            SolveOptions(exclude=exclude, respect_consolidate_after=sparing, open_new=open_new, accounts=len(wanted)),
-            context=self._context,
-        )
-        return solution.unplaced
 
 
 def simulate(
@@ -214,6 +85,47 @@ def simulate(
 
 
 def _simulated(
+    view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode]
+) -> Outcome:
+    """As by the scheduler alone. Where nodes may not be made by that, in one of two other ways, if these do.
+
+    Pending pods of such a node get none for now: without them the others may have another kind of node. And where the
+    NodePool of such a node makes none, the next one may do.
+    """
+    found = _outcome(view, candidates, ask, manner, beside)
+    if not found.barred:
+        return found
+    waiting = found.barred.keys() & view.snapshot.pods.pending.keys()
+    pools = frozenset(limit.pool for limit in found.barred.values())
+    ways = [_Otherwise(ask, left_out=waiting)] if waiting else []
+    if len(view.snapshot.node_pools) > 1:
+        ways.append(_Otherwise(ask, shut=pools))
+    others = (_outcome(view, candidates, way, manner, beside) for way in ways)
+    return next((one for one in others if one.blocker is None), found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Otherwise:
+    """The scheduler, asked about the pods that are not `left_out`, while the `shut` NodePools make no nodes."""
+
+    solve: Solve
+    left_out: Set[str] = frozenset()
+    shut: frozenset[str] = NO_POOLS
+
+    def __call__(
+        self,
+        some: Sequence[Pod],
+        exclude: frozenset[str],
+        manner: Manner,
+        beside: Sequence[NewNode] = (),
+        shut: frozenset[str] = NO_POOLS,
+        /,
+    ) -> Solution:
+        asked = [pod for pod in some if pod.key not in self.left_out]
+        return self.solve(asked, exclude, manner, beside, self.shut | shut)
+
+
+def _outcome(
     view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode]
 ) -> Outcome:
     moving, leaving, virtual = on_the_move(view, candidates)
@@ -243,25 +155,22 @@ def _simulated(
         if apart is not None:
             return Outcome(apart.new_nodes)
     needed = tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods))
-    allowed, barred = _allowed(view, needed, staying)
-    return Outcome(allowed, stranded, barred)
+    limits = limits_of(view.turn)
+    rows = [(one, limits.bars(one)) for one in needed]
+    barred = {key: limit for one, limit in rows if limit and not staying.isdisjoint(one.pods) for key in one.pods}
+    return Outcome(tuple(one for one, limit in rows if limit is None), stranded, barred=barred)
 
 
-def _allowed(
-    view: View, needed: Sequence[NewNode], staying: Collection[str]
-) -> tuple[tuple[NewNode, ...], Blocker | None]:
-    """Those of the new nodes that may be made beside late ones of their NodePools, and why pods that have to stay get
-    none of the others."""
-    if not needed:
-        return (), None
-    limits = Limits(view.turn)
-    allowed = tuple(node for node in needed if limits.bars(node) is None)
-    staying_there = (node for node in needed if any(key in staying for key in node.pods))
-    limit = next((limit for node in staying_there if (limit := limits.bars(node)) is not None), None)
-    if limit is None:
-        return allowed, None
+def not_made(view: View, new: Iterable[NewNode]) -> Blocker | None:
+    """Why one of these new nodes may not be made beside late ones of its NodePool."""
+    limits = limits_of(view.turn)
+    limit = next((limit for one in new if (limit := limits.bars(one)) is not None), None)
+    return _barred_by(limit) if limit is not None else None
+
+
+def _barred_by(limit: Limit) -> Blocker:
     such = "further node like its late ones until one of that kind" if limit.alike else "other node for now until one"
-    return allowed, Blocker(NOT_INITIALIZED, f"NodePool {limit.pool} launches no {such} is initialized", quiet=True)
+    return Blocker(NOT_INITIALIZED, f"NodePool {limit.pool} launches no {such} is initialized", quiet=True)
 
 
 def _apart(
@@ -295,7 +204,7 @@ def mind_others(view: View, some: Iterable[Pod]) -> bool:
 
 def limited(view: View, new: Iterable[NewNode]) -> bool:
     """Whether limits of a NodePool or a reservation count one of the new nodes, or its NodePool makes one at a time."""
-    pools, limits = view.snapshot.node_pools, Limits(view.turn)
+    pools, limits = view.snapshot.node_pools, limits_of(view.turn)
     return any(
         labels.RESERVED in one.capacity_types or pools[one.pool].spec.limits or limits.of(one) is not None
         for one in new

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Final
 
+from kerf.disruption.asking import Manner, Scheduler, Solve
 from kerf.disruption.candidates import canary
 from kerf.disruption.candidates.candidates import Blocker, known_candidate, unblocked
 from kerf.disruption.candidates.pacing import next_try, pool_blocker
 from kerf.disruption.share import Share
-from kerf.disruption.simulation import Manner, Scheduler, Solve, simulate
+from kerf.disruption.simulation import simulate
 from kerf.disruption.view import View
 from kerf.judgement.allowances import held
 from kerf.judgement.values import Fact, Hold

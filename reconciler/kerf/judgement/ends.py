@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
+from kerf.disruption.asking import Manner, Scheduler, Solve
 from kerf.disruption.candidates import canary, costs
 from kerf.disruption.candidates.candidates import Blocker, Candidate, blockers, unblocked
 from kerf.disruption.candidates.pacing import failed_lately
@@ -26,7 +27,7 @@ from kerf.disruption.forced.repair import sickness_of
 from kerf.disruption.methods.methods import NO_ROOM, quiet_since
 from kerf.disruption.methods.retirement import EXPIRING
 from kerf.disruption.share import Share
-from kerf.disruption.simulation import Manner, Scheduler, Solve, simulate
+from kerf.disruption.simulation import simulate
 from kerf.disruption.view import View
 from kerf.judgement.allowances import held
 from kerf.judgement.obstacles import facts

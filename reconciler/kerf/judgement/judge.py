@@ -10,8 +10,8 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
+from kerf.disruption.asking import Solve
 from kerf.disruption.candidates.candidates import blockers
-from kerf.disruption.simulation import Solve
 from kerf.disruption.view import View, view
 from kerf.judgement.allowances import budgets
 from kerf.judgement.ends import ends_of

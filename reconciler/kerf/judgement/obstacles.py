@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from kerf.disruption.asking import Manner, Scheduler, Solve
 from kerf.disruption.candidates.candidates import Candidate
 from kerf.disruption.consolidation.balanced import K, Policy
 from kerf.disruption.consolidation.consequences import listed, owner_of
 from kerf.disruption.consolidation.moves import Move, judge
-from kerf.disruption.simulation import Manner, Scheduler, Solve, simulate, unhoused
+from kerf.disruption.simulation import simulate, unhoused
 from kerf.disruption.view import View
 from kerf.judgement.values import Hold
 from kerf.model.aws.instance_type import InstanceType

@@ -12,9 +12,10 @@ from fractions import Fraction
 from itertools import chain, product, zip_longest
 from typing import Final
 
+from kerf.disruption.asking import Scheduler, Solve
 from kerf.disruption.candidates.candidates import Candidate, pod_blockers
 from kerf.disruption.consolidation.consequences import owner_of
-from kerf.disruption.simulation import Scheduler, Solve, simulate, unhoused
+from kerf.disruption.simulation import simulate, unhoused
 from kerf.disruption.view import View
 from kerf.judgement.allowances import tightest
 from kerf.judgement.changes import (

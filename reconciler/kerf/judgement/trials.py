@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from kerf.disruption.asking import Scheduler, Solve
 from kerf.disruption.candidates.candidates import unblocked
-from kerf.disruption.simulation import Scheduler, Solve
 from kerf.disruption.view import View
 from kerf.judgement.changes import Change, OfPods, OfPool, Unmark
 from kerf.judgement.suggesting import suggested

@@ -67,8 +67,7 @@ def solve_apart(
     turn = turn or Memory().turn(snapshot)
     context = context_of(snapshot, turn)
     if without:
-        pools = tuple(pair for pair in context.pools if pair[0].name not in without)
-        context = replace(context, pools=pools, problems={**context.problems, **without})
+        context = replace(context.without_pools(without), problems={**context.problems, **without})
     solution = _solved(snapshot, pods, context, accounts, spend, only)
     solution = with_quotas(snapshot, pods, solution, context, turn, only)
     return replace(solution, unread=context.unread)

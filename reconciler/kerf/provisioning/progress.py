@@ -24,7 +24,7 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.expecting import over
 from kerf.scheduling.answers.nodeclaims import pod_mark, uid_of
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, Limit, Limits, latest_failures
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, Limit, Limits, latest_failures, limits_of
 from kerf.scheduling.mismatch.evidence import Verdict, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.watching import Watched, watched
@@ -105,7 +105,7 @@ def with_progress(
         refused |= {key: held[key] for key in more}
         left = [pod for pod in left if pod.key not in refused]
         solution = solved(left)
-    limits = Limits(turn)
+    limits = limits_of(turn)
     solution, barred = _elsewhere_than_late(snapshot, limits, left, solution, solved)
     refused |= barred
     solution = _one_at_a_time(snapshot, limits, solution)

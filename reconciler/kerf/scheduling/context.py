@@ -99,6 +99,10 @@ class SolveContext:
         pairs = ((_edited(t, pool, self.daemons) if t.name == pool.name else t, usage) for t, usage in self.pools)
         return replace(self, pools=tuple(pairs))
 
+    def without_pools(self, names: Collection[str]) -> SolveContext:
+        """The same where these NodePools make no nodes."""
+        return replace(self, pools=tuple(pair for pair in self.pools if pair[0].name not in names))
+
     def templates(self, exclude: frozenset[str], work: Work | None = None) -> tuple[NodeClaimTemplate, ...]:
         """The NodePools for one solve; nodes in `exclude` do not count against limits."""
         return tuple(template.within(usage.without(exclude), work) for template, usage in self.pools)

@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kerf.disruption.asking import Scheduler
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Scheduler
 from kerf.disruption.view import view
 from kerf.model.aws.instance_type import InstanceType, Offering, Reservation
 from kerf.model.kubernetes.objects import Node, Pod

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from kerf.disruption.asking import Manner, Scheduler
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.consolidation.moves import judge
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Manner, Scheduler, simulate
+from kerf.disruption.simulation import simulate
 from kerf.disruption.view import view
 from kerf.model.kubernetes.workloads import StoredTemplate
 from kerf.model.plan import Plan

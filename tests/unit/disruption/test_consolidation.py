@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.disruption.asking import Manner, Solve
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.consolidation.balanced import Totals
 from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import Plan

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kerf.disruption.asking import Manner
 from kerf.disruption.command import Command, Failure
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.methods import replacing
-from kerf.disruption.simulation import Manner
 from kerf.kube.salvage import salvage
 from kerf.model.annotations import text_of
 from kerf.model.aws.interruptions import Interruption, InterruptionKind, Message

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from kerf.disruption.asking import Solve
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate, known_candidate
 from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Solve
 from kerf.disruption.view import view
 from kerf.model import kinds
 from kerf.model.aws.instance_type import Offering

@@ -8,12 +8,12 @@ import pytest
 
 from benchmarks.clusters import Shape, Yard, half_empty
 from benchmarks.consolidation import settle
+from kerf.disruption.asking import NO_POOLS, Manner, Scheduler, Solve
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Candidate, candidate
 from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.consolidation.search import Bounded, deletable
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Manner, Scheduler, Solve
 from kerf.disruption.view import View, view
 from kerf.model import kinds
 from kerf.model.cluster import Cluster
@@ -43,10 +43,16 @@ class Counting:
         self._ask, self.asked = ask, list[int]()
 
     def __call__(
-        self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
+        self,
+        pods: Sequence[Pod],
+        exclude: frozenset[str],
+        manner: Manner,
+        beside: Sequence[NewNode] = (),
+        shut: frozenset[str] = NO_POOLS,
+        /,
     ) -> Solution:
         self.asked.append(len(exclude))
-        return self._ask(pods, exclude, manner, beside)
+        return self._ask(pods, exclude, manner, beside, shut)
 
 
 def test_what_is_deleted_at_once_holds_together(yard: Yard) -> None:

@@ -9,16 +9,20 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.disruption import share
+from kerf.disruption.asking import Scheduler
+from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.command import Command, command_of
+from kerf.disruption.consolidation.moves import judge
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.methods import replacing
-from kerf.disruption.simulation import Scheduler
+from kerf.disruption.view import view
 from kerf.model.annotations import text_of
 from kerf.model.kubernetes.objects import Service, TopologySpreadConstraint
 from kerf.model.plan import PatchObject, Plan
 from kerf.model.settings import FeatureGates, Settings
 from kerf_api import labels
 from kerf_api.v1.meta import decode
+from kerf_api.v1.nodeclaim import NodeClaim
 from tests.unit.disruption import worlds as w
 from tests.unit.disruption.test_buffers import buffer
 
@@ -175,9 +179,9 @@ def test_after_nodes_that_did_not_join_only_one_is_started(failed: int, begun: l
 ONLY_LARGE = [{"key": labels.INSTANCE_TYPE, "operator": "In", "values": ["m5.large"]}]
 
 
-def late(name: str, minutes: int = 60) -> list[Any]:
+def late(name: str, minutes: int = 60, **more: Any) -> list[Any]:
     """A node that has been registered for so long, and not initialized."""
-    own = w.claim(name, since=w.NOW - minutes * w.MINUTE, consolidatable=False, annotations=w.HASHES)
+    own = w.claim(name, since=w.NOW - minutes * w.MINUTE, consolidatable=False, annotations=w.HASHES, **more)
     rows = tuple(one for one in own.status.conditions if one.type in ("Launched", "Registered"))
     node = w.node(own)
     kept = {key: value for key, value in node.metadata.labels.items() if key != labels.INITIALIZED}
@@ -226,6 +230,48 @@ def test_a_node_whose_successor_would_be_like_late_ones_stays() -> None:
     assert refusal.reason.code == "NodesNotInitialized"
     assert "launches no further node like its late ones" in refusal.reason.text
     assert w.started(disrupt(w.snapshot([w.rolling(), *late("n"), *own]))) == ["a"]
+
+
+def _successors(plan: Plan) -> list[NodeClaim]:
+    return [claim for one in commands(plan) for claim in one.claims]
+
+
+def test_a_node_whose_successor_would_be_like_late_ones_gets_one_of_another_node_pool() -> None:
+    own, other = large("a", annotations=w.HASHES)[:-1], w.rolling("another")
+    plan = disrupt(w.snapshot([w.rolling(), other, *late("n"), *late("m", 20), *own]))
+    assert w.started(plan) == ["a"]
+    assert [one.pool_name for one in _successors(plan)] == ["another"]
+
+
+def test_a_pending_pod_that_gets_no_node_keeps_no_node_from_its_successor() -> None:
+    """On one node with the pod of the drifted one, it would be like the late ones."""
+    zone = {labels.ZONE: "us-west-2a"}
+    rows = [{"key": labels.ZONE, "operator": "In", "values": ["us-west-2a"]}]
+    waits = ({"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},)
+    pending = w.pod("waits", "", phase="Pending", pod_conditions=waits, nodeSelector=zone, **sized("300m"))
+    zonal = [late(name, minutes, requirements=rows) for name, minutes in (("n", 60), ("m", 20))]
+    plan = disrupt(w.snapshot([w.rolling(), *zonal[0], *zonal[1], pending, *large("a", annotations=w.HASHES)[:-1]]))
+    assert w.started(plan) == ["a"]
+    (successor,) = _successors(plan)
+    assert labels.ZONE not in {one.key for one in successor.spec.requirements}
+
+
+def test_a_replacement_of_fewer_types_than_planned_is_not_made_where_it_would_be_like_late_ones() -> None:
+    """Only the cheapest type of the plan is cheaper than the node, and nodes that were planned for it are late."""
+    small = [{"key": labels.INSTANCE_TYPE, "operator": "In", "values": ["t3.small"]}]
+
+    def code(*ages: int) -> str:
+        there = [one for age in ages for one in late(f"n{age}", age, requirements=small, instance_type="t3.small")]
+        world = w.snapshot(
+            [w.pool(annotations=w.HASHES), *w.pairs("a", annotations=w.HASHES), w.pod("web", "a"), *there]
+        )
+        found = candidate(view(world), "a")
+        assert isinstance(found, Candidate)
+        move = judge(view(world), [found], w.on_new_nodes("t3.small", "m5.large", "m5.xlarge"))
+        return move.code if isinstance(move, Blocker) else move.kind
+
+    assert code() == code(60) == "replace"
+    assert code(60, 20) == "NodesNotInitialized"
 
 
 STRANDED = w.pod("nowhere", "a", nodeSelector={labels.ZONE: "nowhere"})

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from kerf.disruption import share, simulation
+from kerf.disruption import asking, share
+from kerf.disruption.asking import Manner, Question, Scheduler
 from kerf.disruption.consolidation import search
 from kerf.disruption.consolidation.moves import DELETE
 from kerf.disruption.consolidation.proposals import versions
@@ -19,7 +20,6 @@ from kerf.disruption.disrupt import disrupt
 from kerf.disruption.methods.retirement import EXPIRING
 from kerf.disruption.propose import consider
 from kerf.disruption.share import NEXT_TIME, Share, longest_turn, turn_of
-from kerf.disruption.simulation import Manner, Scheduler
 from kerf.judgement.judge import why
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import DeleteObject, Plan
@@ -123,12 +123,12 @@ def test_a_question_that_is_asked_again_is_solved_once_and_takes_the_same_steps(
         solved.append(len(pods))
         return real(found, pods, *given, **more)
 
-    monkeypatch.setattr(simulation, "solve", counted)
+    monkeypatch.setattr(asking, "solve", counted)
     ask, pods = Scheduler(seen), list(seen.pods.by_key.values())
     asked = [(exclude, manner) for exclude in ("a", "b") for manner in (Manner.FREELY, Manner.SPARING)]
     works = [[Work(1000), Work(1000), Work(2000)] for _ in asked]
     for (exclude, manner), own in zip(asked, works, strict=True):
-        answers = [ask.within(work, list(pods), frozenset({exclude}), manner) for work in own]
+        answers = [ask.within(work, Question(list(pods), frozenset({exclude}), manner)) for work in own]
         assert answers[0] is answers[1]
         assert answers[0] == answers[2]
         assert own[0].whole == own[1].whole > 0

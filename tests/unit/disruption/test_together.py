@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from kerf.disruption.asking import Manner, Solve
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.command import command_of
 from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.snapshot import Proposal

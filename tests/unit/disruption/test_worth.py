@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from kerf.disruption.asking import Manner, Solve
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.consolidation.balanced import Policy
 from kerf.disruption.consolidation.moves import Move, judge
 from kerf.disruption.consolidation.search import single
 from kerf.disruption.propose import consider, propose
-from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.settings import Settings

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kerf.disruption.asking import Manner, Solve
 from kerf.disruption.candidates.candidates import Blocker, Candidate, candidate
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.simulation import Manner, Solve
 from kerf.disruption.view import view
 from kerf.model import kinds
 from kerf.model.annotations import text_of

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.disruption.asking import Solve
 from kerf.disruption.command import Failure
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.forced.expiration import end_of
-from kerf.disruption.simulation import Solve
 from kerf.judgement.judge import why
 from kerf.judgement.values import End, Judgement
 from kerf.model.annotations import text_of

@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+from kerf.disruption.asking import SCATTERED, Manner, Solve
 from kerf.disruption.candidates.candidates import Blocker, Candidate
 from kerf.disruption.consolidation.worth import most as most_for
 from kerf.disruption.consolidation.worth import price_of, shortfall
-from kerf.disruption.simulation import SCATTERED, Manner, Solve, simulate
+from kerf.disruption.simulation import not_made, simulate
 from kerf.disruption.view import View
 from kerf.model.aws.instance_type import InstanceType
 from kerf.model.snapshot import Snapshot
@@ -59,6 +60,8 @@ def judge(view: View, candidates: Sequence[Candidate], ask: Solve) -> Move | Blo
     new = replacements(view, candidates, outcome.new_nodes)
     if isinstance(new, Blocker):
         return new
+    if (barred := not_made(view, new)) is not None:  # of fewer types than the scheduler's, they may be like a late one
+        return barred
     comes = sum(one.price for one in new)
     saving = price_of(candidates) - comes
     lost = loss(view, candidates, new, ask, saving if new else min(one.price for one in candidates))

@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Final
 
+from kerf.disruption.asking import NO_POOLS, Manner, Question, Solve
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Blocker, Candidate
 from kerf.disruption.command import Command
@@ -22,7 +23,7 @@ from kerf.disruption.consolidation.balanced import BALANCED, Policy
 from kerf.disruption.consolidation.moves import Move, judge, loss
 from kerf.disruption.consolidation.worth import price_of, shortfall
 from kerf.disruption.share import turn_of, within_steps
-from kerf.disruption.simulation import Manner, Solve, simulate
+from kerf.disruption.simulation import simulate
 from kerf.disruption.view import View
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.kubernetes.pods import requests
@@ -61,11 +62,17 @@ class Bounded:
         self._steps = _TURNS * turn_of(pods)
 
     def __call__(
-        self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
+        self,
+        pods: Sequence[Pod],
+        exclude: frozenset[str],
+        manner: Manner,
+        beside: Sequence[NewNode] = (),
+        shut: frozenset[str] = NO_POOLS,
+        /,
     ) -> Solution:
         self._left -= (len(pods) + _EACH) * (1 if manner is Manner.SPARING else _SCATTERED)
         most = _TURNS_AT_ONCE * turn_of(len(pods))
-        return within_steps(self._ask, most, self._took, pods, exclude, manner, beside)
+        return within_steps(self._ask, most, self._took, Question(pods, exclude, manner, beside, shut))
 
     def _took(self, steps: int) -> None:
         self._steps -= steps

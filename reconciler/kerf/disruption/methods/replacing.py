@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Final
 
+from kerf.disruption.asking import Manner, Question, Scheduler
 from kerf.disruption.candidates import canary
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Blocker, Candidate, refused
@@ -25,13 +26,13 @@ from kerf.disruption.consolidation.search import without
 from kerf.disruption.on_nodes import tried
 from kerf.disruption.replacing import replacements
 from kerf.disruption.share import NEXT_TIME, Share
-from kerf.disruption.simulation import Manner, Scheduler, closed, leavers, limited, mind_others, on_the_move, simulate
+from kerf.disruption.simulation import closed, leavers, limited, mind_others, on_the_move, simulate
 from kerf.disruption.view import View
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import NOTHING, Plan, joined
 from kerf.scheduling.answers.nodeclaims import to_claim
 from kerf.scheduling.answers.solution import NewNode, Solution
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, Limits
+from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, limits_of
 from kerf.scheduling.nodes.supposed import planned_key
 from kerf.scheduling.work import WORK_BUDGET
 from kerf_api.v1.budgets import DRIFTED
@@ -77,7 +78,7 @@ def replaced(view: View, ledger: Ledger, order: Sequence[Candidate], share: Shar
 def _too_many(view: View, new: Iterable[NewNode]) -> Blocker | None:
     """That a NodePool which may make one node now would make several beside a command. Without another command they
     are the one attempt: less would never do for the pods of the node."""
-    limits = Limits(view.turn)
+    limits = limits_of(view.turn)
     counts = Counter(limit for node in new if (limit := limits.of(node)) is not None)
     several = [limit for limit, number in counts.items() if number > 1]
     busy = _under_command(view) if several else frozenset()
@@ -180,7 +181,7 @@ class _Places:
         return found.new_nodes
 
     def _placed(self, pods: Mapping[str, Pod], exclude: frozenset[str]) -> Solution:
-        return self._share.by(self._scheduler, [pods[key] for key in sorted(pods)], exclude, Manner.FREELY)
+        return self._share.by(self._scheduler, Question([pods[key] for key in sorted(pods)], exclude, Manner.FREELY))
 
     def _fill(self, new: Sequence[NewNode], pods: Mapping[str, Pod], placed: Mapping[str, str]) -> None:
         """Planned nodes come, and pods by key to the places of keys."""

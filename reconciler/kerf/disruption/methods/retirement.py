@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from kerf.disruption.asking import Manner
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Candidate, bound_to_go, pod_blocker
 from kerf.disruption.candidates.pacing import backing_off, no_budget, settled, soon
@@ -23,7 +24,7 @@ from kerf.disruption.commands import start
 from kerf.disruption.forced.expiration import PACED_FOR, End, end_of, expired
 from kerf.disruption.on_nodes import node_events, rows_with, tried
 from kerf.disruption.share import Share
-from kerf.disruption.simulation import Manner, simulate
+from kerf.disruption.simulation import simulate
 from kerf.disruption.view import View
 from kerf.model.instants import rfc3339
 from kerf.model.memory import Step

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from kerf.model.backoff import Registration, registrations, unregistered, unregistered_since
 from kerf.model.claims import is_outdated, planned_pods, true_since
@@ -107,10 +108,10 @@ class Limit:
 
 
 class Limits:
-    """The limits of a turn on new nodes of NodePools of which a node is late, or none has joined lately."""
+    """The limits on new nodes of NodePools of which a node is late, or none has joined lately (`failing_pools`)."""
 
-    def __init__(self, turn: Turn) -> None:
-        self._snapshot, self._failing = turn.snapshot, failing_pools(turn)
+    def __init__(self, snapshot: Snapshot, failing: Mapping[str, datetime | None]) -> None:
+        self._snapshot, self._failing = snapshot, failing
         self._pools: dict[str, _Late] = {}
         self._known: dict[tuple[str, Kind], Limit | None] = {}
 
@@ -138,6 +139,19 @@ class Limits:
         alike = late.left_alike(kind)
         found = [left for left in (alike, late.left_of_all()) if left is not None]
         return Limit(name, min(found), alike=alike is not None) if found else None
+
+
+#: Of each turn: its simulations ask about nodes of the same kinds.
+_LIMITS: Final = WeakKeyDictionary[Turn, Limits]()
+
+
+def limits_of(turn: Turn) -> Limits:
+    """The limits of a turn. What is decided by them rests on the steps that are asked here each time."""
+    failing = failing_pools(turn)
+    known = _LIMITS.get(turn)
+    if known is None:
+        known = _LIMITS[turn] = Limits(turn.snapshot, failing)
+    return known
 
 
 class _Late:

@@ -15,6 +15,7 @@ from functools import reduce
 from operator import add, and_
 from typing import Final
 
+from kerf.disruption.asking import Manner, Solve
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Candidate
 from kerf.disruption.candidates.costs import empty
@@ -25,7 +26,7 @@ from kerf.disruption.consolidation.moves import replacements
 from kerf.disruption.consolidation.proposals import consolidatable
 from kerf.disruption.methods.methods import METHODS, Method, by_savings
 from kerf.disruption.propose import interleaved
-from kerf.disruption.simulation import Manner, Solve, simulate
+from kerf.disruption.simulation import simulate
 from kerf.disruption.view import View
 from kerf.model.plan import NOTHING, Plan
 from kerf.scheduling.answers.nodeclaims import to_claim

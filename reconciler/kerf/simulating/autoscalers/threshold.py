@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from kerf.disruption.asking import Manner, Solve
 from kerf.disruption.candidates.budgets import Ledger
 from kerf.disruption.candidates.candidates import Candidate
 from kerf.disruption.candidates.costs import empty
 from kerf.disruption.commands import start
 from kerf.disruption.methods.methods import METHODS, Method
-from kerf.disruption.simulation import Manner, Solve, simulate
+from kerf.disruption.simulation import simulate
 from kerf.disruption.view import View
 from kerf.model.kubernetes.pods import requests
 from kerf.model.plan import Plan, joined

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.disruption.asking import Solve
 from kerf.disruption.candidates.budgets import PoolBudget, budgets_of
 from kerf.disruption.command import Command
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Solve
 from kerf.disruption.view import view
 from kerf.model.annotations import text_of
 from kerf_api import labels

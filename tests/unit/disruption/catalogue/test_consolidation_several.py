@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kerf.disruption.asking import Manner
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Manner
 from kerf.model.kubernetes.objects import Pod
 from kerf.sandbox.world import World as Sandbox
 from kerf.scheduling.answers.solution import Solution

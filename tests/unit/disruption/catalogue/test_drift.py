@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.disruption.asking import Manner, Solve
 from kerf.disruption.command import command_of
 from kerf.disruption.disrupt import disrupt
-from kerf.disruption.simulation import Manner, Solve
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.plan import PatchObject, Plan
 from kerf.model.settings import FeatureGates, Settings

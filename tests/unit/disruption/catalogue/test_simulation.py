@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.disruption.asking import Manner, Scheduler
 from kerf.disruption.candidates.candidates import unblocked
 from kerf.disruption.command import Command
 from kerf.disruption.disrupt import disrupt
 from kerf.disruption.propose import propose
-from kerf.disruption.simulation import Manner, Outcome, Scheduler, simulate
+from kerf.disruption.simulation import Outcome, simulate
 from kerf.disruption.view import view
 from kerf.model.annotations import text_of
 from kerf.model.kubernetes.storage import PersistentVolume, PersistentVolumeClaim
