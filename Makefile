@@ -62,12 +62,8 @@ differential: $(VENV)/.dev  ## small worlds by our scheduler and Karpenter's own
 oracle: $(VENV)/.dev  ## random worlds by our engine, its referee and the kube-scheduler's plugins (needs Go once): SEEDS=5000
 	@$(BIN)/python -m tests.oracle --seeds $(SEEDS)
 
-e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
-	@$(BIN)/python -m tests.cluster build
-	@rm -rf build/rights
-	@KERF_RIGHTS_RECORD=build/rights $(BIN)/python -m pytest tests/cluster -m "cluster and not long" -n0 -s
-	@$(BIN)/python -m pytest tests/contract tests/gitops -m "cluster and not long" -n $(WORKERS) --dist worksteal
-	@$(BIN)/python -m tests.cluster.rights build/rights
+e2e: $(VENV)/.dev  ## all tests on the real control plane and moto (needs Go once, to build); TIERS="drills" of these; goes on where it stopped
+	@$(BIN)/python -m tests.tiers e2e $(TIERS)
 
 drills: $(VENV)/.dev  ## API server and etcd die, history is forgotten, requests are refused, rights revoked: all drills
 	@$(BIN)/python -m tests.cluster build
@@ -139,14 +135,8 @@ chaos: $(VENV)/.dev  ## the simulation under faults: SEEDS=50 seeds, failing one
 mutations: $(VENV)/.dev  ## plant each of the bugs of tests/mutations in a copy of the sources and see the suite find it
 	@$(BIN)/python -m tests.mutations
 
-long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, planted bugs, crash points, drills, the scale feed
-	@$(BIN)/python -m pytest tests/laws --hypothesis-profile=search -n $(WORKERS) --dist worksteal -m "not cluster"
-	@$(BIN)/python -m pytest tests -m "long and not cluster" -n $(WORKERS) --dist worksteal
-	@$(BIN)/python -m tests.differential --seeds 300
-	@$(BIN)/python -m tests.cluster build
-	@$(BIN)/python -m pytest tests -m "long and cluster" -n0 -s
-	@$(BIN)/python -m benchmarks.feed
-	@$(BIN)/python -m benchmarks.feed --handover
+long: $(VENV)/.dev  ## what is too long for `make test`, tier by tier (hours); TIERS="bugs" of these; goes on where it stopped
+	@$(BIN)/python -m tests.tiers long $(TIERS)
 
 manifests: $(VENV)/.base  ## render api/kerf_api/crds into manifests/crds and charts/kerf-crd, the pages of docs/reference
 	@$(BIN)/python -m kerf_api.crds render manifests/crds charts/kerf-crd/files

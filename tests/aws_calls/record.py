@@ -19,10 +19,11 @@ from .ledger import Account
 VARIABLE: Final = "KERF_AWS_CALLS"
 
 
-def fresh(folder: Path) -> None:
-    """Make an empty folder for the numbers; this process and its children write there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def begin(folder: Path, *, anew: bool = True) -> None:
+    """This process and its children write their numbers to this folder, which is emptied if `anew`."""
+    if anew:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
     os.environ[VARIABLE] = str(folder.resolve())
 
 

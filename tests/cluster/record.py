@@ -37,10 +37,11 @@ POLICY: Final = {
 Rules = Sequence[Mapping[str, Any]]
 
 
-def fresh(folder: Path) -> None:
-    """An empty folder for the records of a run; the planes of this process and its children write there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def begin(folder: Path, *, anew: bool = True) -> None:
+    """The planes of this process and its children write their records to this folder, which is emptied if `anew`."""
+    if anew:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
     os.environ[VARIABLE] = str(folder.resolve())
 
 

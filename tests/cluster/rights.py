@@ -1,13 +1,15 @@
-"""`python -m tests.cluster.rights FOLDER`: what Kerf asked of the API servers of a run, beside what its roles give.
+"""`python -m tests.cluster.rights FOLDER [--part]`: what Kerf asked of API servers, beside what its roles give.
 
 The records (see `record`) of all control planes of a run are put together and compared in both directions: a call that
 was refused, or that no rule of the chart allows, is a difference, and so is a rule that no call needed. The chart is
 rendered with everything switched on, as in the suite. A cluster-wide rule on what lies in namespaces counts as needed
-only by a call outside of Kerf's own namespace: for that a Role would do.
+only by a call outside of Kerf's own namespace: for that a Role would do. With `--part` only a part of the tests has
+run, and a rule that no call needed is no difference.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections import Counter
@@ -153,10 +155,10 @@ class Comparison:
             if mark.missing is not None and mark.test not in self.provoked:
                 self.wrong[f"takes rights away, and is not in the list of tests that do: {mark.test}"] += 1
 
-    def differences(self) -> list[str]:
-        """Everything that is wrong by now."""
+    def differences(self, *, part: bool = False) -> list[str]:
+        """Everything that is wrong by now; without rules that no call needed if only a `part` of the tests ran."""
         many = [f"{what}{f' ({times} times)' if times > 1 else ''}" for what, times in sorted(self.wrong.items())]
-        idle = sorted({*self.given, *self.everybody} - self.used)
+        idle = [] if part else sorted({*self.given, *self.everybody} - self.used)
         return [*many, *(f"given, and never asked for: {one}" for one in idle)]
 
     def _allowed(self, one: Call) -> None:
@@ -207,11 +209,11 @@ def _words(one: Call) -> str:
     return f"{one.asked}{place} by {one.user.removeprefix('system:serviceaccount:')} (code {one.code})"
 
 
-def verdict(found: Comparison, folder: Path) -> int:
+def verdict(found: Comparison, folder: Path, *, part: bool = False) -> int:
     """Compare all records of a folder, and say what came of it; 0 when there is no difference."""
     for audit in record.records(folder):
         found.take(audit)
-    wrong = found.differences() if found.planes else [f"nothing was recorded in {folder}"]
+    wrong = found.differences(part=part) if found.planes else [f"nothing was recorded in {folder}"]
     print(f"{found.calls} calls on {found.planes} control planes, {found.refused} of them refused as tests want it;")
     print(f"{len(found.given & found.used)} of {len(found.given)} rights that the chart gives were needed")
     print("\n".join([f"{len(wrong)} differences", *wrong]))
@@ -220,10 +222,14 @@ def verdict(found: Comparison, folder: Path) -> int:
 
 def main(arguments: list[str]) -> int:
     """Compare with the chart."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.rights", description="Compare calls and roles.")
+    parser.add_argument("folder", type=Path, help="the records of the control planes of a run")
+    parser.add_argument("--part", action="store_true", help="only a part of the tests ran: not every rule is needed")
+    asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as home:
         helm = Helm(find_binaries() / "helm", Path(home))
         found = Comparison(given(helm), page=of_page(helm))
-    return verdict(found, Path(arguments[0]))
+    return verdict(found, asked.folder, part=asked.part)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,9 @@ def _puts_a_pod_there(story: Story, node: Any) -> None:
     story.world.server.create(kinds.POD, {"metadata": meta, "spec": spec})
 
 
-@pytest.mark.parametrize(("name", "each"), [("cordoned", _cordons), ("used", _puts_a_pod_there)])
+@pytest.mark.parametrize(
+    ("name", "each"), [("cordoned", _cordons), pytest.param("used", _puts_a_pod_there, marks=pytest.mark.long)]
+)
 def test_after_ten_attempts_in_a_row_the_next_ones_are_delayed(name: str, each: Callable[[Story, Any], None]) -> None:
     story = _started({"cpu": "1800m"}, each, joined=False)
     story.play({"run": "1h", "restart": None})
@@ -121,7 +123,7 @@ def test_where_other_nodes_are_well_the_second_one_runs_the_pod(weather: dict[st
     assert story.sights.unmet({"running": {"web": 1, "db": 2}}) == {}
 
 
-@pytest.mark.parametrize("seconds", [60.0, 200.0])
+@pytest.mark.parametrize("seconds", [60.0, pytest.param(200.0, marks=pytest.mark.long)])
 def test_a_taint_that_evicts_is_learned_of_two_nodes(seconds: float) -> None:
     """The evicted pods come again as others: none waits for the node that it was made for."""
     weather = {"late_taint": "example.com/quarantine=true:NoExecute", "late_taint_after_seconds": seconds}

@@ -90,7 +90,9 @@ class Drains(Play):
         return self.seam.accepted[-1] - self.seam.accepted[0]
 
 
-@pytest.mark.parametrize(("starts", "most", "refused"), [(2.0, 1, 300), (10.0, 1, 650), (10.0, 3, 330)])
+@pytest.mark.parametrize(
+    ("starts", "most", "refused"), [pytest.param(2.0, 1, 300, marks=pytest.mark.long), (10.0, 1, 650), (10.0, 3, 330)]
+)
 def test_a_drain_takes_as_long_as_its_pods_take_to_start(starts: float, most: int, refused: int) -> None:
     drains = Drains(starts, most).begun()
     drains.twice = starts < 10  # with memory and without

@@ -95,6 +95,17 @@ def test_what_was_turned_away_before_anybody_looked_at_rights_says_nothing(tmp_p
     assert differences(tmp_path, *used, busy) == ["given, and never asked for: create pods/eviction"]
 
 
+def test_of_a_part_of_the_tests_only_calls_are_judged(tmp_path: Path) -> None:
+    """Rights that the other tests need are given, and not asked for."""
+    wrong = event(Grant("", "secrets", "get", "other", "kerf"))
+    audit = tmp_path / f"plane{record.AUDIT}"
+    audit.write_text(json.dumps(wrong) + "\n")
+    found = Comparison(GIVEN)
+    found.take(audit)
+    (told,) = found.differences(part=True)
+    assert told == "allowed by no rule of the chart: get secrets other in kerf by kerf:kerf (code 200)"
+
+
 def test_people_are_not_compared(tmp_path: Path) -> None:
     user = "system:serviceaccount:people:reader"
     assert compared(tmp_path, event(Grant("", "nodes", "delete", "n"), user=user, decision="forbid", code=403)) == []
@@ -228,9 +239,12 @@ def test_records_stay_where_a_run_wants_them(tmp_path: Path, monkeypatch: pytest
     assert record.path_for(plane) == plane / "record.audit.jsonl"
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "old.audit.jsonl").touch()
-    record.fresh(tmp_path / "kept")
+    record.begin(tmp_path / "kept")
     assert record.path_for(plane) == tmp_path / "kept" / "test_rights_record.abc.audit.jsonl"
     assert list(record.records(tmp_path / "kept")) == []
+    (tmp_path / "kept" / "new.audit.jsonl").touch()
+    record.begin(tmp_path / "kept", anew=False)
+    assert [path.name for path in record.records(tmp_path / "kept")] == ["new.audit.jsonl"]
 
 
 def test_a_mark_is_read_as_it_was_made(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ from kerf.snapshots.writing import lines
 from tests.gitops.repositories import repository, write
 from tests.unit.snapshots.worlds import busy
 
+#: For tests of what is printed: the first minutes of a change.
+SOON = ("--horizon", "10m")
 POOL: dict[str, Any] = next(one for one in manifests("NodePool") if one["metadata"]["name"] == "general")
 
 
@@ -74,7 +76,7 @@ def test_without_a_change_it_says_what_happens_anyway(snapshot: str, capsys: pyt
 
 
 def test_json(snapshot: str, relabelled: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, text, _ = run(capsys, relabelled, "--snapshot", snapshot, "-o", "json")
+    code, text, _ = run(capsys, relabelled, "--snapshot", snapshot, *SOON, "-o", "json")
     found = json.loads(text)
     assert code == 0
     assert found["version"] == 1
@@ -83,7 +85,7 @@ def test_json(snapshot: str, relabelled: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_markdown_has_a_table(snapshot: str, relabelled: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, text, _ = run(capsys, relabelled, "--snapshot", snapshot, "-o", "markdown")
+    code, text, _ = run(capsys, relabelled, "--snapshot", snapshot, *SOON, "-o", "markdown")
     assert code == 0
     assert text.startswith("### Kerf's plan")
     assert "| after | NodeClaim |" in text
@@ -141,7 +143,7 @@ def test_a_price_that_rises_and_a_pod_without_a_place_are_conditions(found: Fore
 def test_a_condition_that_holds_is_an_exit_code(
     snapshot: str, relabelled: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, err = run(capsys, relabelled, "--snapshot", snapshot, "--fail-on", "unschedulable,disruption>0%")
+    code, _, err = run(capsys, relabelled, "--snapshot", snapshot, *SOON, "--fail-on", "unschedulable,disruption>0%")
     assert code == 1
     assert err == "kerf plan: --fail-on disruption>0%: is met\n"
 
@@ -291,7 +293,7 @@ def test_each_wrong_setting_has_a_line(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_an_object_that_is_deleted_twice_is_deleted(snapshot: str, capsys: pytest.CaptureFixture[str]) -> None:
     twice = ["--delete", "NodePool/steady", "--delete", "nodepool/steady"]
-    code, text, err = run(capsys, *twice, "--snapshot", snapshot, "-o", "json")
+    code, text, err = run(capsys, *twice, "--snapshot", snapshot, *SOON, "-o", "json")
     assert (code, err) == (0, "")
     assert {one["node"]["nodepool"] for one in json.loads(text)["planned"]["departures"]} == {"steady"}
 
@@ -345,12 +347,12 @@ def test_what_differs_from_a_commit_is_planned(
     steady = next(one for one in manifests("NodePool") if one["metadata"]["name"] == "steady")
     made = repository(tmp_path / "repo", _written(tmp_path, general=POOL, steady=steady))
     monkeypatch.chdir(made)
-    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, "-o", "json")
+    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, *SOON, "-o", "json")
     assert (code, json.loads(page)["planned"]["departures"]) == (0, [])
     changed = json.loads(json.dumps(POOL))
     changed["spec"]["template"]["metadata"]["labels"]["team"] = "web-platform"
     write(made, {"general.yaml": json.dumps(changed)})
-    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, "-o", "json")
+    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, *SOON, "-o", "json")
     assert code == 0
     gone = {one["node"]["nodepool"] for one in json.loads(page)["planned"]["departures"]}
     assert gone == {"general"}
@@ -363,7 +365,7 @@ def test_a_file_that_is_gone_is_a_deletion(
     made = repository(tmp_path / "repo", _written(tmp_path, general=POOL, steady=steady))
     monkeypatch.chdir(made)
     (made / "steady.yaml").unlink()
-    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, "-o", "json")
+    code, page, _ = run(capsys, "--changed-since", "main", "--snapshot", snapshot, *SOON, "-o", "json")
     assert code == 0
     assert {one["node"]["nodepool"] for one in json.loads(page)["planned"]["departures"]} == {"steady"}
 

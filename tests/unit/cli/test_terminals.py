@@ -168,7 +168,7 @@ def _waits_in(pid: int) -> str:
         return file.read()
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 20)])
+@pytest.mark.parametrize(("columns", "rows"), [pytest.param(80, 24, marks=pytest.mark.long), (COLUMNS, 20)])
 def test_the_live_demo_keeps_each_line_of_its_story(columns: int, rows: int) -> None:
     live = terminals.run("demo", "--speed", "1000", columns=columns, rows=rows, TERM="xterm")
     plain = _plain("demo", columns)

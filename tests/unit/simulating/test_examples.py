@@ -95,6 +95,10 @@ WRONG: dict[str, tuple[Callable[[Spec], None], str, str]] = {
 }
 
 
+#: Those that fail within seconds of work; the others are played by `make long`.
+QUICK = {"budget-window", "gpu-scarcity", "image-roll-out", "night-scale-in", "pdb-deadlock", "protected-jobs"}
+
+
 def test_every_example_has_a_wrong_node_pool() -> None:
     assert {*WRONG} == {*EXAMPLES}
 
@@ -107,7 +111,9 @@ def test_an_example_passes(name: str) -> None:
     assert len(result.warnings) == (name in ("api-throttling", "gpu-scarcity")), result.warnings
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in EXAMPLES]
+)
 def test_a_wrong_node_pool_fails_for_the_reason_that_the_example_teaches(name: str) -> None:
     change, assertion, reason = WRONG[name]
     case = File(str(EXAMPLES[name])).case()
