@@ -62,7 +62,7 @@ differential: $(VENV)/.dev  ## small worlds by our scheduler and Karpenter's own
 oracle: $(VENV)/.dev  ## random worlds by our engine, its referee and the kube-scheduler's plugins (needs Go once): SEEDS=5000
 	@$(BIN)/python -m tests.oracle --seeds $(SEEDS)
 
-e2e: $(VENV)/.dev  ## all tests on the real control plane and moto (needs Go once, to build); TIERS="drills" of these; goes on where it stopped
+e2e: $(VENV)/.dev  ## all tests on the real control plane and moto (needs Go once, to build); TIERS="failures" of these; goes on where it stopped
 	@$(BIN)/python -m tests.tiers e2e $(TIERS)
 
 drills: $(VENV)/.dev  ## API server and etcd die, history is forgotten, requests are refused, rights revoked: all drills

@@ -169,8 +169,14 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "pods that share a node with one that stays late wait with it",
         "As long as a pod for a GPU is pending, the pods that the solver puts beside it get no node.",
-        (Edit("reconciler/kerf/provisioning:_barred", "solved([pod]).new_nodes", "solution.new_nodes"),),
+        (Edit("reconciler/kerf/provisioning:_barred", "solved(some).new_nodes", "solution.new_nodes"),),
         (f"{_ALIKE}::test_pods_that_only_share_a_node_with_them_get_one",),
+    ),
+    Bug(
+        "a pod that would fit on a node has others of its shape wait",
+        "The node has room for one of them; the others get no node of another NodePool.",
+        (Edit("reconciler/kerf/provisioning:_barred", "solved(some)", "solved(some[:1])"),),
+        (f"{_ALIKE}::test_pods_of_which_one_fits_on_a_node_get_nodes_of_another_node_pool",),
     ),
     Bug(
         "pods wait for late nodes of one NodePool though another would do",

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final
 
 from kerf.model.claims import probed_by
@@ -169,20 +170,19 @@ def _barred(
     solution: Solution,
     solved: Callable[[Sequence[Pod]], Solution],
 ) -> Mapping[str, Limit]:
-    """By key, the pods of new nodes of which none may be made for which the same is true of a node of their own."""
+    """By key, the pods of new nodes of which none may be made for which the same is true of nodes of their own: those
+    of all pods of a shape, by which existing nodes are as full as they will be."""
     keys = {key for node in solution.new_nodes if limits.bars(node) is not None for key in node.pods}
     if not keys:
         return {}
-    known, alone = PodShapes(snapshot), dict[str, Limit | None]()
-    found = dict[str, Limit]()
-    for pod in sorted((pod for pod in pods if pod.key in keys), key=age):
-        shape = known.of(pod)
-        if shape not in alone and len(alone) < _JUDGED:
-            node = next(iter(solved([pod]).new_nodes), None)
-            alone[shape] = limits.bars(node) if node is not None else None
-        if (limit := alone.get(shape)) is not None:
-            found[pod.key] = limit
-    return found
+    known = PodShapes(snapshot)
+    shapes = dict.fromkeys(known.of(pod) for pod in sorted((pod for pod in pods if pod.key in keys), key=age))
+    members: dict[str, list[Pod]] = {shape: [] for shape in islice(shapes, _JUDGED)}
+    for pod in pods:
+        if (some := members.get(known.of(pod))) is not None:
+            some.append(pod)
+    alone = (node for some in members.values() for node in solved(some).new_nodes)
+    return {key: limit for node in alone if (limit := limits.bars(node)) is not None for key in node.pods}
 
 
 def _one_at_a_time(snapshot: Snapshot, limits: Limits, solution: Solution) -> Solution:

@@ -101,7 +101,9 @@ def test_after_a_day_there_are_more() -> None:
 LATE = [(ARM, 40, False), (ARM, 25, False), (AMD, 12, True)]
 
 
-def waiting(*pods: Pod, rows: Sequence[tuple[Requirements, int, bool]] = LATE, pools: Sequence[NodePool] = ()) -> Plan:
+def waiting(
+    *pods: Pod | Node, rows: Sequence[tuple[Requirements, int, bool]] = LATE, pools: Sequence[NodePool] = ()
+) -> Plan:
     """What is planned for pods beside nodes that were made for such pods so many minutes ago, and come up or not."""
     there = [each for n, row in enumerate(rows) for each in launched(f"n{n}", *row)]
     return provision(w.world(*(pools or [POOL]), *there, *pods, batch=BATCH))
@@ -125,6 +127,14 @@ def test_pods_whose_nodes_stay_late_get_one_of_another_node_pool() -> None:
     assert [action.claim.pool_name for action in made(plan)] == ["other"]
     barred = w.pool("other", taints=[{"key": "x", "effect": "NoSchedule"}])
     assert refusals(waiting(database, pools=[weighty(), barred])) == {"db": "NodesNotInitialized"}
+
+
+def test_pods_of_which_one_fits_on_a_node_get_nodes_of_another_node_pool() -> None:
+    """Of each alone it would seem that none needs a node."""
+    room, pods = w.node("there", cpu="4", labels={labels.ARCH: "arm64"}), w.replicas(3, "db", "3", **ARM)
+    plan = waiting(room, *pods, pools=[weighty(), w.pool("other", weight=1)])
+    assert {action.claim.pool_name for action in made(plan)} == {"other"}
+    assert not refusals(plan)
 
 
 def test_pods_that_only_share_a_node_with_them_get_one() -> None:
