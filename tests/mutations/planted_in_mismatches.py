@@ -181,8 +181,14 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "pods wait for late nodes of one NodePool though another would do",
         "The other NodePool would serve them at once.",
-        (Edit("reconciler/kerf/provisioning:_elsewhere_than_late", "len(snapshot.node_pools) > 1", "False"),),
+        (Edit("reconciler/kerf/provisioning:_elsewhere_than_late", "another and not must_be_spread(pod)", "False"),),
         (f"{_ALIKE}::test_pods_whose_nodes_stay_late_get_one_of_another_node_pool",),
+    ),
+    Bug(
+        "pods lose their nodes for the sake of those with a hard spread",
+        "Their NodePool makes no nodes while pods with a spread could have some of another one.",
+        (Edit("reconciler/kerf/provisioning:_elsewhere_than_late", "other.unplaced.keys() < unserved", "True"),),
+        (f"{_ALIKE}::test_pods_with_a_hard_spread_get_nodes_of_another_node_pool_if_no_other_pod_pays_for_it",),
     ),
     Bug(
         "consolidation makes nodes like those that stay late",

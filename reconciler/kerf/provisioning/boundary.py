@@ -65,21 +65,26 @@ def solve_apart(
     left out (`without`) make no nodes.
     """
     turn = turn or Memory().turn(snapshot)
-    context = context_of(snapshot, turn)
-    if without:
-        context = replace(context.without_pools(without), problems={**context.problems, **without})
+    context = _context(snapshot, turn, without)
     solution = _solved(snapshot, pods, context, accounts, spend, only)
     solution = with_quotas(snapshot, pods, solution, context, turn, only)
     return replace(solution, unread=context.unread)
 
 
-def solve_early(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn) -> Solution:
+def _context(snapshot: Snapshot, turn: Turn, without: Problems) -> SolveContext:
+    context = context_of(snapshot, turn)
+    if not without:
+        return context
+    return replace(context.without_pools(without), problems={**context.problems, **without})
+
+
+def solve_early(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn, *, without: Problems = NO_PROBLEMS) -> Solution:
     """A solution for the pods of a batch that is open, without words about those that have no place.
 
     One that fails is empty: all wait for the close, when the pods and NodePools that are to blame are found.
     """
     try:
-        context = context_of(snapshot, turn)
+        context = _context(snapshot, turn, without)
         options = SolveOptions(reasons=False, early=True)
         return replace(patiently(snapshot, pods, context, partial(_round, options)), unread=context.unread)
     except Exception:

@@ -8,11 +8,11 @@ exist.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 from kerf.model.claims import probed_by
 from kerf.model.instants import rfc3339
@@ -23,6 +23,7 @@ from kerf.model.mismatches import Record, merged
 from kerf.model.plan import Nomination
 from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
+from kerf.provisioning.boundary import NO_PROBLEMS, Problems
 from kerf.provisioning.expecting import over
 from kerf.scheduling.answers.nodeclaims import pod_mark, uid_of
 from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, Limit, Limits, latest_failures, limits_of
@@ -38,6 +39,13 @@ from kerf_api.v1.nodeclaim import NodeClaim
 
 #: By UID of pods, the expectations that are over.
 Ended = Mapping[str, tuple[Nomination, ...]]
+
+
+class Solver(Protocol):
+    """Places pods. NodePools that are left out (`without`) make no nodes, for that reason."""
+
+    def __call__(self, some: Sequence[Pod], without: Problems = NO_PROBLEMS, /) -> Solution: ...
+
 
 AWAITS_NODE: Final = "AwaitingNode"
 NODE_MISMATCH: Final = "NodeMismatch"
@@ -85,9 +93,7 @@ def holds(turn: Turn, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, P
     return refusals
 
 
-def with_progress(
-    turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: Callable[[Sequence[Pod]], Solution]
-) -> Solution:
+def with_progress(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: Solver) -> Solution:
     """The solution for these pods in which those that are held have no new node. Further attempts are marked, and nodes
     for pods that were not bound where they were expected."""
     held, ended = holds(turn, snapshot, pods), over(snapshot)
@@ -139,14 +145,15 @@ def _elsewhere_than_late(
     limits: Limits,
     pods: Sequence[Pod],
     solution: Solution,
-    solved: Callable[[Sequence[Pod]], Solution],
+    solved: Solver,
 ) -> tuple[Solution, Mapping[str, PodRefusal]]:
     """The solution without nodes like the late ones of their NodePools, and the pods that have no place because of it.
 
     Judged is each shape by itself: a pod that only shares such a node with others has one of its own. The others get a
-    node of another NodePool, if one fits; not so those with a hard spread, for the reason in `_elsewhere_than`.
+    node of another NodePool, if one fits. Those with a hard spread cannot avoid a NodePool, for the reason in
+    `_elsewhere_than`: these NodePools make no nodes at all in their stead if more pods have a place by that.
     """
-    barred = dict[str, Limit]()
+    barred, everyone = dict[str, Limit](), pods
     for _ in range(_ROUNDS):
         found = _barred(snapshot, limits, pods, solution, solved)
         if not found:
@@ -160,6 +167,10 @@ def _elsewhere_than_late(
         ]
         solution = solved(pods)
     unserved = solution.unplaced.keys() | barred.keys() - {pod.key for pod in pods}
+    if len(snapshot.node_pools) > 1 and any(pod.key in unserved and must_be_spread(pod) for pod in everyone):
+        other = solved(everyone, {limit.pool: _another_first(limit) for limit in barred.values()})
+        if other.unplaced.keys() < unserved:
+            solution, unserved = other, {*other.unplaced}
     return solution, {key: _another_first(limit) for key, limit in barred.items() if key in unserved}
 
 
@@ -168,7 +179,7 @@ def _barred(
     limits: Limits,
     pods: Sequence[Pod],
     solution: Solution,
-    solved: Callable[[Sequence[Pod]], Solution],
+    solved: Solver,
 ) -> Mapping[str, Limit]:
     """By key, the pods of new nodes of which none may be made for which the same is true of nodes of their own: those
     of all pods of a shape, by which existing nodes are as full as they will be."""
@@ -258,7 +269,7 @@ def _avoiding(
     snapshot: Snapshot,
     pods: Sequence[Pod],
     attempts: Mapping[str, Record],
-    solved: Callable[[Sequence[Pod]], Solution],
+    solved: Solver,
 ) -> list[Pod]:
     """The pods with what they avoid: further attempts as much as leaves them a place, each by itself."""
     avoided, left = Avoided(snapshot), list[Pod]()

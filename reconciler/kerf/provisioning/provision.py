@@ -178,11 +178,10 @@ def _solved(
     if not found:
         return Solution(unplaced=failed)
 
-    def solved(some: Sequence[Pod]) -> Solution:
+    def solved(some: Sequence[Pod], shut: Problems = NO_PROBLEMS, /) -> Solution:
         real, virtual = ([pod for pod in some if is_virtual(pod) is kind] for kind in (False, True))
-        if early:
-            return _placed(snapshot, real, virtual, partial(solve_early, snapshot, turn=turn))
-        return _placed(snapshot, real, virtual, partial(solve_apart, snapshot, turn=turn, without=without))
+        make = solve_early if early else solve_apart
+        return _placed(snapshot, real, virtual, partial(make, snapshot, turn=turn, without={**without, **shut}))
 
     try:
         solution = with_progress(turn, snapshot, found, solved)

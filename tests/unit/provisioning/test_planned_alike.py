@@ -137,6 +137,19 @@ def test_pods_of_which_one_fits_on_a_node_get_nodes_of_another_node_pool() -> No
     assert not refusals(plan)
 
 
+def test_pods_with_a_hard_spread_get_nodes_of_another_node_pool_if_no_other_pod_pays_for_it() -> None:
+    term = {"topologyKey": labels.ZONE, "labelSelector": {"matchLabels": {"app": "db"}}}
+    spread = {"topologySpreadConstraints": [{**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}
+    pods = w.replicas(2, "db", "3", labels={"app": "db"}, **ARM, **spread)
+    plan = waiting(*pods, pools=[weighty(), w.pool("other", weight=1)])
+    assert {action.claim.pool_name for action in made(plan)} == {"other"}
+    assert not refusals(plan)
+    own = w.pool("other", weight=1, requirements=[{"key": labels.ARCH, "operator": "In", "values": ["arm64"]}])
+    plan = waiting(*pods, w.pod("mine", "3", **AMD), pools=[weighty(), own])
+    assert {action.claim.pool_name for action in made(plan)} == {"default"}
+    assert refusals(plan) == dict.fromkeys(("db-0", "db-1"), "NodesNotInitialized")
+
+
 def test_pods_that_only_share_a_node_with_them_get_one() -> None:
     rows = [(GPU, 40, False), (GPU, 25, False), (AMD, 12, True)]
     train, web = w.pod("train", "1", **GPU), w.pod("web", "2", "1Gi")
