@@ -197,17 +197,43 @@ BUGS: tuple[Bug, ...] = (
         (f"{_DRIFTED}::test_a_node_whose_successor_would_be_like_late_ones_stays",),
     ),
     Bug(
-        "nodes stay because of late ones though another NodePool would do",
-        "A roll-out waits for a day, although the next NodePool has successors for its nodes.",
-        (Edit("reconciler/kerf/disruption:_simulated", "len(view.snapshot.node_pools) > 1", "False"),),
-        (f"{_DRIFTED}::test_a_node_whose_successor_would_be_like_late_ones_gets_one_of_another_node_pool",),
+        "nodes that must go get no successor though another NodePool would do",
+        "Their pods wait at the end of an expired node for one that the next NodePool makes.",
+        (Edit("reconciler/kerf/disruption:_simulated", "must_go and len(view.snapshot.node_pools) > 1", "False"),),
+        (f"{_DRIFTED}::test_a_node_that_must_go_gets_a_successor_of_another_node_pool[others0]",),
+    ),
+    Bug(
+        "a roll-out evades to a NodePool without the change",
+        "Where nodes with the change do not come up, those without it say that it is well.",
+        (Edit("reconciler/kerf/disruption:_simulated", "must_go and len(view.snapshot.node_pools) > 1", "True"),),
+        (f"{_DRIFTED}::test_a_node_that_can_stay_waits_for_its_node_pool",),
+    ),
+    Bug(
+        "an expired node goes without a successor because one is on its way",
+        "Whether nodes of its NodePool come up would be known a minute later.",
+        (Edit("reconciler/kerf/disruption/methods:_one", "outcome.barred", "False"),),
+        (f"{_DRIFTED}::test_a_node_that_must_go_waits_for_the_attempt_that_is_under_way",),
+    ),
+    Bug(
+        "pods that only together need a node like late ones all wait",
+        "One requires a zone, one an architecture; of both, nodes are late, and neither gets one.",
+        (Edit("reconciler/kerf/provisioning:_company_of_oldest", "len(node.pods) > 1", "False"),),
+        (f"{_ALIKE}::test_of_pods_that_only_together_need_such_a_node_the_oldest_gets_one",),
+    ),
+    Bug(
+        "consolidation makes several nodes beside late ones",
+        "Their NodePool makes one at a time.",
+        (Edit("reconciler/kerf/disruption:not_made", "counts[limit.pool] > limit.left", "not limit.left"),),
+        (f"{_DRIFTED}::test_consolidation_makes_one_node_at_a_time_beside_late_ones",),
     ),
     Bug(
         "nodes stay because of a pending pod that gets no node",
         "The scheduler puts their pods beside it, on a node like the late ones.",
         (
             Edit(
-                "reconciler/kerf/disruption:_simulated", "[_Otherwise(ask, left_out=waiting)] if waiting else []", "[]"
+                "reconciler/kerf/disruption:_simulated",
+                "[_Otherwise(ask, left_out=found.waiting)] if found.waiting else []",
+                "[]",
             ),
         ),
         (f"{_DRIFTED}::test_a_pending_pod_that_gets_no_node_keeps_no_node_from_its_successor",),
@@ -215,7 +241,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "only the types of the scheduler's plan are compared with late nodes",
         "A replacement is made of the one cheaper type that never comes up.",
-        (Edit("reconciler/kerf/disruption:not_made", "limits.bars(one)", "None"),),
+        (Edit("reconciler/kerf/disruption:not_made", "limits.of(one)", "None"),),
         (f"{_DRIFTED}::test_a_replacement_of_fewer_types_than_planned_is_not_made_where_it_would_be_like_late_ones",),
     ),
 )

@@ -39,12 +39,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.nodeid not in passed]
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when != "call" or not report.passed or (file := _file()) is None:
-        return
-    if "PYTEST_XDIST_WORKER" not in os.environ:  # which reports to the process that started it
-        with file.open("a", encoding="utf-8") as out:
-            out.write(f"{report.nodeid}\n")
+def pytest_configure(config: pytest.Config) -> None:
+    if (file := _file()) is not None and not hasattr(config, "workerinput"):  # a worker reports to who started it
+        config.pluginmanager.register(_Writer(file))
+
+
+class _Writer:
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            with self._file.open("a", encoding="utf-8") as out:
+                out.write(f"{report.nodeid}\n")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -10,6 +10,7 @@ disruption reference §3.1, §3.10.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -51,13 +52,14 @@ _PLACE_OF_OTHERS: Final = Blocker(
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`new_nodes` are those that candidates' pods need and that may be made; `stranded` maps pods without a place to
-    the reason, `barred` those of other nodes to the limit by which these may not be made. `failed` says why none of
-    that is known."""
+    the reason, `barred` those of other nodes to the limit by which these may not be made. Pods that take part and get
+    no node by such a limit are `waiting`. `failed` says why none of that is known."""
 
     new_nodes: tuple[NewNode, ...] = ()
     stranded: Mapping[str, str] = field(default_factory=dict)
     failed: Blocker | None = None
     barred: Mapping[str, Limit] = field(default_factory=dict)
+    waiting: Set[str] = frozenset()
 
     @property
     def blocker(self) -> Blocker | None:
@@ -74,34 +76,45 @@ class Outcome:
 
 
 def simulate(
-    view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode] = ()
+    view: View,
+    candidates: Sequence[Candidate],
+    ask: Solve,
+    manner: Manner,
+    beside: Sequence[NewNode] = (),
+    *,
+    must_go: bool = False,
 ) -> Outcome:
-    """Take the candidates away and place their pods; nodes that are planned for them may be there already."""
+    """Take the candidates away and place their pods; nodes that are planned for them may be there already. Nodes that
+    `must_go` are removed anyway."""
     try:
-        return _simulated(view, candidates, ask, manner, beside)
+        return _simulated(view, candidates, ask, manner, beside, must_go=must_go)
     except Exception as error:
         reason = broken(error)
         return Outcome(failed=Blocker(reason.code, f"finding places for its pods failed: {reason.text}"))
 
 
 def _simulated(
-    view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode]
+    view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode], *, must_go: bool
 ) -> Outcome:
-    """As by the scheduler alone. Where nodes may not be made by that, in one of two other ways, if these do.
+    """As by the scheduler alone. Where nodes may not be made by that, in another way, if these do.
 
-    Pending pods of such a node get none for now: without them the others may have another kind of node. And where the
-    NodePool of such a node makes none, the next one may do.
+    Pods that take part and get no node for that reason are left out: without them the others may have another kind of
+    node. Where candidates must go, the NodePools of such nodes make none, and the next one may do. Others can wait:
+    a change is not rolled out to a NodePool that does not have it, and no node moves there and back.
     """
     found = _outcome(view, candidates, ask, manner, beside)
     if not found.barred:
         return found
-    waiting = found.barred.keys() & view.snapshot.pods.pending.keys()
-    pools = frozenset(limit.pool for limit in found.barred.values())
-    ways = [_Otherwise(ask, left_out=waiting)] if waiting else []
-    if len(view.snapshot.node_pools) > 1:
-        ways.append(_Otherwise(ask, shut=pools))
+    ways = [_Otherwise(ask, left_out=found.waiting)] if found.waiting else []
+    if must_go and len(view.snapshot.node_pools) > 1:
+        ways.append(_Otherwise(ask, shut=frozenset(limit.pool for limit in found.barred.values())))
     others = (_outcome(view, candidates, way, manner, beside) for way in ways)
-    return next((one for one in others if one.blocker is None), found)
+    return next((one for one in others if _does(one, found)), found)
+
+
+def _does(one: Outcome, found: Outcome) -> bool:
+    """Whether all nodes may be made, and no more pods have no place."""
+    return one.failed is None and not one.barred and one.stranded.keys() <= found.stranded.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +169,29 @@ def _outcome(
             return Outcome(apart.new_nodes)
     needed = tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods))
     limits = limits_of(view.turn)
-    rows = [(one, limits.bars(one)) for one in needed]
-    barred = {key: limit for one, limit in rows if limit and not staying.isdisjoint(one.pods) for key in one.pods}
-    return Outcome(tuple(one for one, limit in rows if limit is None), stranded, barred=barred)
+    bars = [(one, limit) for one in solution.new_nodes if (limit := limits.bars(one)) is not None]
+    barred = {key: limit for one, limit in bars if not staying.isdisjoint(one.pods) for key in one.pods}
+    allowed = tuple(one for one in needed if limits.bars(one) is None)
+    return Outcome(allowed, stranded, barred=barred, waiting=_waiting(view, bars) - staying if barred else frozenset())
+
+
+def _waiting(view: View, bars: Iterable[tuple[NewNode, Limit]]) -> Set[str]:
+    """The pods of nodes that may not be made, without those that provisioning has found another place for."""
+    promised = view.snapshot.promises
+    known = view.snapshot.pods.by_key
+    keys = {key for one, _ in bars for key in one.pods}
+    return {key for key in keys if key not in known or known[key].metadata.uid not in promised}
 
 
 def not_made(view: View, new: Iterable[NewNode]) -> Blocker | None:
-    """Why one of these new nodes may not be made beside late ones of its NodePool."""
-    limits = limits_of(view.turn)
-    limit = next((limit for one in new if (limit := limits.bars(one)) is not None), None)
-    return _barred_by(limit) if limit is not None else None
+    """Why these new nodes may not be made beside late ones of their NodePools, each of which makes one at most."""
+    limits, counts = limits_of(view.turn), Counter[str]()
+    for one in new:
+        if (limit := limits.of(one)) is not None:
+            counts[limit.pool] += 1
+            if counts[limit.pool] > limit.left:
+                return _barred_by(limit)
+    return None
 
 
 def _barred_by(limit: Limit) -> Blocker:

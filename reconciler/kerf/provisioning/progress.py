@@ -150,8 +150,9 @@ def _elsewhere_than_late(
     """The solution without nodes like the late ones of their NodePools, and the pods that have no place because of it.
 
     Judged is each shape by itself: a pod that only shares such a node with others has one of its own. The others get a
-    node of another NodePool, if one fits. Those with a hard spread cannot avoid a NodePool, for the reason in
-    `_elsewhere_than`: these NodePools make no nodes at all in their stead if more pods have a place by that.
+    node of another NodePool, if one fits. Of pods that only together require such a node, the oldest has one. Those
+    with a hard spread cannot avoid a NodePool, for the reason in `_elsewhere_than`: these NodePools make no nodes at
+    all in their stead if more pods have a place by that.
     """
     barred, everyone = dict[str, Limit](), pods
     for _ in range(_ROUNDS):
@@ -165,6 +166,13 @@ def _elsewhere_than_late(
             for pod in pods
             if pod.key not in found or (another and not must_be_spread(pod))
         ]
+        solution = solved(pods)
+    for _ in range(_ROUNDS):
+        company = _company_of_oldest(limits, pods, solution)
+        if not company:
+            break
+        barred |= company
+        pods = [pod for pod in pods if pod.key not in company]
         solution = solved(pods)
     unserved = solution.unplaced.keys() | barred.keys() - {pod.key for pod in pods}
     if len(snapshot.node_pools) > 1 and any(pod.key in unserved and must_be_spread(pod) for pod in everyone):
@@ -194,6 +202,17 @@ def _barred(
             some.append(pod)
     alone = (node for some in members.values() for node in solved(some).new_nodes)
     return {key: limit for node in alone if (limit := limits.bars(node)) is not None for key in node.pods}
+
+
+def _company_of_oldest(limits: Limits, pods: Sequence[Pod], solution: Solution) -> Mapping[str, Limit]:
+    """By key, all pods but the oldest of each new node that may not be made. Each of them may have a node of its own,
+    and only all together require one like the late ones: the others get theirs later."""
+    known, found = {pod.key: pod for pod in pods}, dict[str, Limit]()
+    for node in solution.new_nodes:
+        if len(node.pods) > 1 and (limit := limits.bars(node)) is not None:
+            oldest = min(node.pods, key=lambda key: age(known[key]))
+            found |= {key: limit for key in node.pods if key != oldest}
+    return found
 
 
 def _one_at_a_time(snapshot: Snapshot, limits: Limits, solution: Solution) -> Solution:

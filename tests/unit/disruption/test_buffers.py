@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -27,13 +28,13 @@ CATALOGUE = (w.instance_type("m5.large", 96_000), w.instance_type("t3.small", 20
 ON = Settings("test", gates=FeatureGates(capacity_buffer=True))
 
 
-def buffer(cpu: str, replicas: int = 1, *, fits: bool = True) -> list[Any]:
+def buffer(cpu: str, replicas: int = 1, *, fits: bool = True, zone: Mapping[str, str] = {}) -> list[Any]:
     """A buffer with its template; `fits` is what the latest pass said of it."""
     meta = {"name": "b", "namespace": "shop", "uid": "buffer"}
     containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
     rows = [{"type": "Provisioning", "status": "True" if fits else "False", "reason": "x"}]
     spec = {"podTemplateRef": {"name": "t"}, "replicas": replicas}
-    stored = {"metadata": {**meta, "name": "t"}, "template": {"spec": {"containers": containers}}}
+    stored = {"metadata": {**meta, "name": "t"}, "template": {"spec": {"containers": containers, "nodeSelector": zone}}}
     return [
         decode(CapacityBuffer, {"metadata": meta, "spec": spec, "status": {"conditions": rows}}),
         decode(StoredTemplate, stored),

@@ -236,11 +236,39 @@ def _successors(plan: Plan) -> list[NodeClaim]:
     return [claim for one in commands(plan) for claim in one.claims]
 
 
-def test_a_node_whose_successor_would_be_like_late_ones_gets_one_of_another_node_pool() -> None:
+def test_a_node_that_can_stay_waits_for_its_node_pool() -> None:
+    """Nodes of another one do not have the change that makes the roll-out; they would say that it is well."""
     own, other = large("a", annotations=w.HASHES)[:-1], w.rolling("another")
     plan = disrupt(w.snapshot([w.rolling(), other, *late("n"), *late("m", 20), *own]))
-    assert w.started(plan) == ["a"]
-    assert [one.pool_name for one in _successors(plan)] == ["another"]
+    assert w.started(plan) == []
+    assert w.refusals(plan) == {"node/node-a": "NodesNotInitialized"}
+
+
+@pytest.mark.parametrize("others", [[], [w.pod("nowhere", "a", nodeSelector={labels.ZONE: "nowhere"})]])
+def test_a_node_that_must_go_gets_a_successor_of_another_node_pool(others: list[Any]) -> None:
+    """Whether or not each of its pods has a place."""
+    own = w.claim("a", since=w.NOW - 115 * w.MINUTE, expireAfter="2h", annotations=w.HASHES, consolidatable=False)
+    there = [own, w.node(own), w.pod("on-a", "a", **LARGE), *others]
+    world = w.World.of(w.rolling(), w.rolling("another"), *late("n"), *late("m", 20), *there, ask=None)
+    world.settle()
+    assert [world.claim(name).pool_name for name in world.replacements] == ["another"]
+
+
+def test_a_node_that_must_go_waits_for_the_attempt_that_is_under_way() -> None:
+    """Not for ever: at its end it goes."""
+    own = w.claim("a", since=w.NOW - 115 * w.MINUTE, expireAfter="2h", annotations=w.HASHES, consolidatable=False)
+    attempt = w.claim("m", since=w.NOW - w.MINUTE, annotations=w.HASHES, consolidatable=False, instance_type="t3.small")
+    coming = replace(attempt, status=replace(attempt.status, conditions=attempt.status.conditions[:1]))
+    there = [own, w.node(own), w.pod("on-a", "a", **LARGE)]
+    world = w.World.of(w.rolling(), *late("n"), coming, *there, ask=None)
+    world.settle()
+    assert (world.replacements, world.claim("a").metadata.deleting) == ([], False)
+    noted = world.claim("a").condition("Expiring")
+    assert noted is not None
+    assert noted.reason == "Expiring"
+    world.now += 6 * w.MINUTE
+    world.settle()
+    assert world.claim("a").metadata.deleting
 
 
 def test_a_pending_pod_that_gets_no_node_keeps_no_node_from_its_successor() -> None:
@@ -248,12 +276,18 @@ def test_a_pending_pod_that_gets_no_node_keeps_no_node_from_its_successor() -> N
     zone = {labels.ZONE: "us-west-2a"}
     rows = [{"key": labels.ZONE, "operator": "In", "values": ["us-west-2a"]}]
     waits = ({"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},)
-    pending = w.pod("waits", "", phase="Pending", pod_conditions=waits, nodeSelector=zone, **sized("300m"))
+    pending, again = (
+        w.pod(name, "", phase="Pending", pod_conditions=waits, nodeSelector=zone, **sized(cpu))
+        for name, cpu in (("waits", "300m"), ("waits-too", "1500m"))
+    )
     zonal = [late(name, minutes, requirements=rows) for name, minutes in (("n", 60), ("m", 20))]
-    plan = disrupt(w.snapshot([w.rolling(), *zonal[0], *zonal[1], pending, *large("a", annotations=w.HASHES)[:-1]]))
-    assert w.started(plan) == ["a"]
-    (successor,) = _successors(plan)
-    assert labels.ZONE not in {one.key for one in successor.spec.requirements}
+    there = [w.rolling(), *zonal[0], *zonal[1], *large("a", annotations=w.HASHES)[:-1]]
+    settings = Settings("test", gates=FeatureGates(capacity_buffer=True))
+    for others in ([pending], [pending, again], buffer("300m", 2, zone=zone)):
+        plan = disrupt(w.snapshot([*there, *others], settings=settings))
+        assert w.started(plan) == ["a"]
+        (successor,) = _successors(plan)
+        assert labels.ZONE not in {one.key for one in successor.spec.requirements}
 
 
 def test_a_replacement_of_fewer_types_than_planned_is_not_made_where_it_would_be_like_late_ones() -> None:
@@ -272,6 +306,19 @@ def test_a_replacement_of_fewer_types_than_planned_is_not_made_where_it_would_be
 
     assert code() == code(60) == "replace"
     assert code(60, 20) == "NodesNotInitialized"
+
+
+def test_consolidation_makes_one_node_at_a_time_beside_late_ones() -> None:
+    def code(*there: Any) -> str:
+        nodes = w.pairs("a", "b", annotations=w.HASHES, instance_type="m5.xlarge")
+        pods = [w.pod(f"web-{name}", name, **LARGE) for name in "ab"]
+        seen = view(w.snapshot([w.pool(annotations=w.HASHES), *nodes, *pods, *there]))
+        several = [one for name in "ab" if isinstance(one := candidate(seen, name), Candidate)]
+        move = judge(seen, several, w.on_new_nodes("m5.large", count=2))
+        return move.code if isinstance(move, Blocker) else move.kind
+
+    assert code() == "replace"
+    assert code(*late("n")) == "NodesNotInitialized"
 
 
 STRANDED = w.pod("nowhere", "a", nodeSelector={labels.ZONE: "nowhere"})

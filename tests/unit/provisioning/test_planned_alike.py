@@ -159,6 +159,16 @@ def test_pods_that_only_share_a_node_with_them_get_one() -> None:
     assert refusals(plan) == {"train": "NodesNotInitialized"}
 
 
+def test_of_pods_that_only_together_need_such_a_node_the_oldest_gets_one() -> None:
+    both: Requirements = {"nodeSelector": {labels.ZONE: "z1", labels.ARCH: "arm64"}}
+    rows = [(both, 40, False), (both, 25, False), (AMD, 12, True)]
+    pods = [w.pod("zonal", "3", nodeSelector={labels.ZONE: "z1"}), w.pod("arm", "3", **ARM)]
+    assert len(w.solved(POOL, *pods).new_nodes) == 1
+    plan = waiting(*pods, rows=rows)
+    assert len(made(plan)) == 1
+    assert [*refusals(plan).values()] == ["NodesNotInitialized"]
+
+
 def test_what_their_company_requires_gives_them_no_other_node() -> None:
     rows = [(GPU, 40, False), (GPU, 25, False), (AMD, 12, True)]
     term = {"matchExpressions": [{"key": labels.ZONE, "operator": "In", "values": ["z1", "z2"]}]}

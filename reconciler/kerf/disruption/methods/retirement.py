@@ -148,27 +148,29 @@ def _one(view: View, ledger: Ledger, claim: NodeClaim, end: End, share: Share) -
     if found.pool.static:
         # While the one that is on its way is the successor of another member, the NodePool has more than its number.
         if members_left(view.snapshot, found.pool) == 0:
-            return _until_one_joins(view, claim, end)
+            return _later(view, claim, end, NOT_REGISTERED, "the latest nodes of its NodePool have not joined")
         successors = _member(view, found, salt)
         if not successors:
             return _decided(view, claim, _NOT_NEEDED, "its NodePool launches a new node after its termination")
     else:
-        outcome = simulate(view, [found], share, Manner.FREELY)
+        outcome = simulate(view, [found], share, Manner.FREELY, must_go=True)
         successors = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
-        if not successors and outcome.blocker is not None:
-            return _decided(view, claim, _NO_PLACE, outcome.blocker.text)
+        if not successors and (blocker := outcome.blocker) is not None:
+            if outcome.barred:
+                return _later(view, claim, end, blocker.code, blocker.text)
+            return _decided(view, claim, _NO_PLACE, blocker.text)
         if not successors:
             return _decided(view, claim, _NOT_NEEDED, "its pods fit on other nodes")
     ledger.take(found.pool.name, found.key)
     return start(view, found, EXPIRED, f"about to reach its expireAfter of {claim.spec.expire_after}", successors)
 
 
-def _until_one_joins(view: View, claim: NodeClaim, end: End) -> Plan:
-    """Of a member of a NodePool of which a node is on its way, and says whether nodes join: it waits for that until its
-    end, or, where budgets count, for a day longer."""
+def _later(view: View, claim: NodeClaim, end: End, reason: str, words: str) -> Plan:
+    """Of a node whose NodePool makes no successor for now, because others of its nodes do not come up: it waits for
+    that until its end, or, where budgets count, for a day longer."""
     if view.snapshot.now < (end.latest if end.latest is not None else end.at + PACED_FOR):
         return Plan(next_due=soon(view))
-    return _decided(view, claim, NOT_REGISTERED, "the latest nodes of its NodePool have not joined")
+    return _decided(view, claim, reason, words)
 
 
 def _decided(view: View, claim: NodeClaim, reason: str, words: str) -> Plan:
