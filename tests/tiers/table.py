@@ -90,11 +90,13 @@ def _with_prometheus() -> None:
 
 
 CHARTS = tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/cluster/test_chart*.py")))
-LIFE = _files("admission", "binding", "control_plane", "crash_points", "end_to_end")
+LIFE = _files("binding", "control_plane", "end_to_end")
+CRASHES = _files("admission", "crash_points")
 
 #: The tests on the real control plane mostly wait: in parts, each with a plane of its own, they wait together.
 CORE = (
     _real("life of nodes", *LIFE),
+    _real("admission and crashes", *CRASHES),
     _real("charts", *CHARTS, *_files("getting_started")),
     Tier(
         "real control plane: contracts",
@@ -109,7 +111,7 @@ GIT = _files("argocd", "conversion", "deletions", "flux", "flux_health", "no_noi
 INSTALLED = _files("adoption", "alerts", "dashboards", "metrics")
 CHANGES = _files("approval", "canary", "node_user_data", "old_definitions", "one_tick", "roll_out", "version_upgrade")
 PODS = _files("cold_start", "early_orders", "facts_of_pods", "hostile_times", "messages", "missing_role", "pod_status")
-ELSEWHERE = (*LIFE, *CHARTS, *_files("getting_started"), *FAILURES, *NODES, *GIT, *INSTALLED, *CHANGES, *PODS)
+ELSEWHERE = (*LIFE, *CRASHES, *CHARTS, *_files("getting_started"), *FAILURES, *NODES, *GIT, *INSTALLED, *CHANGES, *PODS)
 
 #: All other tests on the real control plane that end within minutes.
 OTHERS = (
