@@ -29,6 +29,8 @@ from .running import Tier
 #: Each run ends with its slowest tests: who adds one sees what it costs.
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10", "--durations-min=5")
 NOT_LONG = "not cluster and not long"
+#: Beside tests on the real control plane, which mostly wait: it takes the CPU that these leave.
+PATIENT = ("nice", "-n", "15", *PYTEST, "--timeout=900")
 #: What has the longest tests comes first: at the end the workers share short ones.
 UNIT = ("tests/laws", "tests/fuzz", "tests/gitops", "tests/unit")
 SANDBOX = (
@@ -138,9 +140,9 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
         ),
     ),
     (Tier("unit, laws and fuzzing", ((*PYTEST, *UNIT, *PARALLEL, "-m", NOT_LONG),)),),
-    (Tier("scenarios, contracts and simulation", ((*PYTEST, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),),
     (
         *CORE,
+        Tier("scenarios, contracts and simulation", ((*PATIENT, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),
         Tier("container image", ((*PYTEST, "tests/image", "-n0", "-m", NOT_LONG),), needs=find_images),
         Tier("beside Karpenter's scheduler", (_module("tests.differential", "--seeds", SEEDS),), needs=find_program),
         Tier(
