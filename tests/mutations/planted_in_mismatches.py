@@ -169,13 +169,13 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "pods that share a node with one that stays late wait with it",
         "As long as a pod for a GPU is pending, the pods that the solver puts beside it get no node.",
-        (Edit("reconciler/kerf/provisioning:_barred", "solved(some).new_nodes", "solution.new_nodes"),),
+        (Edit("reconciler/kerf/provisioning:_barred", "solved(some, roughly=True).new_nodes", "solution.new_nodes"),),
         (f"{_ALIKE}::test_pods_that_only_share_a_node_with_them_get_one",),
     ),
     Bug(
         "a pod that would fit on a node has others of its shape wait",
         "The node has room for one of them; the others get no node of another NodePool.",
-        (Edit("reconciler/kerf/provisioning:_barred", "solved(some)", "solved(some[:1])"),),
+        (Edit("reconciler/kerf/provisioning:_barred", "solved(some, roughly=True)", "solved(some[:1], roughly=True)"),),
         (f"{_ALIKE}::test_pods_of_which_one_fits_on_a_node_get_nodes_of_another_node_pool",),
     ),
     Bug(
@@ -183,6 +183,35 @@ BUGS: tuple[Bug, ...] = (
         "The other NodePool would serve them at once.",
         (Edit("reconciler/kerf/provisioning:_elsewhere_than_late", "another and not must_be_spread(pod)", "False"),),
         (f"{_ALIKE}::test_pods_whose_nodes_stay_late_get_one_of_another_node_pool",),
+    ),
+    Bug(
+        "pods that are held have the others planned again and again",
+        "Each plan searches for a cheaper answer; pods of nodes that have just come up wait seconds for the last one.",
+        (
+            Edit(
+                "reconciler/kerf/provisioning:_on_existing_nodes",
+                "_on_new_nodes(solved(pods, roughly=True), held)",
+                "_on_new_nodes(solved(pods), held)",
+            ),
+        ),
+        (
+            "tests/unit/provisioning/test_progress.py::test_pods_that_are_held_cost_no_further_search_for_a_cheaper_plan",
+        ),
+    ),
+    Bug(
+        "pods with a hard spread wait for nodes that do not help them",
+        "Their zone is full; until one of them has a place there, the others of their workload can have none.",
+        (
+            Edit(
+                "reconciler/kerf/provisioning:_displaced",
+                "displaced(turn, opened - SEEN, must_be_spread if awaits else None)",
+                "not awaits and displaced(turn, opened - SEEN)",
+            ),
+        ),
+        (
+            "tests/unit/provisioning/test_provision.py"
+            "::test_a_pod_with_a_hard_spread_that_lost_its_capacity_does_not_wait_for_nodes_that_are_still_to_come",
+        ),
     ),
     Bug(
         "pods lose their nodes for the sake of those with a hard spread",

@@ -85,10 +85,20 @@ def solve_early(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn, *, without:
     """
     try:
         context = _context(snapshot, turn, without)
-        options = SolveOptions(reasons=False, early=True)
+        options = SolveOptions(reasons=False, early=True, improve=snapshot.settings.improve)
         return replace(patiently(snapshot, pods, context, partial(_round, options)), unread=context.unread)
     except Exception:
         return Solution()
+
+
+def solve_roughly(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn, *, without: Problems = NO_PROBLEMS) -> Solution:
+    """Which pods have a place, and of which kind: without a search for a cheaper answer, and without words about those
+    that have none. It takes a tenth of the time of `solve_apart`."""
+    try:
+        context = _context(snapshot, turn, without)
+        return patiently(snapshot, pods, context, partial(_round, SolveOptions(reasons=False)))
+    except Exception:
+        return solve_apart(snapshot, pods, turn, without=without)
 
 
 def _round(
@@ -101,7 +111,7 @@ def _round(
     improved: bool,
 ) -> Solution:
     """A solve within the budget of a pass."""
-    improve = snapshot.settings.improve if improved else timedelta()
+    improve = options.improve if improved else timedelta()
     work = Work(budget(len(asked)), luxury=int(improve.total_seconds() * _STEPS_A_SECOND))
     return solve(snapshot, asked, replace(options, gone=gone, improve=improve), context=context, work=work)
 
@@ -110,7 +120,8 @@ def _solved(
     snapshot: Snapshot, pods: Sequence[Pod], context: SolveContext, accounts: int, spend: int, only: str
 ) -> Solution:
     try:
-        solution = patiently(snapshot, pods, context, partial(_round, SolveOptions(accounts=accounts)))
+        options = SolveOptions(accounts=accounts, improve=snapshot.settings.improve)
+        solution = patiently(snapshot, pods, context, partial(_round, options))
         work = Work(budget(len(pods)) // _FOR_FIXES)
         return with_fixes(snapshot, pods, solution, context, spend=spend, only=only, work=work)
     except Exception as error:

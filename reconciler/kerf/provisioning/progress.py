@@ -42,9 +42,12 @@ Ended = Mapping[str, tuple[Nomination, ...]]
 
 
 class Solver(Protocol):
-    """Places pods. NodePools that are left out (`without`) make no nodes, for that reason."""
+    """Places pods. NodePools that are left out (`without`) make no nodes, for that reason. `roughly`: without a search
+    for a cheaper answer, to see which pods need a new node."""
 
-    def __call__(self, some: Sequence[Pod], without: Problems = NO_PROBLEMS, /) -> Solution: ...
+    def __call__(
+        self, some: Sequence[Pod], without: Problems = NO_PROBLEMS, /, *, roughly: bool = False
+    ) -> Solution: ...
 
 
 AWAITS_NODE: Final = "AwaitingNode"
@@ -61,7 +64,7 @@ _AVOIDED: Final = (
 )
 #: Of so many shapes of pods, the oldest, it is judged whether they have a node only by themselves: each is a solve.
 _JUDGED: Final = 16
-#: A pass is solved so many times at most until no pod that may have no new node gets one.
+#: A pass is solved so many times at most, roughly, until no pod that may have no new node gets one.
 _ROUNDS: Final = 3
 
 
@@ -100,18 +103,9 @@ def with_progress(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: S
     records = merged(snapshot.node_pools.values(), snapshot.now)
     shapes = _recorded_shapes(snapshot, pods, records)
     attempts = {key: records[shape] for key, shape in shapes.items() if key not in held}
-    left = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), attempts, solved)
-    solution = solved(left)
-    refused: dict[str, PodRefusal] = {}
-    for round_ in range(_ROUNDS):
-        more = [key for node in solution.new_nodes for key in node.pods if key in held]
-        if not more:
-            break
-        if round_ == _ROUNDS - 1:
-            more += [key for key in held if key not in solution.placed]
-        refused |= {key: held[key] for key in more}
-        left = [pod for pod in left if pod.key not in refused]
-        solution = solved(left)
+    asked = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), attempts, solved)
+    left, solution = _on_existing_nodes(held, asked, solved)
+    refused = {key: held[key] for key in held.keys() & {pod.key for pod in asked} - {pod.key for pod in left}}
     limits = limits_of(turn)
     solution, barred = _elsewhere_than_late(snapshot, limits, left, solution, solved)
     refused |= barred
@@ -125,6 +119,26 @@ def with_progress(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: S
         for node in solution.new_nodes
     )
     return replace(solution, new_nodes=nodes, unplaced={**solution.unplaced, **refused})
+
+
+def _on_existing_nodes(
+    held: Mapping[str, PodRefusal], pods: Sequence[Pod], solved: Solver
+) -> tuple[Sequence[Pod], Solution]:
+    """A solution in which pods that are held have no new node, and its pods: all but the held ones that need one."""
+    for _ in range(_ROUNDS if held else 0):
+        found = _on_new_nodes(solved(pods, roughly=True), held)
+        if not found:
+            break
+        pods = [pod for pod in pods if pod.key not in found]
+    solution = solved(pods)
+    if _on_new_nodes(solution, held):  # the search for a cheaper answer has moved them there
+        pods = [pod for pod in pods if pod.key not in held or pod.key in solution.placed]
+        solution = solved(pods)
+    return pods, solution
+
+
+def _on_new_nodes(solution: Solution, held: Mapping[str, PodRefusal]) -> set[str]:
+    return {key for node in solution.new_nodes for key in node.pods if key in held}
 
 
 def _elsewhere(snapshot: Snapshot, pods: Sequence[Pod], ended: Ended) -> Sequence[Pod]:
@@ -200,7 +214,7 @@ def _barred(
     for pod in pods:
         if (some := members.get(known.of(pod))) is not None:
             some.append(pod)
-    alone = (node for some in members.values() for node in solved(some).new_nodes)
+    alone = (node for some in members.values() for node in solved(some, roughly=True).new_nodes)
     return {key: limit for node in alone if (limit := limits.bars(node)) is not None for key in node.pods}
 
 
@@ -298,7 +312,7 @@ def _avoiding(
         own = avoiding(pod, avoided.by_volumes(pod))
         if (record := attempts.get(pod.key)) is not None:
             tried = _elsewhere_than(record, avoided.by_shortfall(pod), own)
-            own = next((one for one in tried if pod.key not in solved([one]).unplaced), own)
+            own = next((one for one in tried if pod.key not in solved([one], roughly=True).unplaced), own)
         left.append(own)
     return left
 

@@ -19,13 +19,14 @@ from kerf.model.gauges import Labels, PlanGauge
 from kerf.model.instants import earliest
 from kerf.model.kinds import Ref
 from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.pods import must_be_spread
 from kerf.model.kubernetes.pods import virtual as is_virtual
 from kerf.model.memory import Memory, Turn
 from kerf.model.plan import INTERNAL_ERROR, CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
 from kerf.model.snapshot import Batch, Snapshot
 from kerf.pods.buffer_pods import virtual_pods
 from kerf.pods.daemon_overhead import daemon_problems
-from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart, solve_early
+from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart, solve_early, solve_roughly
 from kerf.provisioning.buffers import buffered, real_part, reports, without_room
 from kerf.provisioning.creations import creatable, creatable_part, creations_of
 from kerf.provisioning.early import ANSWERS, again_at, certain_part, enough, next_try, unanswered
@@ -90,13 +91,16 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
 def _displaced(turn: Turn, batch: Batch) -> bool:
     """Whether pods lost their capacity on nodes that were initialized since the latest plan, when it is due to look.
 
-    Pods that took it may have a place on nodes that are still to come, but no pod waits for the last of many nodes.
+    Pods that took it may have a place on nodes that are still to come, but no pod waits for the last of many nodes, and
+    one with a hard spread for none: where its domain is full, nodes elsewhere do not help it, nor those of its
+    workload that must not come before it.
     """
     snapshot, opened = turn.snapshot, batch.opened_at
     if opened is None or batch.recheck_at is None or batch.recheck_at > snapshot.now or unanswered(snapshot):
         return False
     joining = any(not state.initialized and not state.deleting for state in snapshot.state_nodes.values())
-    return (not joining or opened + JOINING <= snapshot.now) and displaced(turn, opened - SEEN)
+    awaits = joining and snapshot.now < opened + JOINING
+    return displaced(turn, opened - SEEN, must_be_spread if awaits else None)
 
 
 def _before(turn: Turn, batch: Batch, closes: datetime) -> Plan:
@@ -178,9 +182,9 @@ def _solved(
     if not found:
         return Solution(unplaced=failed)
 
-    def solved(some: Sequence[Pod], shut: Problems = NO_PROBLEMS, /) -> Solution:
+    def solved(some: Sequence[Pod], shut: Problems = NO_PROBLEMS, /, *, roughly: bool = False) -> Solution:
         real, virtual = ([pod for pod in some if is_virtual(pod) is kind] for kind in (False, True))
-        make = solve_early if early else solve_apart
+        make = solve_roughly if roughly else solve_early if early else solve_apart
         return _placed(snapshot, real, virtual, partial(make, snapshot, turn=turn, without={**without, **shut}))
 
     try:

@@ -18,7 +18,7 @@ from kerf.model.kubernetes.objects import Pod
 from kerf.model.memory import Memory
 from kerf.model.snapshot import Snapshot, StateNode
 from kerf.provisioning import hindrances, missing
-from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
+from kerf.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart, solve_roughly
 from kerf.provisioning.causes import cause_of, of_problem, patches_of
 from kerf.provisioning.pending import pending_pods, rehoused_pods
 from kerf.provisioning.progress import with_progress
@@ -87,7 +87,9 @@ def solution_of(snapshot: Snapshot, everyone: Sequence[Pod], **limits: Any) -> S
     """Return the placement of these pods; `limits` are those of `solve_apart`."""
     turn = Memory().turn(snapshot)
 
-    def solved(some: Sequence[Pod], without: Problems = NO_PROBLEMS, /) -> Solution:
+    def solved(some: Sequence[Pod], without: Problems = NO_PROBLEMS, /, *, roughly: bool = False) -> Solution:
+        if roughly:
+            return solve_roughly(snapshot, some, turn, without=without)
         return solve_apart(snapshot, some, turn, without=without, **limits)
 
     return with_progress(turn, snapshot, everyone, solved)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,10 +22,11 @@ from kerf.cli.verbs import plan
 from kerf.cli.verbs.plan import main
 from kerf.planning.approvals import Approval
 from kerf.planning.changes import Change
-from kerf.planning.forecast import Forecast, Manner, forecast
+from kerf.planning.forecast import Forecast, Manner, forecast, forecasts
 from kerf.planning.lives import Progress
 from kerf.planning.outcomes import Waiting
 from kerf.snapshots import files, naming
+from kerf.snapshots.captured import Captured
 from kerf.snapshots.writing import lines
 from tests.gitops.repositories import repository, write
 from tests.unit.snapshots.worlds import busy
@@ -32,6 +34,22 @@ from tests.unit.snapshots.worlds import busy
 #: For tests of what is printed: the first minutes of a change.
 SOON = ("--horizon", "10m")
 POOL: dict[str, Any] = next(one for one in manifests("NodePool") if one["metadata"]["name"] == "general")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def simulated_once() -> Iterator[None]:
+    """Tests that ask the same of the same cluster get one answer: a simulation takes seconds."""
+    known: dict[tuple[object, ...], list[Forecast]] = {}
+
+    def remembered(captured: Captured, changes: Sequence[Change], manner: Manner) -> list[Forecast]:
+        key = (tuple(lines(captured, b"key")), repr(changes), manner.horizon, manner.simulate)
+        if key not in known:
+            known[key] = forecasts(captured, changes, manner)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kerf.planning.forecast.forecasts", remembered)
+        yield
 
 
 @pytest.fixture(scope="module")

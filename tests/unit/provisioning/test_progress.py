@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,12 +13,14 @@ from kerf.model import mismatches
 from kerf.model.kubernetes.objects import Pod
 from kerf.model.mismatches import Mismatches, Record
 from kerf.model.plan import CreateNodeClaim, Plan
-from kerf.model.snapshot import Batch
+from kerf.model.snapshot import Batch, Snapshot
 from kerf.pods.requirements import required_terms
+from kerf.provisioning import boundary
 from kerf.provisioning.avoiding import avoiding
 from kerf.provisioning.provision import provision
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.placing.pod_shapes import PodShapes
+from kerf.scheduling.solve import Solution
 from kerf_api import labels
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
@@ -106,6 +109,21 @@ def test_a_pod_whose_node_has_just_come_up_gets_no_other() -> None:
     assert codes(plan) == ["AwaitingNode"]
     assert len(made(plan)) == 1
     assert labels.PROBES not in made(plan)[0].claim.metadata.annotations
+
+
+def test_pods_that_are_held_cost_no_further_search_for_a_cheaper_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are found by plain solves; the plan of the others is searched for once."""
+    searches, whole = list[int](), boundary.solve_apart
+
+    def counted(snapshot: Snapshot, pods: Sequence[Pod], *args: Any, **kwargs: Any) -> Solution:
+        searches.append(len(pods))
+        return whole(snapshot, pods, *args, **kwargs)
+
+    monkeypatch.setattr("kerf.provisioning.provision.solve_apart", counted)
+    plan = planned(recorded(2, 1), *PODS, *w.replicas(4, "other", "1200m"))
+    assert searches == [4]
+    assert codes(plan) == ["NodeMismatch"] * 3
+    assert made(plan)
 
 
 def _after_one_in(zone: str, *objects: Any, pod: Pod) -> list[str]:

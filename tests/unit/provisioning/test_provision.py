@@ -89,6 +89,23 @@ def test_a_pod_that_lost_its_capacity_waits_for_nodes_that_are_still_to_come_for
     assert plan.provisioned == closes
 
 
+@pytest.mark.parametrize(("zone", "made"), [("z1", 0), ("z2", 1)])
+def test_a_pod_with_a_hard_spread_that_lost_its_capacity_does_not_wait_for_nodes_that_are_still_to_come(
+    zone: str, made: int
+) -> None:
+    """Its zone is full, whatever comes in others; where a node in it is coming, it needs no further one."""
+    facts: dict[str, Any] = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread()]}
+    web = w.pod("web", "1500m", **facts)
+    full = (claim("n1", web, minutes=1 / 60), ready("n1"), web, w.pod("other", "3", node="n1"))
+    elsewhere = [w.node(f"old-{name}", name, cpu="100m") for name in ("z2", "z3")]
+    running = [w.pod(f"web-{node.name}", node=node.name, **facts) for node in elsewhere]
+    coming = (claim("n2", w.pod("late"), initialized=False), ready("n2", zone=zone))
+    batch = Batch(w.NOW, w.NOW, opened_at=w.NOW - SECOND, recheck_at=w.NOW)
+    plan = plan_of(w.pool(), *full, *elsewhere, *running, *coming, batch=batch, early_orders=False)
+    assert plan.provisioned
+    assert len(created(plan)) == made
+
+
 def test_a_closed_batch_makes_claims_nominations_and_events() -> None:
     plan = plan_of(w.pool(), w.replicas(3, "p"))
     (action,) = created(plan)

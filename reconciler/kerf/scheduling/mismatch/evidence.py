@@ -72,15 +72,17 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
     )
 
 
-def displaced(turn: Turn, since: datetime) -> bool:
+def displaced(turn: Turn, since: datetime, which: Callable[[Pod], bool] | None = None) -> bool:
     """Whether a pod waits that is expected nowhere else, while other pods took its capacity on the nodes that were made
-    for it: all of them are initialized, one of them since then."""
+    for it: all of them are initialized, one of them since then. `which` says of which pods it is asked; None: of all.
+    """
     snapshot = turn.snapshot
     opened = {name: one for name, one in watched(turn)[0].items() if one.initialized and not one.hindrance}
     fresh = {name for name, one in opened.items() if (at := true_since(one.claim, "Initialized")) and at >= since}
     if not fresh:
         return False
     waiting = {pod.metadata.uid: pod for pod in snapshot.pods.pending.values()}
+    asked = waiting if which is None else {uid: pod for uid, pod in waiting.items() if which(pod)}
     promises, promised = snapshot.promises, dict[str, list[Pod]]()
     for uid, target in promises.items():
         if uid in waiting:
@@ -90,7 +92,7 @@ def displaced(turn: Turn, since: datetime) -> bool:
         for mark in one.missing:
             lost.setdefault(mark, []).append(name)
     here = cache(lambda name: Capacity.of(turn, opened[name], promised.get(name, ())))
-    for uid, pod in waiting.items():
+    for uid, pod in asked.items():
         names = lost.get(pod_mark(uid), [])
         target = promises.get(uid, "")
         if fresh.isdisjoint(names) or (target in snapshot.state_nodes and target not in names):
