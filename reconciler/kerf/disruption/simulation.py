@@ -35,6 +35,8 @@ from kerf_api.texts import counted
 #: By `namespace/name`.
 Pods = dict[str, Pod]
 _SHOWN = 5
+#: So many NodePools that make no such node are passed over at most in the search for a successor.
+_MOST_POOLS = 8
 #: Of candidates whose pods, with all that take part, are more work than one candidate may take.
 _TOO_MUCH_WORK: Final = Blocker(
     WORK_BUDGET,
@@ -99,17 +101,27 @@ def _simulated(
     """As by the scheduler alone. Where nodes may not be made by that, in another way, if these do.
 
     Pods that take part and get no node for that reason are left out: without them the others may have another kind of
-    node. Where candidates must go, the NodePools of such nodes make none, and the next one may do. Others can wait:
+    node. Where candidates must go, the NodePools of such nodes make none, and the next ones may do. Others can wait:
     a change is not rolled out to a NodePool that does not have it, and no node moves there and back.
     """
     found = _outcome(view, candidates, ask, manner, beside)
     if not found.barred:
         return found
-    ways = [_Otherwise(ask, left_out=found.waiting)] if found.waiting else []
-    if must_go and len(view.snapshot.node_pools) > 1:
-        ways.append(_Otherwise(ask, shut=frozenset(limit.pool for limit in found.barred.values())))
-    others = (_outcome(view, candidates, way, manner, beside) for way in ways)
-    return next((one for one in others if _does(one, found)), found)
+    if found.waiting:
+        one = _outcome(view, candidates, _Otherwise(ask, left_out=found.waiting), manner, beside)
+        if _does(one, found):
+            return one
+    barred, shut = found.barred, frozenset[str]()
+    while must_go and len(shut) < min(len(view.snapshot.node_pools) - 1, _MOST_POOLS):
+        more = shut.union(limit.pool for limit in barred.values())
+        if more == shut:
+            break
+        shut = more
+        one = _outcome(view, candidates, _Otherwise(ask, shut=shut), manner, beside)
+        if _does(one, found):
+            return one
+        barred = one.barred
+    return found
 
 
 def _does(one: Outcome, found: Outcome) -> bool:

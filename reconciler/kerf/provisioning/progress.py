@@ -7,12 +7,11 @@ exist.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Final, Protocol
+from functools import partial
+from typing import Final
 
 from kerf.model.claims import probed_by
 from kerf.model.instants import rfc3339
@@ -25,8 +24,8 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.boundary import NO_PROBLEMS, Problems
 from kerf.provisioning.expecting import over
-from kerf.scheduling.answers.nodeclaims import pod_mark, uid_of
-from kerf.scheduling.facts.joining import NOT_INITIALIZED, NOT_REGISTERED, Limit, Limits, latest_failures, limits_of
+from kerf.provisioning.late import Solver, beside_late
+from kerf.scheduling.facts.joining import limits_of
 from kerf.scheduling.mismatch.evidence import Verdict, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.watching import Watched, watched
@@ -41,15 +40,6 @@ from kerf_api.v1.nodeclaim import NodeClaim
 Ended = Mapping[str, tuple[Nomination, ...]]
 
 
-class Solver(Protocol):
-    """Places pods. NodePools that are left out (`without`) make no nodes, for that reason. `roughly`: without a search
-    for a cheaper answer, to see which pods need a new node."""
-
-    def __call__(
-        self, some: Sequence[Pod], without: Problems = NO_PROBLEMS, /, *, roughly: bool = False
-    ) -> Solution: ...
-
-
 AWAITS_NODE: Final = "AwaitingNode"
 NODE_MISMATCH: Final = "NodeMismatch"
 #: A further attempt holds up the next one for so long at most before its node is initialized.
@@ -62,8 +52,6 @@ _AVOIDED: Final = (
     (labels.INSTANCE_TYPE, labels.ZONE),
     (labels.INSTANCE_TYPE,),
 )
-#: Of so many shapes of pods, the oldest, it is judged whether they have a node only by themselves: each is a solve.
-_JUDGED: Final = 16
 #: A pass is solved so many times at most, roughly, until no pod that may have no new node gets one.
 _ROUNDS: Final = 3
 
@@ -97,20 +85,15 @@ def holds(turn: Turn, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, P
 
 
 def with_progress(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: Solver) -> Solution:
-    """The solution for these pods in which those that are held have no new node. Further attempts are marked, and nodes
-    for pods that were not bound where they were expected."""
+    """The solution for these pods in which those that are held have no new node, and none is like a late one. Further
+    attempts are marked, and nodes for pods that were not bound where they were expected."""
     held, ended = holds(turn, snapshot, pods), over(snapshot)
     records = merged(snapshot.node_pools.values(), snapshot.now)
     shapes = _recorded_shapes(snapshot, pods, records)
     attempts = {key: records[shape] for key, shape in shapes.items() if key not in held}
     asked = _avoiding(snapshot, _elsewhere(snapshot, pods, ended), attempts, solved)
-    left, solution = _on_existing_nodes(held, asked, solved)
-    refused = {key: held[key] for key in held.keys() & {pod.key for pod in asked} - {pod.key for pod in left}}
-    limits = limits_of(turn)
-    solution, barred = _elsewhere_than_late(snapshot, limits, left, solution, solved)
-    refused |= barred
-    solution = _one_at_a_time(snapshot, limits, solution)
-    if not refused and not shapes and not ended:
+    solution = beside_late(snapshot, limits_of(turn), asked, partial(_on_existing_nodes, held, solved))
+    if not shapes and not ended:
         return solution
     known = PodShapes(snapshot)
     unbound = {pod.key: known.of(pod) for pod in pods if pod.metadata.uid in ended}
@@ -118,23 +101,35 @@ def with_progress(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], solved: S
         replace(node, probes=_of_pods(node, shapes), alternative_for=_of_pods(node, unbound))
         for node in solution.new_nodes
     )
-    return replace(solution, new_nodes=nodes, unplaced={**solution.unplaced, **refused})
+    return replace(solution, new_nodes=nodes)
 
 
 def _on_existing_nodes(
-    held: Mapping[str, PodRefusal], pods: Sequence[Pod], solved: Solver
-) -> tuple[Sequence[Pod], Solution]:
-    """A solution in which pods that are held have no new node, and its pods: all but the held ones that need one."""
-    for _ in range(_ROUNDS if held else 0):
-        found = _on_new_nodes(solved(pods, roughly=True), held)
+    held: Mapping[str, PodRefusal],
+    solved: Solver,
+    pods: Sequence[Pod],
+    without: Problems = NO_PROBLEMS,
+    /,
+    *,
+    roughly: bool = False,
+) -> Solution:
+    """A solution, unless it is made roughly, in which pods that are held have no new node: those that need one are
+    refused."""
+    if roughly or not held:
+        return solved(pods, without, roughly=roughly)
+    left = pods
+    for _ in range(_ROUNDS):
+        found = _on_new_nodes(solved(left, without, roughly=True), held)
         if not found:
             break
-        pods = [pod for pod in pods if pod.key not in found]
-    solution = solved(pods)
+        left = [pod for pod in left if pod.key not in found]
+    solution = solved(left, without)
     if _on_new_nodes(solution, held):  # the search for a cheaper answer has moved them there
-        pods = [pod for pod in pods if pod.key not in held or pod.key in solution.placed]
-        solution = solved(pods)
-    return pods, solution
+        left = [pod for pod in left if pod.key not in held or pod.key in solution.placed]
+        solution = solved(left, without)
+    there = {pod.key for pod in left}
+    refused = {pod.key: held[pod.key] for pod in pods if pod.key not in there}
+    return replace(solution, unplaced={**solution.unplaced, **refused}) if refused else solution
 
 
 def _on_new_nodes(solution: Solution, held: Mapping[str, PodRefusal]) -> set[str]:
@@ -152,139 +147,6 @@ def _elsewhere(snapshot: Snapshot, pods: Sequence[Pod], ended: Ended) -> Sequenc
 def _hostname(snapshot: Snapshot, target: str) -> str:
     state = snapshot.state_nodes[target]
     return state.labels.get(labels.HOSTNAME, state.name)
-
-
-def _elsewhere_than_late(
-    snapshot: Snapshot,
-    limits: Limits,
-    pods: Sequence[Pod],
-    solution: Solution,
-    solved: Solver,
-) -> tuple[Solution, Mapping[str, PodRefusal]]:
-    """The solution without nodes like the late ones of their NodePools, and the pods that have no place because of it.
-
-    Judged is each shape by itself: a pod that only shares such a node with others has one of its own. The others get a
-    node of another NodePool, if one fits. Of pods that only together require such a node, the oldest has one. Those
-    with a hard spread cannot avoid a NodePool, for the reason in `_elsewhere_than`: these NodePools make no nodes at
-    all in their stead if more pods have a place by that.
-    """
-    barred, everyone = dict[str, Limit](), pods
-    for _ in range(_ROUNDS):
-        found = _barred(snapshot, limits, pods, solution, solved)
-        if not found:
-            break
-        barred |= found
-        another = len(snapshot.node_pools) > 1
-        pods = [
-            avoiding(pod, frozenset({found[pod.key].pool}), labels.NODEPOOL) if pod.key in found else pod
-            for pod in pods
-            if pod.key not in found or (another and not must_be_spread(pod))
-        ]
-        solution = solved(pods)
-    for _ in range(_ROUNDS):
-        company = _company_of_oldest(limits, pods, solution)
-        if not company:
-            break
-        barred |= company
-        pods = [pod for pod in pods if pod.key not in company]
-        solution = solved(pods)
-    unserved = solution.unplaced.keys() | barred.keys() - {pod.key for pod in pods}
-    if len(snapshot.node_pools) > 1 and any(pod.key in unserved and must_be_spread(pod) for pod in everyone):
-        other = solved(everyone, {limit.pool: _another_first(limit) for limit in barred.values()})
-        if other.unplaced.keys() < unserved:
-            solution, unserved = other, {*other.unplaced}
-    return solution, {key: _another_first(limit) for key, limit in barred.items() if key in unserved}
-
-
-def _barred(
-    snapshot: Snapshot,
-    limits: Limits,
-    pods: Sequence[Pod],
-    solution: Solution,
-    solved: Solver,
-) -> Mapping[str, Limit]:
-    """By key, the pods of new nodes of which none may be made for which the same is true of nodes of their own: those
-    of all pods of a shape, by which existing nodes are as full as they will be."""
-    keys = {key for node in solution.new_nodes if limits.bars(node) is not None for key in node.pods}
-    if not keys:
-        return {}
-    known = PodShapes(snapshot)
-    shapes = dict.fromkeys(known.of(pod) for pod in sorted((pod for pod in pods if pod.key in keys), key=age))
-    members: dict[str, list[Pod]] = {shape: [] for shape in islice(shapes, _JUDGED)}
-    for pod in pods:
-        if (some := members.get(known.of(pod))) is not None:
-            some.append(pod)
-    alone = (node for some in members.values() for node in solved(some, roughly=True).new_nodes)
-    return {key: limit for node in alone if (limit := limits.bars(node)) is not None for key in node.pods}
-
-
-def _company_of_oldest(limits: Limits, pods: Sequence[Pod], solution: Solution) -> Mapping[str, Limit]:
-    """By key, all pods but the oldest of each new node that may not be made. Each of them may have a node of its own,
-    and only all together require one like the late ones: the others get theirs later."""
-    known, found = {pod.key: pod for pod in pods}, dict[str, Limit]()
-    for node in solution.new_nodes:
-        if len(node.pods) > 1 and (limit := limits.bars(node)) is not None:
-            oldest = min(node.pods, key=lambda key: age(known[key]))
-            found |= {key: limit for key in node.pods if key != oldest}
-    return found
-
-
-def _one_at_a_time(snapshot: Snapshot, limits: Limits, solution: Solution) -> Solution:
-    """With one new node, or none, of those of each NodePool that are under a limit."""
-    groups = dict[str, list[tuple[NewNode, Limit]]]()
-    for node in solution.new_nodes:
-        if (limit := limits.of(node)) is not None:
-            groups.setdefault(node.pool, []).append((node, limit))
-    refused = dict[str, PodRefusal]()
-    for name, rows in groups.items():
-        free = [node for node, limit in rows if limit.left]
-        first = _next_attempt(snapshot, name, free) if free else None
-        refused |= {key: _another_first(limit) for node, limit in rows if node is not first for key in node.pods}
-    if not refused:
-        return solution
-    kept = tuple(node for node in solution.new_nodes if refused.keys().isdisjoint(node.pods))
-    order = tuple(key for key in solution.order if key not in refused)
-    unplaced = {**solution.unplaced, **refused}
-    return replace(solution, new_nodes=kept, unplaced=unplaced, order=order, bound=None)
-
-
-def _next_attempt(snapshot: Snapshot, pool_name: str, nodes: Sequence[NewNode]) -> NewNode:
-    """The new node of a NodePool that is least like its latest nodes, which have not come up: what keeps these down may
-    be a matter of a zone, an architecture or a type. Of equal ones it is another one after each failure."""
-    if len(nodes) == 1:
-        return nodes[0]
-    failed = latest_failures(snapshot, pool_name)
-    latest = failed[-1].claim if failed else ""
-
-    def likeness(node: NewNode) -> tuple[int, int, bytes]:
-        marks = {pod_mark(uid_of(snapshot, key)) for key in node.pods}
-        alike = sum(_may_be_like(node, one.where) for one in failed)
-        again = sum(not marks.isdisjoint(one.pods) for one in failed)
-        return alike, again, hashlib.sha256(f"{latest} {node.pods[0] if node.pods else ''}".encode()).digest()
-
-    return min(nodes, key=likeness)
-
-
-def _may_be_like(node: NewNode, where: Mapping[str, str]) -> bool:
-    """Whether a new node may come up where another one was."""
-    type_ = where.get(labels.INSTANCE_TYPE)
-    if type_ is not None and type_ not in node.instance_types:
-        return False
-    rows = ((key, where[key]) for key in (labels.ZONE, labels.ARCH) if key in where)
-    return all(node.requirements.allowed(key).has(value) for key, value in rows)
-
-
-def _another_first(limit: Limit) -> PodRefusal:
-    if limit.joins_fail:
-        text = f"the latest nodes of NodePool {limit.pool} have not joined: it makes one, and then waits"
-        return PodRefusal(NOT_REGISTERED, text)
-    if not limit.alike:
-        text = f"a node of NodePool {limit.pool} is not initialized in time: it makes one at a time until one is"
-    elif limit.left:
-        text = f"such a node of NodePool {limit.pool} is not initialized in time: it makes one more, and then waits"
-    else:
-        text = f"such nodes of NodePool {limit.pool} are not initialized in time: it makes no further one before one is"
-    return PodRefusal(NOT_INITIALIZED, text)
 
 
 def _recorded_shapes(snapshot: Snapshot, pods: Iterable[Pod], records: Mapping[str, Record]) -> Mapping[str, str]:

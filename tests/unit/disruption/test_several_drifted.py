@@ -254,6 +254,30 @@ def test_a_node_that_must_go_gets_a_successor_of_another_node_pool(others: list[
     assert [world.claim(name).pool_name for name in world.replacements] == ["another"]
 
 
+def test_node_pools_without_such_nodes_are_passed_over_one_after_the_other() -> None:
+    own = w.claim("a", since=w.NOW - 115 * w.MINUTE, expireAfter="2h", annotations=w.HASHES, consolidatable=False)
+    pools = [w.rolling(weight=30), *(w.pool(name, weight=20, annotations=w.HASHES) for name in ("second", "third"))]
+    held = [*late("n"), *late("m", 20), *late("x", pool_name="third"), *late("y", 20, pool_name="third")]
+    world = w.World.of(*pools, *held, own, w.node(own), w.pod("on-a", "a", **LARGE), ask=None)
+    world.settle()
+    assert [world.claim(name).pool_name for name in world.replacements] == ["second"]
+
+
+def test_one_that_waits_for_its_successor_keeps_no_other_of_its_node_pool_waiting() -> None:
+    """Its pod needs a node like the late ones; that of the other one does not."""
+    zonal = {labels.ZONE: "us-west-2a"}
+    rows = [{"key": labels.ZONE, "operator": "In", "values": ["us-west-2a"]}]
+    own = [
+        w.claim(name, since=w.NOW - at * w.MINUTE, expireAfter="2h", annotations=w.HASHES, consolidatable=False)
+        for name, at in (("a", 115), ("b", 114))
+    ]
+    pods = [w.pod("on-a", "a", nodeSelector=zonal, **LARGE), w.pod("on-b", "b", **LARGE)]
+    held = [*late("n", requirements=rows), *late("m", 20, requirements=rows)]
+    world = w.World.of(w.rolling(), *held, *own, *map(w.node, own), *pods, ask=None)
+    world.settle()
+    assert (len(world.replacements), world.tainted("a"), world.tainted("b")) == (1, False, True)
+
+
 def test_a_node_that_must_go_waits_for_the_attempt_that_is_under_way() -> None:
     """Not for ever: at its end it goes."""
     own = w.claim("a", since=w.NOW - 115 * w.MINUTE, expireAfter="2h", annotations=w.HASHES, consolidatable=False)

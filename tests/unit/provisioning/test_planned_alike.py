@@ -102,7 +102,7 @@ LATE = [(ARM, 40, False), (ARM, 25, False), (AMD, 12, True)]
 
 
 def waiting(
-    *pods: Pod | Node, rows: Sequence[tuple[Requirements, int, bool]] = LATE, pools: Sequence[NodePool] = ()
+    *pods: Pod | Node | NodeClaim, rows: Sequence[tuple[Requirements, int, bool]] = LATE, pools: Sequence[NodePool] = ()
 ) -> Plan:
     """What is planned for pods beside nodes that were made for such pods so many minutes ago, and come up or not."""
     there = [each for n, row in enumerate(rows) for each in launched(f"n{n}", *row)]

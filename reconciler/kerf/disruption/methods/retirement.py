@@ -10,7 +10,7 @@ these held beyond its end has its successor first, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -118,18 +118,18 @@ def _held_beyond_its_end(view: View, claim: NodeClaim, end: End) -> bool:
 
 
 def _prepared(
-    view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, NodeClaim, End]], share: Share
+    view: View, ledger: Ledger, waiting: Sequence[tuple[StateNode, NodeClaim, End]], share: Share
 ) -> Iterator[Plan]:
     """What becomes of the first that neither backs off nor waits for another node: a simulation does not see what was
-    started beside it."""
-    waits: set[str] = set()
-    for state, claim, end in waiting:
+    started beside it. Those that wait share the work of a pass, and have their turns."""
+    waits, names = set[str](), {claim.name for _, claim, _ in waiting}
+    for state, claim, end in share.first(waiting, [{claim.name} for _, claim, _ in waiting]):
         if state.pool_name in waits:
             continue
         held = backing_off(view, state)
         if held is not None:
             yield held
-        elif ledger.used or not settled(view):
+        elif ledger.used or not settled(view) or not share.begins((claim.name,), names):
             yield Plan(next_due=soon(view))
             return
         else:
@@ -137,7 +137,8 @@ def _prepared(
             yield plan + Plan(next_due=soon(view))
             if plan.actions or plan.refusals:
                 return
-            waits.add(state.pool_name)  # what it waits for the others of its NodePool wait for, too
+            if view.snapshot.node_pools[state.pool_name].static:
+                waits.add(state.pool_name)  # what it waits for the others of its NodePool wait for, too
 
 
 def _one(view: View, ledger: Ledger, claim: NodeClaim, end: End, share: Share) -> Plan:
