@@ -259,8 +259,29 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "virtual pods take the nodes of real ones",
         "They have no creation time, and come before all others.",
-        (Edit("reconciler/kerf/provisioning:_order", "virtual(pod)", "False"),),
-        (f"{_LATE}::test_virtual_pods_take_no_node_from_real_ones",),
+        (Edit("reconciler/kerf/provisioning:real_first", "virtual(pod)", "False"),),
+        (
+            f"{_LATE}::test_virtual_pods_take_no_node_from_real_ones",
+            "tests/unit/provisioning/test_progress.py::test_the_next_attempt_is_for_a_pod_and_not_for_a_virtual_one",
+        ),
+    ),
+    Bug(
+        "pods with a hard spread wait because the next NodePool makes no such nodes either",
+        "A third one would serve them.",
+        (Edit("reconciler/kerf/provisioning:_with_hard_spreads", "range(_AVOIDED)", "range(0)"),),
+        (f"{_LATE}::test_a_hard_spread_passes_over_node_pools_one_after_the_other[2]",),
+    ),
+    Bug(
+        "some of many held pods get nodes",
+        "The search for a cheaper plan moves them away from the existing node.",
+        (
+            Edit(
+                "reconciler/kerf/provisioning:_on_existing_nodes",
+                "(solution.placed.keys(), frozenset[str]())",
+                "()",
+            ),
+        ),
+        ("tests/unit/provisioning/test_progress.py::test_pods_that_are_held_get_no_node_however_many_they_are",),
     ),
     Bug(
         "an expiring node that waits keeps others of its NodePool from their successors",

@@ -10,7 +10,7 @@ if that costs no other pod anything.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -101,7 +101,7 @@ def _barred(
         return {}
     barred, known = {key: limit for node, limit in nodes for key in node.pods}, PodShapes(snapshot)
     shapes, members = {pod.key: known.of(pod) for pod in pods}, dict[str, list[Pod]]()
-    for pod in sorted(pods, key=_order):
+    for pod in sorted(pods, key=real_first):
         members.setdefault(shapes[pod.key], []).append(pod)
     mixed = {shapes[key] for node, _ in nodes if len({shapes[k] for k in node.pods}) > 1 for key in node.pods}
     turns = [shape for shape in members if shape in mixed]
@@ -115,7 +115,7 @@ def _barred(
     return barred
 
 
-def _order(pod: Pod) -> tuple[bool, tuple[float, str, str]]:
+def real_first(pod: Pod) -> tuple[bool, tuple[float, str, str]]:
     """Oldest first, and virtual pods last."""
     return virtual(pod), age(pod)
 
@@ -128,7 +128,7 @@ def _company_of_oldest(
     known, shapes, found = {pod.key: pod for pod in pods}, PodShapes(snapshot), dict[str, Limit]()
     for node in solution.new_nodes:
         if len(node.pods) > 1 and (limit := limits.bars(node)) is not None:
-            oldest = shapes.of(min((known[key] for key in node.pods), key=_order))
+            oldest = shapes.of(min((known[key] for key in node.pods), key=real_first))
             found |= {key: limit for key in node.pods if shapes.of(known[key]) != oldest}
     return found
 
@@ -144,11 +144,15 @@ def _with_hard_spreads(
     """The solution in which the NodePools of refused pods with a hard spread make no nodes, if more pods have a place
     by that, and each other one keeps its place or has a node of the same NodePool."""
     spread = {pod.key for pod in pods if must_be_spread(pod)}
-    pools = {
-        limit.pool: _another_first(limit) for key, limit in barred.items() if key in spread & solution.unplaced.keys()
-    }
+    asked = barred.keys() & spread & solution.unplaced.keys()
+    pools = {barred[key].pool: _another_first(barred[key]) for key in sorted(asked)}
     if not pools or len(snapshot.node_pools) == 1:
         return solution
+    for _ in range(_AVOIDED):
+        more = _barring(limits, solved(pods, pools, roughly=True), spread)
+        if more.keys() <= pools.keys():
+            break
+        pools |= more
     other = _one_at_a_time(snapshot, limits, solved(pods, pools))
     before, after = _pools_of(solution), _pools_of(other)
     free = spread | solution.unplaced.keys()
@@ -157,6 +161,13 @@ def _with_hard_spreads(
     ):
         return solution
     return replace(other, pool_problems={name: why for name, why in other.pool_problems.items() if name not in pools})
+
+
+def _barring(limits: Limits, solution: Solution, keys: Set[str]) -> dict[str, PodRefusal]:
+    """The NodePools that may not make the new nodes of these pods, and why."""
+    nodes = (node for node in solution.new_nodes if not keys.isdisjoint(node.pods))
+    found = (limit for node in nodes if (limit := limits.bars(node)) is not None)
+    return {limit.pool: _another_first(limit) for limit in found}
 
 
 def _pools_of(solution: Solution) -> Mapping[str, str]:

@@ -24,12 +24,11 @@ from kerf.model.snapshot import Snapshot
 from kerf.provisioning.avoiding import Avoided, avoiding
 from kerf.provisioning.boundary import NO_PROBLEMS, Problems
 from kerf.provisioning.expecting import over
-from kerf.provisioning.late import Solver, beside_late
+from kerf.provisioning.late import Solver, beside_late, real_first
 from kerf.scheduling.facts.joining import limits_of
 from kerf.scheduling.mismatch.evidence import Verdict, verdicts
 from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.mismatch.watching import Watched, watched
-from kerf.scheduling.placing.classes import age
 from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf.scheduling.solve import NewNode, PodRefusal, Solution
 from kerf_api import labels
@@ -77,7 +76,7 @@ def holds(turn: Turn, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, P
     for shape, members in sorted(_by_shape(snapshot, pods, records).items()):
         record, flying = records[shape], busy.get(shape)
         due = record.next_probe <= snapshot.now or record.inputs != inputs
-        chosen = min(members, key=age).key if due and not flying else ""
+        chosen = min(members, key=real_first).key if due and not flying else ""
         for pod in members:
             if pod.key != chosen:
                 refusals[pod.key] = _awaits(flying) if flying else _refused(record, due)
@@ -124,8 +123,10 @@ def _on_existing_nodes(
             break
         left = [pod for pod in left if pod.key not in found]
     solution = solved(left, without)
-    if _on_new_nodes(solution, held):  # the search for a cheaper answer has moved them there
-        left = [pod for pod in left if pod.key not in held or pod.key in solution.placed]
+    for kept in (solution.placed.keys(), frozenset[str]()):  # the search for a cheaper answer may move them there
+        if not _on_new_nodes(solution, held):
+            break
+        left = [pod for pod in left if pod.key not in held or pod.key in kept]
         solution = solved(left, without)
     there = {pod.key for pod in left}
     refused = {pod.key: held[pod.key] for pod in pods if pod.key not in there}

@@ -65,6 +65,14 @@ def test_a_hard_spread_takes_no_node_from_pods_whose_node_pool_makes_them(late: 
     assert {name for name, _ in homes(*pods[:2], pools=[weighty(), other])} == {"other"}
 
 
+@pytest.mark.parametrize("late", [1, 2, 4])
+def test_a_hard_spread_passes_over_node_pools_one_after_the_other(late: int) -> None:
+    pools = [w.pool(f"p{n}", weight=50 - n, annotations=HASHES) for n in range(late)]
+    there = [each for pool in pools for each in late_of(pool)]
+    pods = w.replicas(2, "db", "3", **ARM, **SPREAD)
+    assert homes(*pods, *there, rows=[], pools=[*pools, w.pool("free", weight=1)]) == [("free", 1)] * 2
+
+
 def test_a_node_pool_that_is_passed_over_for_a_hard_spread_is_no_problem() -> None:
     plan = waiting(*w.replicas(2, "db", "3", **ARM, **SPREAD), pools=[weighty(), w.pool("other", weight=1)])
     assert [one.subject for one in plan.refusals] == []

@@ -11,9 +11,13 @@ import pytest
 
 from kerf.model import mismatches
 from kerf.model.kubernetes.objects import Pod
+from kerf.model.kubernetes.workloads import StoredTemplate
+from kerf.model.memory import Memory
 from kerf.model.mismatches import Mismatches, Record
 from kerf.model.plan import CreateNodeClaim, Plan
+from kerf.model.settings import FeatureGates
 from kerf.model.snapshot import Batch, Snapshot
+from kerf.pods.buffer_pods import virtual_pods
 from kerf.pods.requirements import required_terms
 from kerf.provisioning import boundary
 from kerf.provisioning.avoiding import avoiding
@@ -22,6 +26,8 @@ from kerf.scheduling.mismatch.inputs import inputs_of
 from kerf.scheduling.placing.pod_shapes import PodShapes
 from kerf.scheduling.solve import Solution
 from kerf_api import labels
+from kerf_api.v1.capacitybuffer import CapacityBuffer
+from kerf_api.v1.meta import decode
 from kerf_api.v1.nodepool import NodePool
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import FOREIGN, claim, ready
@@ -31,12 +37,12 @@ BATCH = Batch(w.NOW - timedelta(seconds=2), w.NOW - timedelta(seconds=2))
 PODS = w.replicas(3, "web", "1500m")
 
 
-def recorded(nodes: int, hours: float, *, inputs: str | None = None) -> NodePool:
+def recorded(nodes: int, hours: float, *, inputs: str | None = None, pods: Sequence[Pod] = PODS) -> NodePool:
     """The NodePool of which so many nodes did not help pods like these, the latest so many hours ago."""
-    world = w.world(w.pool(), *PODS)
+    world = w.world(w.pool(), *pods)
     at = w.NOW - hours * HOUR
     record = Record(
-        shape=PodShapes(world).of(PODS[0]),
+        shape=PodShapes(world).of(pods[0]),
         since=at,
         at=at,
         nodes=nodes,
@@ -109,6 +115,29 @@ def test_a_pod_whose_node_has_just_come_up_gets_no_other() -> None:
     assert codes(plan) == ["AwaitingNode"]
     assert len(made(plan)) == 1
     assert labels.PROBES not in made(plan)[0].claim.metadata.annotations
+
+
+def test_the_next_attempt_is_for_a_pod_and_not_for_a_virtual_one() -> None:
+    """A buffer of the same template has a pod of the same shape, without a creation time."""
+    meta, web = {"name": "web", "namespace": "default", "uid": "buffer"}, PODS[0]
+    template = {"metadata": meta, "template": {"spec": {"containers": msgspec.to_builtins(web.spec.containers)}}}
+    virtual = [
+        decode(CapacityBuffer, {"metadata": meta, "spec": {"podTemplateRef": {"name": "web"}, "replicas": 1}}),
+        decode(StoredTemplate, template),
+    ]
+    since = msgspec.structs.replace(web.metadata, creation_timestamp=w.NOW - HOUR)
+    facts: dict[str, Any] = {"batch": BATCH, "gates": FeatureGates(capacity_buffer=True)}
+    world = w.world(recorded(2, 30), msgspec.structs.replace(web, metadata=since), *virtual, **facts)
+    shapes = PodShapes(world)
+    assert {shapes.of(pod) for pod in virtual_pods(Memory().turn(world))} == {shapes.of(web)}
+    assert [one.pod_uid for one in provision(world).nominations] == [web.metadata.uid]
+
+
+def test_pods_that_are_held_get_no_node_however_many_they_are() -> None:
+    """The search for a cheaper plan moves some of many to another zone, whatever a plain solve has found."""
+    facts: dict[str, Any] = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread()]}
+    pods, big = w.replicas(243, "web", "10m", "1Mi", **facts), w.node("big", cpu="64", memory="64Gi", pods=500)
+    assert made(planned(recorded(2, 1, pods=pods), big, *pods)) == []
 
 
 def test_pods_that_are_held_cost_no_further_search_for_a_cheaper_plan(monkeypatch: pytest.MonkeyPatch) -> None:
