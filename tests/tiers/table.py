@@ -43,8 +43,6 @@ SANDBOX = (
 )
 #: A worker that has nothing left takes over from the others: handed out beforehand, the long tests end up in one queue.
 PARALLEL = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal")
-#: Of tests that wait for processes, sockets and timeouts now and then: one worker more than there are cores.
-WAITING = ("-n", str(min(4, (os.cpu_count() or 1) + 1)), "--dist", "worksteal")
 REAL, REAL_AND_LONG = "cluster and not long", "cluster and long"
 
 #: What Kerf asks of all these control planes, and what is made of that at the end.
@@ -141,7 +139,7 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
             ),
         ),
     ),
-    (Tier("unit, laws and fuzzing", ((*PYTEST, *UNIT, *WAITING, "-m", NOT_LONG),)),),
+    (Tier("unit, laws and fuzzing", ((*PYTEST, *UNIT, *PARALLEL, "-m", NOT_LONG),)),),
     (
         *CORE,
         Tier("scenarios, contracts and simulation", ((*PATIENT, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),
