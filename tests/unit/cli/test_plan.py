@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,15 +13,13 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from kerf.cli.answering import answers, plan_page, plan_progress
+from kerf.cli.answering import plan_page
 from kerf.cli.app import app
 from kerf.cli.demonstration.demo import manifests
 from kerf.cli.verbs import plan
 from kerf.cli.verbs.plan import main
-from kerf.planning.approvals import Approval
 from kerf.planning.changes import Change
 from kerf.planning.forecast import Forecast, Manner, forecast, forecasts
-from kerf.planning.lives import Progress
 from kerf.planning.outcomes import Waiting
 from kerf.snapshots import files, naming
 from kerf.snapshots.captured import Captured
@@ -107,26 +103,6 @@ def test_markdown_has_a_table(snapshot: str, relabelled: str, capsys: pytest.Cap
     assert code == 0
     assert text.startswith("### Kerf's plan")
     assert "| after | NodeClaim |" in text
-
-
-@pytest.mark.parametrize(
-    "text", ["<script>", "a|b", "`x`", "@team", "[a](http://b)", "*bold*", "# head", "a\nb", "<!--", "#1"]
-)
-def test_nothing_from_the_cluster_is_markup(text: str) -> None:
-    told = plan_page.escaped(text)
-    assert not {"<", ">", "\n", "@"} & {*told}
-    assert all(told[i - 1] == "\\" for i, mark in enumerate(told) if mark in "|`[]*")
-    seen = html.unescape(told)
-    assert "@team" not in seen, "mentions are looked for in the text that a reader sees"
-    assert "#1" not in seen
-
-
-@pytest.mark.parametrize("text", ["see https://example.com/x", "www.example.com", "&lt;b&gt;"])
-def test_nothing_from_the_cluster_is_a_link_or_an_entity(text: str) -> None:
-    told = plan_page.escaped(text)
-    assert "://" not in told
-    assert "www." not in told
-    assert html.unescape(told.replace("\\", "")) == text
 
 
 @pytest.fixture(scope="module")
@@ -264,31 +240,6 @@ def test_without_simulation_the_same_nodes_go(snapshot: str, relabelled: str, fo
     assert "Horizon" not in {one.code for one in estimated.risks}
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_is_one_line_that_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    terminal = _Terminal()
-    with plan_progress.shown(terminal) as show:
-        show(Progress(timedelta(seconds=90), 5, 3))
-        show(Progress(timedelta(seconds=91), 5, 3))
-    lines = terminal.getvalue().split("\r")
-    assert lines[1] == "\x1b[Kkerf plan: simulated 1m30s; disruption started: 5, nodes deleted: 3"
-    assert lines[2:] == ["\x1b[K"]
-
-
-def test_without_a_terminal_there_is_no_progress() -> None:
-    stream = io.StringIO()
-    with plan_progress.shown(stream) as show:
-        show(Progress(timedelta(seconds=90), 5, 3))
-    assert stream.getvalue() == ""
-
-
 def test_help_says_how() -> None:
     assert "kerf plan" in CliRunner().invoke(app, ["plan", "--help"]).output
 
@@ -401,18 +352,3 @@ def test_nodes_that_are_disrupted_also_without_the_change_say_so(found: Forecast
     assert "also without the change" not in plan_page.page(found)
     page = plan_page.page(replace(found, otherwise=replace(found.planned)))
     assert "Drifted, also without the change\n" in page
-
-
-# --- approval -----------------------------------------------------------------------------------------------------
-def test_the_page_names_the_annotation_that_approves_the_change() -> None:
-    found = forecast(busy(), Change())
-    digest = "0123456789abcdef0123"
-    rows = (Approval("a", digest), Approval("b", digest, approved=True), Approval("c", unknown="no images"))
-    text = plan_page.page(replace(found, approvals=rows))
-    assert f"approve with        kerf.sh/approved-plan: {digest} (annotation of NodePool a)\n" in text
-    assert f"approved            NodePool b: plan {digest}\n" in text
-    assert "approval            NodePool c: the digest is not known: no images\n" in text
-    shown = plan_page.markdown(replace(found, approvals=rows[:1]))
-    assert f"| approve with | kerf.sh/approved-plan: {digest} \\(annotation of NodePool a\\) |" in shown
-    listed = json.loads(answers.as_json(replace(found, approvals=rows[:1]), busy().snapshot.now))["approvals"]
-    assert listed == [{"nodepool": "a", "digest": digest, "approved": False, "unknown": ""}]
