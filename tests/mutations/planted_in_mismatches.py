@@ -123,6 +123,12 @@ BUGS: tuple[Bug, ...] = (
         (f"{_RECORDS}::test_a_trait_is_looked_at_again_when_the_next_node_would_show_it[NoSchedule-50]",),
     ),
     Bug(
+        "what one node shows and others do not is learned in each turn",
+        "Kerf writes the annotation of the NodePool again and again.",
+        (Edit("reconciler/kerf/lifecycle:_learned", "facts = _standing(snapshot, pool, facts)", "pass"),),
+        (f"{_RECORDS}::test_a_taint_that_another_node_does_not_have_is_not_learned_anew_each_time[well]",),
+    ),
+    Bug(
         "of empty nodes of a static NodePool the first by name goes",
         "A roll-out to nodes that do not come up removes those that work, one after the other.",
         (Edit("reconciler/kerf/disruption:_rank", "_EMPTY if able else _UNREADY", "_EMPTY"),),

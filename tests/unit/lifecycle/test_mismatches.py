@@ -186,6 +186,18 @@ def test_a_taint_that_a_well_node_does_not_have_is_no_fact_of_the_node_pool() ->
     assert left(well, ready("n2", taints=[{"key": "example.com/a", "effect": "NoSchedule"}])) == 1
 
 
+@pytest.mark.parametrize(("minutes", "learned"), [(6, 0), (4, 1)], ids=["well", "may come yet"])
+def test_a_taint_that_another_node_does_not_have_is_not_learned_anew_each_time(minutes: float, learned: int) -> None:
+    """A taint that may come yet is no sign that it does not; what is written is not written again a second later."""
+    hashed = {labels.NODEPOOL_HASH: "h"}
+    tainted = ready("n1", taints=[{"key": "example.com/a", "effect": "NoSchedule"}])
+    objects = (claim("n1", WEB, minutes=6, annotations=hashed), tainted, WEB)
+    others = (claim("n2", minutes=minutes, annotations=hashed), ready("n2", cpu="1"))
+    first = _rewritten(w.pool(), *objects, *others)
+    assert len(first.traits) == learned
+    assert _rewritten(_noted(first), *objects, *others, minutes=1 / 60) == first
+
+
 @pytest.mark.parametrize(("kind", "seconds"), [("NoSchedule", 50), ("NoExecute", None)])
 def test_a_trait_is_looked_at_again_when_the_next_node_would_show_it(kind: str, seconds: int | None) -> None:
     trait = Trait(kind="taint", text=f"example.com/a:{kind}", hash="h", nodes=("n1",), at=w.NOW)

@@ -124,16 +124,23 @@ def _knowing(snapshot: Snapshot, pool: NodePool, facts: Mismatches) -> Snapshot:
 def _learned(
     snapshot: Snapshot, pool: NodePool, known: Mismatches, nodes: Iterable[tuple[NodeClaim, Node]]
 ) -> Mismatches:
-    """With the facts that nodes teach; without a trait that one of its nodes has lost, or that others do not have."""
-    showing = _showing(snapshot, pool, known)
-    facts = replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, trait, showing)))
+    """With the facts that nodes teach; without a trait that one of its nodes has lost, or that others do not have: not
+    even for a moment, or each turn would write it anew."""
+    facts = _standing(snapshot, pool, known)
     by_claim = {claim.name: (claim, node) for claim, node in nodes}
     pairs = [by_claim[name] for name in sorted(by_claim)]
     for claim, node in pairs:
         for trait in learned.traits_of(snapshot, claim, node):
             facts = mismatches.with_trait(facts, trait)
+    facts = _standing(snapshot, pool, facts)
     sizes = (learned.size_of(snapshot, claim, node) for claim, node in pairs)
     return mismatches.with_sizes(facts, [size for size in sizes if size is not None])
+
+
+def _standing(snapshot: Snapshot, pool: NodePool, known: Mismatches) -> Mismatches:
+    """Without the traits that nodes of the NodePool contradict."""
+    showing = _showing(snapshot, pool, known)
+    return replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, trait, showing)))
 
 
 def _is_over(snapshot: Snapshot, trait: Trait, showing: Iterable[tuple[str, datetime, Node]]) -> bool:
