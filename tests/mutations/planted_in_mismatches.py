@@ -126,7 +126,7 @@ BUGS: tuple[Bug, ...] = (
         "what one node shows and others do not is learned in each turn",
         "Kerf writes the annotation of the NodePool again and again.",
         (Edit("reconciler/kerf/lifecycle:_learned", "facts = _standing(snapshot, pool, facts)", "pass"),),
-        (f"{_RECORDS}::test_a_taint_that_another_node_does_not_have_is_not_learned_anew_each_time[well]",),
+        (f"{_RECORDS}::test_a_taint_that_another_node_does_not_have_is_not_learned_again_each_time[well]",),
     ),
     Bug(
         "of empty nodes of a static NodePool the first by name goes",

@@ -187,7 +187,7 @@ def test_a_taint_that_a_well_node_does_not_have_is_no_fact_of_the_node_pool() ->
 
 
 @pytest.mark.parametrize(("minutes", "learned"), [(6, 0), (4, 1)], ids=["well", "may come yet"])
-def test_a_taint_that_another_node_does_not_have_is_not_learned_anew_each_time(minutes: float, learned: int) -> None:
+def test_a_taint_that_another_node_does_not_have_is_not_learned_again_each_time(minutes: float, learned: int) -> None:
     """A taint that may come yet is no sign that it does not; what is written is not written again a second later."""
     hashed = {labels.NODEPOOL_HASH: "h"}
     tainted = ready("n1", taints=[{"key": "example.com/a", "effect": "NoSchedule"}])

@@ -125,7 +125,7 @@ def _learned(
     snapshot: Snapshot, pool: NodePool, known: Mismatches, nodes: Iterable[tuple[NodeClaim, Node]]
 ) -> Mismatches:
     """With the facts that nodes teach; without a trait that one of its nodes has lost, or that others do not have: not
-    even for a moment, or each turn would write it anew."""
+    even for a moment, or each turn would write it again."""
     facts = _standing(snapshot, pool, known)
     by_claim = {claim.name: (claim, node) for claim, node in nodes}
     pairs = [by_claim[name] for name in sorted(by_claim)]
