@@ -190,36 +190,40 @@ def expressions() -> Iterator[tuple[str, str, int, bool]]:
     """Place, text, flags, and whether it is searched for, of each expression in the sources."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            tree = ast.parse(path.read_text())
-            calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
-            names: dict[str, set[str]] = {}
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.value, ast.Name):
-                    names.setdefault(node.value.id, set()).add(node.attr)
-            assigned = {
-                id(n.value): (n.targets[0] if isinstance(n, ast.Assign) else n.target)
-                for n in ast.walk(tree)
-                if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value is not None
-            }
-            for call in calls:
-                function = call.func
-                assert isinstance(function, ast.Attribute)
-                if not (isinstance(function.value, ast.Name) and function.value.id == "re" and call.args):
-                    continue
-                text, method = _text(call.args[0]), function.attr
-                if text is None or method not in ("compile", *METHODS):
-                    continue
-                target = assigned.get(id(call))
-                used = names.get(target.id, set()) if isinstance(target, ast.Name) else set()
-                how = {method} if method != "compile" else used or {"search"}
-                more = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
-                place = f"{path.relative_to(ROOT)}:{call.lineno}"
-                yield (
-                    place,
-                    text,
-                    _flags(more) if method in ("compile", *ANCHORED) else _flags(more[-1:]),
-                    bool(how - ANCHORED),
-                )
+            source = path.read_text()
+            if "re." in source:
+                yield from _expressions_of(str(path.relative_to(ROOT)), ast.parse(source))
+
+
+def _expressions_of(file: str, tree: ast.Module) -> Iterator[tuple[str, str, int, bool]]:
+    nodes = list(ast.walk(tree))
+    names: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.value, ast.Name):
+            names.setdefault(node.value.id, set()).add(node.attr)
+    assigned = {
+        id(n.value): (n.targets[0] if isinstance(n, ast.Assign) else n.target)
+        for n in nodes
+        if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value is not None
+    }
+    for call in nodes:
+        function = call.func if isinstance(call, ast.Call) else None
+        if not (isinstance(call, ast.Call) and isinstance(function, ast.Attribute) and call.args):
+            continue
+        text, method = _text(call.args[0]), function.attr
+        of_re = isinstance(function.value, ast.Name) and function.value.id == "re"
+        if not of_re or text is None or method not in ("compile", *METHODS):
+            continue
+        target = assigned.get(id(call))
+        used = names.get(target.id, set()) if isinstance(target, ast.Name) else set()
+        how = {method} if method != "compile" else used or {"search"}
+        more = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+        yield (
+            f"{file}:{call.lineno}",
+            text,
+            _flags(more) if method in ("compile", *ANCHORED) else _flags(more[-1:]),
+            bool(how - ANCHORED),
+        )
 
 
 FOUND = list(expressions())

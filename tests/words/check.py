@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import yaml
 
-from tests.words.texts import Text, texts
+from tests.words.texts import Text, of_the_repository
 
 LIST: Final = Path(__file__).with_name("phrases.yaml")
 KINDS: Final = frozenset({"docs", "messages", "comments"})
@@ -46,4 +46,4 @@ def found_in(pieces: Iterable[Text], banned: Sequence[Phrase]) -> Iterator[str]:
 
 def hits() -> list[str]:
     """Every place of the repository."""
-    return list(found_in(texts(), phrases()))
+    return list(found_in(of_the_repository(), phrases()))

@@ -18,7 +18,7 @@ from typing import Final
 
 import yaml
 
-from tests.words.texts import Text, texts
+from tests.words.texts import Text, of_the_repository
 
 WORDS: Final = Path(__file__).with_name("ambiguous.yaml")
 #: Pages that repeat texts of other files: the rule book, the schemas of the CRDs, and the names of tests.
@@ -73,10 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--uses", type=int, help="number of uses of ambiguous words, instead of messages")
     asked = parser.parse_args(arguments)
     if asked.uses is None:
-        drawn = draw(complete_messages(texts()), asked.seed, asked.texts)
+        drawn = draw(complete_messages(of_the_repository()), asked.seed, asked.texts)
     else:
         rows = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
-        drawn = draw(uses(texts(), [row["word"] for row in rows]), asked.seed, asked.uses)
+        drawn = draw(uses(of_the_repository(), [row["word"] for row in rows]), asked.seed, asked.uses)
     print(*drawn, sep="\n")
     return 0
 

@@ -6,7 +6,8 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -54,6 +55,12 @@ def texts(root: Path = ROOT) -> Iterator[Text]:
                 yield Text("comments", str(path.relative_to(root)), line, prose(found.group()))
 
 
+@cache
+def of_the_repository() -> tuple[Text, ...]:
+    """All texts, read once in a process."""
+    return tuple(texts())
+
+
 def prose(page: str) -> str:
     """A page of Markdown without its code; what is left out becomes blanks, so that lines stay where they are."""
     return _NO_PROSE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), page)
@@ -61,9 +68,9 @@ def prose(page: str) -> str:
 
 def messages(source: str) -> Iterator[tuple[int, str]]:
     """The strings of several words in a Python file that are no docstrings, with their lines; `…` is a value."""
-    tree = ast.parse(source)
-    skipped = {id(text) for text in _docstrings(tree)}
-    for node in ast.walk(tree):
+    nodes = _nodes(source)
+    skipped = {id(text) for text in _docstrings(nodes)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             skipped |= {id(part) for part in node.values}
         if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skipped:
@@ -74,15 +81,21 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
 
 def comments(source: str) -> Iterator[tuple[int, str]]:
     """The docstrings and comments of a Python file, with their lines."""
-    for text in _docstrings(ast.parse(source)):
+    for text in _docstrings(_nodes(source)):
         yield text.lineno, prose(str(text.value))
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], prose(token.string)
 
 
-def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
-    for node in ast.walk(tree):
+@lru_cache(maxsize=1)
+def _nodes(source: str) -> Sequence[ast.AST]:
+    """Every node of a file, which is read for its messages and for its comments."""
+    return list(ast.walk(ast.parse(source)))
+
+
+def _docstrings(nodes: Sequence[ast.AST]) -> Iterator[ast.Constant]:
+    for node in nodes:
         if isinstance(node, _DEFINED) and node.body:
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -52,6 +53,7 @@ BLOCKS: Final = [block for page in PAGES for block in blocks(name_of(page), page
 YAML: Final = [block for block in BLOCKS if block.language == "yaml"]
 
 
+@cache
 def kind_of(block: Block) -> str:
     """`objects` of Kerf's kinds, `values` of the chart, `fields` of a page on a kind, or `others`."""
     documents = [one for one in yaml.safe_load_all(block.text) if one is not None]
