@@ -71,7 +71,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     72: (
         "A replacement counts as what its cheapest zone asks.",
-        (Edit("reconciler/kerf/scheduling:worst_launch_price", "max", "min"),),
+        (Edit("reconciler/kerf/scheduling:worst_launch", "max", "min"),),
     ),
     73: (
         "What comes in place of a node may be bought on demand although it is cheaper as spot only.",

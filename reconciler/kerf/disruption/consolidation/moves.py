@@ -11,8 +11,9 @@ Source: disruption reference §3.2 to §3.4, §3.7.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 from typing import Final
 
@@ -22,8 +23,7 @@ from kerf.disruption.consolidation.worth import most as most_for
 from kerf.disruption.consolidation.worth import price_of, shortfall
 from kerf.disruption.simulation import not_made, simulate
 from kerf.disruption.view import View
-from kerf.model.aws.instance_type import InstanceType
-from kerf.model.snapshot import Snapshot
+from kerf.model.aws.instance_type import InstanceType, Offering
 from kerf.scheduling.answers.solution import NewNode
 from kerf.scheduling.offerings import prices
 from kerf_api import labels
@@ -32,6 +32,8 @@ from kerf_api.requirements import IN, Requirements, requirement
 DELETE, REPLACE = "delete", "replace"
 SPOT_TO_SPOT_TYPES: Final = 15
 _SHOWN: Final = 5
+#: By type, what is for sale of it.
+_Offers = Mapping[str, Sequence[Offering]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +144,9 @@ def _cheaper(
     cap = _cap_of_same(candidates, new.instance_types) if alone and len(candidates) > 1 else None
     limit = limit if cap is None else min(limit, cap)
     least = SPOT_TO_SPOT_TYPES if spot_to_spot and len(candidates) == 1 else 1
-    for pick in _narrowed(view.snapshot, new, types):
-        kept = [n for n in pick.instance_types if _beats(view.snapshot, types.get(n), pick.requirements, limit)]
+    offers = prices.compatible_by_type(types, new.requirements, view.snapshot)
+    for pick, sold in _narrowed(new, offers):
+        kept = [name for name in pick.instance_types if _beats(sold.get(name, ()), limit)]
         if len(kept) >= least:
             break
     if not kept:
@@ -159,24 +162,23 @@ def _cheaper(
     return replace(pick, instance_types=tuple(kept), price=first if first is not None else pick.price)
 
 
-def _narrowed(snapshot: Snapshot, new: NewNode, types: Mapping[str, InstanceType]) -> Iterator[NewNode]:
-    """The new node; then, for the price of spot differs from zone to zone, without its most expensive zones, down to
-    one."""
-    yield new
+def _narrowed(new: NewNode, offers: _Offers) -> Iterator[tuple[NewNode, _Offers]]:
+    """The new node and its offerings by type; then, for the price of spot differs from zone to zone, without its most
+    expensive zones, down to one."""
+    yield new, offers
     if labels.SPOT not in new.capacity_types:
         return
-    zones = sorted(new.zones, key=lambda zone: (_least_price(snapshot, new, types, zone), zone))
+    least = dict.fromkeys(new.zones, inf)
+    for offer in chain.from_iterable(offers.values()):
+        least[offer.zone] = min(offer.price, least.get(offer.zone, inf))
+    zones = sorted(new.zones, key=lambda zone: (least[zone], zone))
     for number in range(len(zones) - 1, 0, -1):
-        yield _in_zones(new, zones[:number])
+        chosen = frozenset(zones[:number])
+        sold = {name: [offer for offer in own if offer.zone in chosen] for name, own in offers.items()}
+        yield _in_zones(new, chosen), sold
 
 
-def _least_price(snapshot: Snapshot, new: NewNode, types: Mapping[str, InstanceType], zone: str) -> float:
-    there = _in_zones(new, (zone,)).requirements
-    found = (prices.cheapest(type_, there, snapshot) for type_ in types.values())
-    return min((price for price in found if price is not None), default=inf)
-
-
-def _in_zones(new: NewNode, zones: Sequence[str]) -> NewNode:
+def _in_zones(new: NewNode, zones: Collection[str]) -> NewNode:
     chosen = new.requirements & (requirement(labels.ZONE, IN, zones),)
     return replace(new, zones=tuple(sorted(zones)), requirements=chosen)
 
@@ -197,8 +199,8 @@ def _pinned_to_spot(new: NewNode) -> NewNode:
     return replace(new, capacity_types=(labels.SPOT,), requirements=pinned)
 
 
-def _beats(snapshot: Snapshot, found: InstanceType | None, requirements: Requirements, price: int) -> bool:
-    worst = prices.worst_launch_price(found, requirements, snapshot) if found is not None else None
+def _beats(offers: Iterable[Offering], price: int) -> bool:
+    worst = prices.worst_launch(offers)
     return worst is not None and worst < price
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kerf.model.aws.instance_type import InstanceType, Offering, suiting
 from kerf.model.snapshot import Snapshot
@@ -15,7 +15,18 @@ _LAUNCH_ORDER = (labels.RESERVED, labels.SPOT, labels.ON_DEMAND)
 
 def compatible(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> Iterator[Offering]:
     """The offerings that these requirements allow, that are for sale and not out of stock."""
+    return _suitable(instance_type, suiting(requirements), snapshot)
+
+
+def compatible_by_type(
+    types: Mapping[str, InstanceType], requirements: Requirements, snapshot: Snapshot
+) -> Mapping[str, Sequence[Offering]]:
+    """`compatible` for many types."""
     suits = suiting(requirements)
+    return {name: list(_suitable(type_, suits, snapshot)) for name, type_ in types.items()}
+
+
+def _suitable(instance_type: InstanceType, suits: Callable[[Offering], bool], snapshot: Snapshot) -> Iterator[Offering]:
     for offering in instance_type.offerings:
         if offering.available and not snapshot.out_of_stock_now(offering) and suits(offering):
             yield offering
@@ -28,12 +39,15 @@ def cheapest(instance_type: InstanceType, requirements: Requirements, snapshot: 
 
 def worst_launch_price(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> int | None:
     """The highest price a launch may end at: within the capacity type that it would take first."""
-    offers = list(compatible(instance_type, requirements, snapshot))
-    for capacity_type in _LAUNCH_ORDER:
-        prices = [o.price for o in offers if o.capacity_type == capacity_type]
-        if prices:
-            return max(prices)
-    return None
+    return worst_launch(compatible(instance_type, requirements, snapshot))
+
+
+def worst_launch(offers: Iterable[Offering]) -> int | None:
+    """The highest price at which a launch from these offerings of a type may end; None when there are none."""
+    worst: dict[str, int] = {}
+    for offer in offers:
+        worst[offer.capacity_type] = max(offer.price, worst.get(offer.capacity_type, offer.price))
+    return next((worst[one] for one in _LAUNCH_ORDER if one in worst), None)
 
 
 def reserved_price(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> int | None:
