@@ -2,8 +2,8 @@
 
     python -m tests.simulation.choosing --seeds 300 --most 60
 
-prints the seeds, each chosen as the one that adds most to those before it: things that plans have not said yet, then
-things said by few of the chosen; and what only other seeds make plans say.
+prints the seeds, each chosen as the one that for its CPU time adds most to those before it: things that plans have not
+said yet, then things said by few of the chosen; and what only other seeds make plans say.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ def said(seed: int) -> tuple[int, frozenset[str], float]:
     return seed, frozenset(outcome.said), ended.user + ended.system - began.user - began.system
 
 
-def chosen(found: Mapping[int, Set[str]], most: int) -> list[int]:
-    """The best seeds, at most so many, in the order in which they were chosen; ties go to the smaller one."""
+def chosen(found: Mapping[int, Set[str]], seconds: Mapping[int, float], most: int) -> list[int]:
+    """The best seeds for the CPU seconds that they take, at most so many, in the order in which they were chosen; ties
+    go to the smaller one."""
     counts, left, taken = Counter[str](), dict(found), list[int]()
     while left and len(taken) < most:
-        worth = {seed: sum(_LESS ** -counts[thing] for thing in things) for seed, things in left.items()}
+        worth = {
+            seed: sum(_LESS ** -counts[thing] for thing in things) / seconds[seed] for seed, things in left.items()
+        }
         best = min(left, key=lambda seed: (-worth[seed], seed))
         if not worth[best]:
             break
@@ -54,7 +57,7 @@ def main() -> int:
     with ProcessPoolExecutor() as pool:
         rows = list(pool.map(said, range(given.seeds)))
     found, seconds = {seed: things for seed, things, _ in rows}, {seed: took for seed, _, took in rows}
-    taken = chosen(found, given.most)
+    taken = chosen(found, seconds, given.most)
     every, covered = frozenset().union(*found.values()), frozenset().union(*(found[seed] for seed in taken))
     print(tuple(sorted(taken)))
     print(
