@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -22,12 +23,21 @@ class Shown:
     text: str
 
 
-def run(*words: str, columns: int = 80, rows: int = 24, **environment: str) -> Shown:
+#: `kerf`; the second one plays three scenes of the demo's five.
+KERF = ("-m", "kerf.cli.main")
+SHORT_DEMO = (
+    "-c",
+    "import runpy; from kerf.cli.demonstration.demo import Demo; Demo._shrink = Demo._drift = lambda self: None; "
+    "runpy.run_module('kerf.cli.main', run_name='__main__')",
+)
+
+
+def run(*words: str, columns: int = 80, rows: int = 24, program: Sequence[str] = KERF, **environment: str) -> Shown:
     """Run `kerf` in a terminal of that size, without a cluster, an account or a configuration."""
     reading, own = pty.openpty()
     fcntl.ioctl(own, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "HOME": "/nonexistent", **environment}
-    command = [sys.executable, "-m", "kerf.cli.main", *words]
+    command = [sys.executable, *program, *words]
     process = subprocess.Popen(command, stdin=own, stdout=own, stderr=own, cwd=ROOT, env=env, start_new_session=True)
     os.close(own)
     with process, os.fdopen(reading, "rb", buffering=0) as terminal:

@@ -169,7 +169,12 @@ def test_json_about_a_cluster_has_nothing_but_itself(planted: Path, kubeconfig: 
 
 
 @pytest.mark.parametrize(
-    ("verb", "words", "parsed"), [(verb, *call) for verb, calls in CALLS.items() for call in calls]
+    ("verb", "words", "parsed"),
+    [
+        pytest.param(verb, *call, marks=[pytest.mark.long] if verb == "demo" else [])
+        for verb, calls in CALLS.items()
+        for call in calls
+    ],
 )
 def test_a_format_has_nothing_but_itself(planted: Path, verb: str, words: list[str], parsed: Parsed) -> None:
     done = kerf(planted, verb, *(str(planted / "old.yaml") if word == "OLD" else word for word in words))

@@ -99,7 +99,7 @@ def _in_a_shell(line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=env, cwd=ROOT)
 
 
-@pytest.mark.parametrize("verb", CALLS)
+@pytest.mark.parametrize("verb", [pytest.param(v, marks=pytest.mark.long) if v == "demo" else v for v in CALLS])
 def test_a_reader_that_stops_changes_no_exit_code(verb: str) -> None:
     words, code = CALLS[verb]
     done = _in_a_shell(f"$kerf {verb} {' '.join(words)} | true; exit ${{PIPESTATUS[0]}}")
@@ -168,13 +168,22 @@ def _waits_in(pid: int) -> str:
         return file.read()
 
 
-@pytest.mark.parametrize(("columns", "rows"), [pytest.param(80, 24, marks=pytest.mark.long), (COLUMNS, 20)])
-def test_the_live_demo_keeps_each_line_of_its_story(columns: int, rows: int) -> None:
-    live = terminals.run("demo", "--speed", "1000", columns=columns, rows=rows, TERM="xterm")
-    plain = _plain("demo", columns)
+@pytest.mark.parametrize(
+    ("program", "columns", "rows"),
+    [
+        (terminals.SHORT_DEMO, COLUMNS, 20),
+        pytest.param(terminals.KERF, COLUMNS, 20, marks=pytest.mark.long),
+        pytest.param(terminals.KERF, 80, 24, marks=pytest.mark.long),
+    ],
+    ids=["short", "narrow", "usual"],
+)
+def test_the_live_demo_keeps_each_line_of_its_story(program: Sequence[str], columns: int, rows: int) -> None:
+    live = terminals.run("demo", "--speed", "1000", columns=columns, rows=rows, program=program, TERM="xterm")
+    plain = terminals.run("demo", columns=columns, rows=rows, program=program, TERM="dumb")
     kept = terminals.lines(live.text, columns, rows)
     story = [line for line in plain.text.split("\nSummary\n")[0].splitlines() if line.strip()]
     positions = [kept.index(line.rstrip()) for line in story]
+    assert len(story) > 20
     assert positions == sorted(positions)
     assert sum(" pods running " in line for line in kept) == 1
 
