@@ -22,20 +22,20 @@ from tests.unit.snapshots.worlds import busy
     "text", ["<script>", "a|b", "`x`", "@team", "[a](http://b)", "*bold*", "# head", "a\nb", "<!--", "#1"]
 )
 def test_nothing_from_the_cluster_is_markup(text: str) -> None:
-    told = plan_page.escaped(text)
-    assert not {"<", ">", "\n", "@"} & {*told}
-    assert all(told[i - 1] == "\\" for i, mark in enumerate(told) if mark in "|`[]*")
-    seen = html.unescape(told)
+    escaped = plan_page.escaped(text)
+    assert not {"<", ">", "\n", "@"} & {*escaped}
+    assert all(escaped[i - 1] == "\\" for i, mark in enumerate(escaped) if mark in "|`[]*")
+    seen = html.unescape(escaped)
     assert "@team" not in seen, "mentions are looked for in the text that a reader sees"
     assert "#1" not in seen
 
 
 @pytest.mark.parametrize("text", ["see https://example.com/x", "www.example.com", "&lt;b&gt;"])
 def test_nothing_from_the_cluster_is_a_link_or_an_entity(text: str) -> None:
-    told = plan_page.escaped(text)
-    assert "://" not in told
-    assert "www." not in told
-    assert html.unescape(told.replace("\\", "")) == text
+    escaped = plan_page.escaped(text)
+    assert "://" not in escaped
+    assert "www." not in escaped
+    assert html.unescape(escaped.replace("\\", "")) == text
 
 
 class _Terminal(io.StringIO):
